@@ -1,0 +1,105 @@
+"""Whether a network and the deployed model that it was read from answer alike, up to rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Disagreement
+from .evaluation import values
+from .network import Head, Indices, Network
+from .rounding import rounding_errors
+
+Array = NDArray[Any]
+
+AT_ONCE = 32
+"""Sentences evaluated together: bounds memory on wide networks."""
+DOUBLE = 2.0**-53
+FUNCTION_UNITS = 32.0
+"""Runtimes compute exp, log, the logistic function and tanh by their own approximations, within this many units."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The largest difference met between the model's outputs and the network's, and the bound that held there."""
+
+    difference: float
+    bound: float
+    sentences: int
+
+
+def agree(network: Network, run: Callable[[Indices], Array], tokens: Indices) -> Agreement:
+    """Compare on these sentences [batch, length]; `run` gives the model's outputs [batch, classes].
+
+    Raises Disagreement where an output is NaN, infinite, or further from the network's than rounding can take it.
+    """
+    worst = Agreement(0.0, 0.0, len(tokens))
+    for start in range(0, len(tokens), AT_ONCE):
+        part = np.asarray(tokens[start : start + AT_ONCE], dtype=np.int64)
+        answers = np.asarray(run(part))
+        if answers.shape != (len(part), network.classes):
+            raise Disagreement(
+                f"the model answers with shape {list(answers.shape)} for {len(part)} sentences; "
+                f"{[len(part), network.classes]} was expected"
+            )
+        if not np.isfinite(answers).all():
+            row, column = (int(place) for place in np.argwhere(~np.isfinite(answers))[0])
+            raise Disagreement(f"the model answers {answers[row, column]} for class {column} of sentence {start + row}")
+        expected, bounds = outputs(network, part)
+        apart = np.abs(answers.astype(np.float64) - expected)
+        beyond = ~(apart <= bounds)
+        if beyond.any():
+            row, column = (int(i) for i in np.unravel_index(np.argmax(np.where(beyond, apart, -1.0)), apart.shape))
+            raise Disagreement(
+                f"the model answers {answers[row, column]:.9g} for class {column} of sentence {start + row} and the "
+                f"network {expected[row, column]:.9g}: a difference of {apart[row, column]:.3g}, where rounding "
+                f"explains {bounds[row, column]:.3g}"
+            )
+        row, column = (int(i) for i in np.unravel_index(np.argmax(apart), apart.shape))
+        if apart[row, column] >= worst.difference:
+            worst = Agreement(float(apart[row, column]), float(bounds[row, column]), len(tokens))
+    return worst
+
+
+def random_sentences(network: Network, count: int, seed: int = 0) -> Indices:
+    """[count, length] token ids, uniform over the vocabulary."""
+    return np.random.default_rng(seed).integers(network.vocabulary_size, size=(count, network.length))
+
+
+def outputs(network: Network, tokens: Indices) -> tuple[Array, Array]:
+    """[batch, classes]: the network's outputs, its head applied, and how far a float evaluation may be from them."""
+    found = values(network, tokens)
+    sizes = {index: np.abs(array) for index, array in found.items()}
+    last = len(network.nodes) - 1
+    own = rounding_errors(network, sizes, DOUBLE)  # of the float64 evaluation here
+    sizes = {index: size + own[index] for index, size in sizes.items()}
+    errors = rounding_errors(network, sizes)[last][:, 0] + own[last][:, 0]
+    return headed(network.head, found[last][:, 0], errors, max(network.unit, DOUBLE))
+
+
+def headed(head: Head, logits: Array, errors: Array, unit: float) -> tuple[Array, Array]:
+    """The head's values of logits that are known up to errors, and the errors of these values.
+
+    d softmax / dz is at most 1/2 in the maximum norm, d log_softmax 2, d sigmoid 1/4, d tanh 1.
+    """
+    own, widest = FUNCTION_UNITS * unit, errors.max(axis=1, keepdims=True)
+    highest = logits.max(axis=1, keepdims=True)
+    total = np.exp(logits - highest).sum(axis=1, keepdims=True)
+    match head:
+        case "logits":
+            return logits, errors
+        case "softmax":
+            bound = widest / 2 + own + logits.shape[1] * unit
+            return np.exp(logits - highest) / total, np.broadcast_to(bound, logits.shape)
+        case "log_softmax":
+            result = logits - highest - np.log(total)
+            travelled = np.abs(logits) + np.abs(highest) + np.abs(result) + logits.shape[1]
+            return result, errors + widest + own * (1.0 + travelled)
+        case "sigmoid":
+            return 0.5 * (1.0 + np.tanh(logits / 2)), errors / 4 + own
+        case "tanh":
+            return np.tanh(logits), errors + own

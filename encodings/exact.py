@@ -1,0 +1,159 @@
+"""A network over exact rational arithmetic, one sentence at a time: slow, and always right.
+
+Every array is integers times one positive rational, its scale; float weights are dyadic, so nothing is rounded.
+Beside each value goes whether every float evaluation of it, in any order, is exact too: when all products and partial
+sums are multiples of one power of two g and the sum of their absolute values stays below g / u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .network import (
+    Affine,
+    Constant,
+    Embedding,
+    Floats,
+    Layer,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+
+Integers = NDArray[Any]  # of dtype object: Python integers
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """integers * scale; `rounded` is False when every float evaluation of it gives exactly this.
+
+    gross * scale is the sum of the absolute values of the terms that a runtime may add up in any order: those of the
+    layer, and of the sums and products before it, which runtimes fuse.
+    """
+
+    integers: Integers
+    scale: Fraction
+    rounded: bool
+    gross: Integers
+
+
+def single_term(integers: Integers, scale: Fraction, rounded: bool) -> Exact:
+    return Exact(integers, scale, rounded, abs(integers))
+
+
+def dyadic(array: Floats) -> tuple[Integers, Fraction]:
+    """The float numbers as integers times one power of two."""
+    mantissas, exponents = np.frexp(array)
+    integers = np.array([int(m) for m in (mantissas * 2.0**53).ravel()], dtype=object)
+    powers = exponents.astype(np.int64).ravel() - 53
+    used = integers != 0
+    lowest = int(powers[used].min()) if used.any() else 0
+    shifted = [int(i) << int(p - lowest) if i else 0 for i, p in zip(integers, powers, strict=True)]
+    common = 0
+    for value in shifted:  # the largest power of two that divides all
+        common |= value
+    shift = (common & -common).bit_length() - 1 if common else 0
+    result = np.array([value >> shift for value in shifted], dtype=object).reshape(array.shape)
+    return result, Fraction(2) ** (lowest + shift)
+
+
+def exact_logits(network: Network, tokens: Sequence[int]) -> tuple[list[Fraction], bool]:
+    """The logits of one sentence over the reals, and whether every float evaluation gives exactly these."""
+    known: list[Exact] = []
+    for node in network.nodes:
+        inputs = [known[source] for source in node.inputs]
+        known.append(exact_layer(node.layer, inputs, node.shape, np.asarray(tokens), network.unit))
+    last = known[-1]
+    plain = network.head == "logits" and not last.rounded
+    return [Fraction(int(value)) * last.scale for value in last.integers[0]], plain
+
+
+def exact_layer(
+    layer: Layer, inputs: list[Exact], shape: tuple[int, ...], tokens: NDArray[np.int64], unit: float
+) -> Exact:
+    match layer:
+        case Embedding(table, positions):
+            return constant(table[tokens[positions]])
+        case Constant(value):
+            return constant(value)
+        case Rearrangement(index):
+            scale, arrays, grosses = common_scale(inputs)
+            flat = np.concatenate([array.reshape(-1) for array in arrays])
+            gross = np.concatenate([array.reshape(-1) for array in grosses])
+            moved = (part[index.ravel()].reshape(shape) for part in (flat, gross))
+            integers, gross = moved
+            return Exact(integers, scale, any(x.rounded for x in inputs), gross)
+        case Affine(weight, bias):
+            (x,) = inputs
+            factors, grid = dyadic(weight)
+            rows = x.integers.reshape(-1, len(weight))
+            products, sizes = (rows @ factors).reshape(shape), (abs(rows) @ abs(factors)).reshape(shape)
+            return plus(Exact(products, x.scale * grid, x.rounded, sizes), bias, unit)
+        case Scaling(multiply, divide, add, _):
+            (x,) = inputs
+            factors, grid = dyadic(multiply)
+            divisors, unit_of_divisors = dyadic(divide)
+            common = lcm(*(int(d) for d in divisors.ravel()))
+            factors = factors * np.array([common // int(d) for d in divisors.ravel()], dtype=object).reshape(shape)
+            scale = x.scale * grid / unit_of_divisors / common
+            product = Exact(x.integers * factors, scale, x.rounded or common != 1, x.gross * abs(factors))
+            return plus(product, add, unit)
+        case Sum(signs):
+            scale, arrays, grosses = common_scale(inputs)
+            total = np.add.reduce([sign * array for sign, array in zip(signs, arrays, strict=True)])
+            gross = np.add.reduce(grosses)
+            return Exact(total, scale, any(x.rounded for x in inputs) or too_large(gross, scale, unit), gross)
+        case Rectifier(slope):
+            (x,) = inputs
+            factor, grid = dyadic(np.array([slope]))
+            kept = single_term(np.where(x.integers > 0, x.integers, 0), x.scale, False)
+            leaked = single_term(np.where(x.integers < 0, x.integers, 0) * factor[0], x.scale * grid, False)
+            scale, (integers, added), _ = common_scale([kept, leaked])
+            inexact = slope not in (0.0, 1.0) and too_large(abs(added), scale, unit)
+            return single_term(integers + added, scale, x.rounded or inexact)
+        case Maximum():
+            (x,) = inputs
+            return single_term(np.asarray(x.integers.max(axis=-1), dtype=object), x.scale, x.rounded)
+
+
+def constant(value: Floats) -> Exact:
+    return single_term(*dyadic(value), False)
+
+
+def plus(x: Exact, added: Floats, unit: float) -> Exact:
+    """x plus constants, as one sum with the terms that x is made of."""
+    scale, (integers, more), (gross, size) = common_scale([x, constant(added)])
+    total = gross + size
+    return Exact(integers + more, scale, x.rounded or too_large(total, scale, unit), total)
+
+
+def common_scale(parts: Sequence[Exact]) -> tuple[Fraction, list[Integers], list[Integers]]:
+    """One scale of which all the parts' scales are whole multiples, and their integers and gross in units of it."""
+    numerators = [part.scale.numerator for part in parts]
+    denominator = lcm(*(part.scale.denominator for part in parts))
+    shared = numerators[0] if len(set(numerators)) == 1 else 1
+    scale = Fraction(shared, denominator)
+    steps = [int(part.scale / scale) for part in parts]
+    pairs = list(zip(parts, steps, strict=True))
+    return scale, [part.integers * step for part, step in pairs], [part.gross * step for part, step in pairs]
+
+
+def too_large(total: Integers, scale: Fraction, unit: float) -> bool:
+    """Whether sums of these absolute values, in units of `scale`, can leave the exact grid of a float format.
+
+    The grid is exact for a power of two that is no subnormal, while sums stay at most 1 / unit steps of it.
+    """
+    power_of_two = scale.denominator & (scale.denominator - 1) == 0 and scale.numerator & (scale.numerator - 1) == 0
+    smallest, largest = (Fraction(2) ** -14, 2**15) if unit > 2.0**-24 else (Fraction(2) ** -126, 2**126)
+    steps = int(max(total.ravel(), default=0))
+    return not (power_of_two and scale >= smallest and steps * scale < largest and steps <= int(1 / unit))

@@ -1,0 +1,198 @@
+"""A classifier as a small graph of layers over real arithmetic: tokens in, one logit per class out.
+
+A network is what the ONNX model computes for a batch of one sentence; every array keeps its ONNX shape (with the
+leading 1). Reading an ONNX file reduces its many operators to the eight layers below, so that whoever gives layers
+another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has eight cases to write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Float numbers kept in the type of their file and read as float64, exactly: half the memory of a big vocabulary.
+
+    Differences of rows must not be taken in float32, so nothing here hands out float32.
+    """
+
+    stored: NDArray[np.floating[Any]]
+
+    def __getitem__(self, rows: Any) -> Floats:
+        return np.asarray(self.stored[rows], dtype=np.float64)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.stored, dtype=dtype or np.float64)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.stored.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """out[..., :] = table[tokens[positions[...]], :]; the only layer that reads tokens."""
+
+    table: Floats | Table
+    positions: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A value that no token changes."""
+
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Rearrangement:
+    """out = concatenation of the flattened inputs, read at `index`: reshape, transpose, slice, pad, concat, windows."""
+
+    index: Indices
+
+    @cached_property
+    def is_reshape(self) -> bool:
+        """Every element once and in order (of a single input: the caller knows how many there are)."""
+        return bool(np.array_equal(self.index.ravel(), np.arange(self.index.size)))
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """out[..., m] = sum_k in[..., k] * weight[k, m] + bias[m].
+
+    A runtime rounds each term at most once per other term, and `roundings` times more.
+    """
+
+    weight: Floats
+    bias: Floats
+    roundings: int = 1
+
+    @cached_property
+    def terms(self) -> Floats:
+        """[outputs]: non-zero weights and the bias. A zero weight costs nothing: product and addition are exact."""
+        return np.asarray(np.count_nonzero(self.weight, axis=0) + 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """out = in * multiply / divide + add, element by element; the three have the shape of the output.
+
+    A runtime spends at most `roundings` + 1 float operations on each output; the identity with more than one is a
+    cast to a coarser type.
+    """
+
+    multiply: Floats
+    divide: Floats
+    add: Floats
+    roundings: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """out = sum of signs[i] * input[i], all of one shape."""
+
+    signs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rectifier:
+    """out = max(in, 0) + slope * min(in, 0), with 0 <= slope <= 1 (slope 0: ReLU)."""
+
+    slope: float
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """out[...] = max over w of in[..., w]."""
+
+
+Layer = Embedding | Constant | Rearrangement | Affine | Scaling | Sum | Rectifier | Maximum
+Head = Literal["logits", "softmax", "log_softmax", "sigmoid", "tanh"]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One layer in its place: the nodes it reads, the shape it gives, the ONNX node it comes from."""
+
+    layer: Layer
+    inputs: tuple[int, ...]
+    shape: tuple[int, ...]
+    origin: str
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Nodes in topological order, the last one the logits, shape (1, classes).
+
+    `head` is the strictly increasing function the model applies to its logits before it answers; it changes no argmax
+    over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
+    `inexact` names the constants that are rounded real numbers (a folded batch normalisation), else it is empty.
+    """
+
+    nodes: tuple[Node, ...]
+    length: int
+    vocabulary_size: int
+    head: Head = "logits"
+    unit: float = 2.0**-24
+    inexact: tuple[str, ...] = field(default=())
+
+    @property
+    def classes(self) -> int:
+        return self.nodes[-1].shape[-1]
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """Node indices, with an edge from every node to each of its readers."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.nodes)))
+        graph.add_edges_from((source, target) for target, node in enumerate(self.nodes) for source in node.inputs)
+        return graph
+
+    @cached_property
+    def linear(self) -> frozenset[int]:
+        """The nodes that are affine in the embedded words: no Rectifier or Maximum on any path to them."""
+        found: set[int] = set()
+        for index, node in enumerate(self.nodes):
+            match node.layer:
+                case Rectifier() | Maximum():
+                    continue
+                case Embedding() | Constant() | Rearrangement() | Affine() | Scaling() | Sum():
+                    if all(source in found for source in node.inputs):
+                        found.add(index)
+        return frozenset(found)
+
+    @cached_property
+    def cut(self) -> tuple[int, ...]:
+        """The linear nodes that the rest of the network reads: everything after them depends on tokens through them.
+
+        For a network without any nonlinear layer this is the last node itself.
+        """
+        last = len(self.nodes) - 1
+        needed = (index for index in sorted(self.linear) if not isinstance(self.nodes[index].layer, Constant))
+        return tuple(
+            index
+            for index in needed
+            if index == last or any(reader not in self.linear for reader in self.graph.successors(index))
+        )
+
+    @property
+    def hidden(self) -> int:
+        """Number of Rectifier and Maximum outputs: what a solver would need a binary variable for."""
+        return sum(node.size for node in self.nodes if isinstance(node.layer, Rectifier | Maximum))

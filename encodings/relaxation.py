@@ -1,0 +1,54 @@
+"""Linear bounds of the nonlinear layers between bounds of their inputs, with the slopes a certificate checker uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+SLOPE_STEPS = 2.0**16
+"""Slopes of upper lines are multiples of 1 / SLOPE_STEPS."""
+
+
+def rectifier_lines(slope: float, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Lower line a x and upper line s x + t of y = max(x, slope x) for low <= x <= high, as arrays a, s, t.
+
+    Stable: y = x, or y = slope x. Else a = 1 if high > -low, else slope; s is the chord's slope, rounded, and
+    t = max((slope - s) low, (1 - s) high), since y - s x is convex.
+    """
+    unstable = (low < 0) & (high > 0)
+    settled = np.where(low >= 0, 1.0, slope)
+    lower = np.where(unstable, np.where(high > -low, 1.0, slope), settled)
+    width = np.where(unstable, high - low, 1.0)
+    chord = np.floor(SLOPE_STEPS * (high - slope * low) / width + 0.5) / SLOPE_STEPS
+    upper = np.where(unstable, chord, settled)
+    raised = np.where(unstable, np.maximum((slope - upper) * low, (1.0 - upper) * high), 0.0)
+    return lower, upper, raised
+
+
+def replaced_rectifier(slope: float, low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
+    """c y >= (c a or c s) x + min(c, 0) t, by the sign of c."""
+    lower, upper, raised = (line[:, None, :] for line in rectifier_lines(slope, low, high))
+    passed = coefficients * np.where(coefficients >= 0, lower, upper)
+    return passed, (np.minimum(coefficients, 0.0) * raised).sum(axis=-1)
+
+
+def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
+    """y = max over w of x_w, low and high [n, out, w]: the first x_w with the greatest low bounds y from below.
+
+    From above: that same element when no other can exceed it, else the greatest high.
+    """
+    best = low.argmax(axis=-1)[..., None]
+    chosen = np.take_along_axis(low, best, axis=-1)
+    others = high.copy()
+    np.put_along_axis(others, best, -np.inf, axis=-1)
+    certain = (others.max(axis=-1, initial=-np.inf) <= chosen[..., 0])[:, None, :]
+    follows = (coefficients >= 0) | certain
+    passed = np.zeros((*coefficients.shape, low.shape[-1]))
+    spread = np.broadcast_to(best[:, None], (*coefficients.shape, 1))
+    np.put_along_axis(passed, spread, np.where(follows, coefficients, 0.0)[..., None], axis=-1)
+    constant = np.where(follows, 0.0, coefficients * high.max(axis=-1)[:, None, :]).sum(axis=-1)
+    return passed.reshape(*coefficients.shape[:-1], -1), constant

@@ -1,0 +1,38 @@
+"""What reading vocabularies and data refuses, each error also being the built-in error it really is.
+
+    Unsupported (NotImplementedError)   the input is well formed, and beyond what is implemented or installed
+    BadInput    (ValueError)            the input is not what it should be
+        EmptyText                       a text without any word
+
+A message says what was met, where, and what would work.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class Unsupported(NotImplementedError):
+    """Well formed, and beyond what is implemented or installed."""
+
+
+class BadInput(ValueError):
+    """Not what it should be."""
+
+
+class EmptyText(BadInput):
+    """A text without any word: whoever knows which text it was puts its number in front."""
+
+
+def unreadable(path: str | PathLike[str], error: OSError) -> BadInput:
+    """The one-line form of an operating system's refusal to read a file."""
+    if isinstance(error, FileNotFoundError):
+        return BadInput(f"{path}: no such file")
+    if isinstance(error, IsADirectoryError):
+        return BadInput(f"{path}: a directory, where a file is needed")
+    return BadInput(f"{path}: cannot be read ({error.strerror or error})")
+
+
+def one_line(error: BaseException) -> str:
+    """Another library's message without its line breaks."""
+    return " ".join(str(error).split())

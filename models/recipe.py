@@ -1,0 +1,265 @@
+"""A training recipe: one TOML file that says what to learn from, which network, and how.
+
+Every key, with its default (keys marked * have none); paths are relative to the recipe file.
+
+    [data]
+    train = "train.tsv"          # * .tsv/.csv with a header, .jsonl, .jsonl.gz, .parquet
+    text = "sentence"            # * column of the text
+    label = "label"              # * column of the label: a class number, or a name
+    labels = ["negative", "positive"]   # names of the classes, in order; default: what the file holds, sorted
+    only = { source = "web" }    # keep the rows whose column has this value; default: keep all
+    package = "some_package"     # the files belong to this installed Python package instead
+    strip_html = false           # replace <tags> by a space
+    held_out = "dev.tsv"         # a file of its own ...
+    held_out_text = "content"    #   (its columns, when they are called otherwise)
+    held_out_label = "label"
+    held_out_rows = 1000         # ... or this many rows, drawn with the seed from the rows that pass held_out_only
+    held_out_only = { source = "web" }  # rows that may be held out; default: all of a file of its own, else as `only`
+
+    [vocabulary]
+    size = 20000                 # most frequent words of the training texts, with <pad> = 0 and <unk> = 1 among them
+    lowercase = true
+    split = "whitespace"         # or "words"
+    length = 200                 # longer texts are cut, shorter ones padded
+
+    [network]
+    architecture = "mmws"        # * "mmws", "mean" or "cnn": see architectures.py
+    embedding = 2                # default 2, 16, 16
+    hidden = [64]                # sizes of the hidden ReLU layers; default [64], [32], [32]; [] for none
+    filters = 32                 # cnn only
+    width = 3                    # cnn only
+
+    [training]
+    epochs = 6
+    batch = 128
+    learning_rate = 0.003        # AdamW, falling linearly to 0
+    weight_decay = 0.01
+    dropout = 0.3                # of embeddings and of hidden values
+    word_dropout = 0.0           # share of words replaced by <unk>
+    noise = 0.0                  # standard deviation of Gaussian noise on embeddings
+    shift = 0                    # texts begin up to this many positions later, at random
+    pieces = 0                   # learn from every run of this many words of a text; 0: from its first `length` words
+    keep = "last"                # or "best": the epoch that is best on the held-out rows (then not blind any more)
+    seed = 0
+
+    [swaps]                      # copied beside the model and named in the task file; optional
+    file = "synonyms.json"       # *
+    max_per_word = 8
+
+    [task]
+    limit = 200                  # `[data] limit` of the written task file; default: none
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import math
+import tomllib
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from .architectures import Architecture
+from .encoded import Split
+from .errors import BadInput, unreadable
+
+Section = TypeVar("Section", "DataPart", "VocabularyPart", "NetworkPart", "TrainingPart", "SwapsPart", "TaskPart")
+
+
+@dataclass(frozen=True)
+class DataPart:
+    train: str
+    text: str
+    label: str
+    labels: tuple[str, ...] = ()
+    only: dict[str, str] = field(default_factory=dict)
+    package: str = ""
+    strip_html: bool = False
+    held_out: str = ""
+    held_out_text: str = ""
+    held_out_label: str = ""
+    held_out_rows: int = 0
+    held_out_only: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VocabularyPart:
+    size: int = 20000
+    lowercase: bool = True
+    split: Split = "whitespace"
+    length: int = 200
+
+
+@dataclass(frozen=True)
+class NetworkPart:
+    architecture: Architecture
+    embedding: int = 0
+    hidden: tuple[int, ...] | None = None
+    filters: int = 0
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingPart:
+    epochs: int = 6
+    batch: int = 128
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    dropout: float = 0.3
+    word_dropout: float = 0.0
+    noise: float = 0.0
+    shift: int = 0
+    pieces: int = 0
+    keep: Literal["last", "best"] = "last"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SwapsPart:
+    file: str
+    max_per_word: int = 8
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe as read: every key in its range; whether files exist is found out when they are read."""
+
+    path: Path
+    data: DataPart
+    vocabulary: VocabularyPart
+    network: NetworkPart
+    training: TrainingPart
+    swaps: SwapsPart | None
+    task: TaskPart
+
+    def data_file(self, name: str) -> Path:
+        """A data file, relative to the installed package if the recipe names one, else to the recipe."""
+        if not self.data.package:
+            return self.path.parent / name
+        return package_folder(self.data.package, self.path) / name
+
+
+def package_folder(name: str, path: Path) -> Path:
+    """The folder of an installed package, found without importing it."""
+    found = importlib.util.find_spec(name) if name.isidentifier() else None
+    if found is None or not found.submodule_search_locations:
+        raise BadInput(f"{path}: [data] package: no Python package {name!r} is installed; pip install its distribution")
+    return Path(next(iter(found.submodule_search_locations)))
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read and check a recipe; every complaint is one line that names the file, the section and the key."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: not TOML: {error}") from error
+    refuse_unknown(table, ("data", "vocabulary", "network", "training", "swaps", "task"), f"{path}: section")
+    recipe = Recipe(
+        path,
+        read_section(DataPart, table, "data", path),
+        read_section(VocabularyPart, table, "vocabulary", path),
+        with_defaults(read_section(NetworkPart, table, "network", path), path),
+        read_section(TrainingPart, table, "training", path),
+        read_section(SwapsPart, table, "swaps", path) if "swaps" in table else None,
+        read_section(TaskPart, table, "task", path),
+    )
+    check_ranges(recipe)
+    return recipe
+
+
+def refuse_unknown(table: dict[str, Any], known: Iterable[str], where: str) -> None:
+    known = tuple(known)
+    for key in table:
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+            raise BadInput(f"{where} {key!r} is unknown; the nearest known one is {nearest!r}")
+
+
+def read_section(part: type[Section], table: dict[str, Any], name: str, path: Path) -> Section:
+    """One table of the file as its dataclass."""
+    given = table.get(name, {})
+    if not isinstance(given, dict):
+        raise BadInput(f"{path}: {name!r} must be a section [{name}]")
+    kinds = get_type_hints(part)
+    refuse_unknown(given, kinds, f"{path}: [{name}] key")
+    for needed in fields(part):
+        if needed.name not in given and needed.default is MISSING and needed.default_factory is MISSING:
+            raise BadInput(f"{path}: [{name}] has no key {needed.name!r}, which has no default")
+    return part(**{key: checked(value, kinds[key], f"{path}: [{name}] {key}") for key, value in given.items()})
+
+
+def checked(value: Any, kind: Any, where: str) -> Any:
+    """`value` as `kind`, the annotation of the field it is meant for."""
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise BadInput(f"{where} is {value!r}; it must be one of {', '.join(get_args(kind))}")
+        return value
+    if kind in (tuple[int, ...], tuple[int, ...] | None, tuple[str, ...]):
+        element, name = (str, "strings") if kind == tuple[str, ...] else (int, "integers")
+        if not isinstance(value, list) or any(type(item) is not element for item in value):
+            raise BadInput(f"{where} is {value!r}; it must be a list of {name}")
+        return tuple(value)
+    if kind == dict[str, str]:
+        if not isinstance(value, dict) or len(value) != 1 or any(type(item) is not str for item in value.values()):
+            raise BadInput(f'{where} is {value!r}; it must be one column and its value, {{ column = "value" }}')
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        name = {str: "a string", int: "an integer", float: "a number", bool: "true or false"}[kind]
+        raise BadInput(f"{where} is {value!r}; it must be {name}")
+    return value
+
+
+def with_defaults(network: NetworkPart, path: Path) -> NetworkPart:
+    """The sizes an architecture has when the recipe does not say."""
+    convolutional = network.architecture == "cnn"
+    if not convolutional and (network.filters or network.width):
+        raise BadInput(
+            f"{path}: [network] filters and width belong to architecture 'cnn', not {network.architecture!r}"
+        )
+    plain = network.architecture == "mmws"
+    return replace(
+        network,
+        embedding=network.embedding or (2 if plain else 16),
+        hidden=((64,) if plain else (32,)) if network.hidden is None else network.hidden,
+        filters=(network.filters or 32) if convolutional else 0,
+        width=(network.width or 3) if convolutional else 0,
+    )
+
+
+def check_ranges(recipe: Recipe) -> None:
+    data, words, network, training = recipe.data, recipe.vocabulary, recipe.network, recipe.training
+    shares = (training.dropout, training.word_dropout)
+    rules = (
+        (bool(data.held_out) != bool(data.held_out_rows), "[data] needs either held_out (a file) or held_out_rows"),
+        (data.held_out_rows >= 0, "[data] held_out_rows must be positive"),
+        (len(set(data.labels)) == len(data.labels) != 1, "[data] labels must name two or more different classes"),
+        (words.size >= 3, "[vocabulary] size must be at least 3: <pad>, <unk> and a word"),
+        (words.length >= 1, "[vocabulary] length must be at least 1"),
+        (network.embedding >= 1, "[network] embedding must be at least 1"),
+        (all(size >= 1 for size in network.hidden or ()), "[network] hidden sizes must be at least 1"),
+        (network.filters >= 0 and 0 <= network.width <= words.length, "[network] width must be between 1 and length"),
+        (training.epochs >= 1 and training.batch >= 1, "[training] epochs and batch must be at least 1"),
+        (0 < training.learning_rate <= 1, "[training] learning_rate must be above 0 and at most 1"),
+        (math.isfinite(training.weight_decay) and training.weight_decay >= 0, "[training] weight_decay must be >= 0"),
+        (all(0 <= share < 1 for share in shares), "[training] dropout and word_dropout must be in [0, 1)"),
+        (math.isfinite(training.noise) and training.noise >= 0, "[training] noise must be >= 0"),
+        (training.shift >= 0, "[training] shift must be >= 0"),
+        (0 <= training.pieces <= words.length, "[training] pieces must be between 0 and length"),
+        (0 <= training.seed < 2**63, "[training] seed must be between 0 and 2^63 - 1"),
+        (recipe.swaps is None or recipe.swaps.max_per_word >= 1, "[swaps] max_per_word must be at least 1"),
+        (recipe.task.limit >= 0, "[task] limit must be positive"),
+    )
+    for holds, rule in rules:
+        if not holds:
+            raise BadInput(f"{recipe.path}: {rule}")

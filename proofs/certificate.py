@@ -1,0 +1,297 @@
+"""Writes certificates: proof trees and statements as plain data in, the bytes of FORMAT.md out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .check import merkle_root
+from .errors import BadInput
+
+__all__ = [
+    "Betas",
+    "Budget",
+    "Empty",
+    "Enumerate",
+    "File",
+    "Level",
+    "Linear",
+    "Lower",
+    "Node",
+    "Open",
+    "OpenPart",
+    "Phase",
+    "Rivals",
+    "Slopes",
+    "Statement",
+    "Upper",
+    "Words",
+    "encode_tree",
+    "merkle_root",
+    "space_digest",
+    "write_certificate",
+]
+
+Level = Literal["real", "float32"]
+Multipliers = Mapping[int, Mapping[int, int]]
+
+
+@dataclass(frozen=True)
+class Empty:
+    """Leaf: the region asks for more swaps than it allows."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Leaf: the pinned recipe proves it."""
+
+
+@dataclass(frozen=True)
+class Enumerate:
+    """Leaf: every sentence evaluated."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """Leaf: nothing proved here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Split: left, the choices (indices into the position's choices) in `left_choices`; right, the others."""
+
+    position: int
+    left_choices: frozenset[int]
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """Split: left, pre-activation <= 0 of this element of the Relu at `node` in the ONNX file; right, >= 0."""
+
+    node: int
+    element: int
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """Split: left, at most `swaps` swaps at these positions; right, more."""
+
+    positions: frozenset[int]
+    swaps: int
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Split: left, the rivals (classes) in `left_rivals`; right, the others of the region."""
+
+    left_rivals: frozenset[int]
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """Sets lower slopes value / 64 for a subtree: ONNX node number -> element -> value from 0 to 64."""
+
+    values: Multipliers
+    inner: Node
+
+
+@dataclass(frozen=True, eq=False)
+class Betas:
+    """Sets phase multipliers value / 2**exponent for a subtree: ONNX node number -> element -> value."""
+
+    exponent: int
+    values: Multipliers
+    inner: Node
+
+
+Node = Empty | Linear | Enumerate | Open | Words | Phase | Budget | Rivals | Slopes | Betas
+
+
+@dataclass(frozen=True)
+class File:
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Lower:
+    """In no sentence with at most `swaps` swaps does a rival beat the label."""
+
+    swaps: int
+    level: Level
+    tree: Node = field(repr=False)
+
+
+@dataclass(frozen=True)
+class OpenPart:
+    """Of `total` sentences with at most `swaps` swaps, `covered` are proved; the tree has open leaves."""
+
+    swaps: int
+    level: Level
+    tree: Node = field(repr=False)
+    covered: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Upper:
+    """The sentence with these (position, token) swaps is won by a rival, at these levels of truth."""
+
+    swaps: tuple[tuple[int, int], ...]
+    levels: tuple[Literal["real", "float32", "replay"], ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a certificate is about and what it claims; hashes in lower-case hexadecimal."""
+
+    id: int
+    model: File
+    tensors: tuple[File, ...]
+    vocabulary: File | None
+    text: str
+    synonyms: str | None
+    choices: tuple[tuple[int, ...], ...]
+    label: int
+    rivals: tuple[int, ...]
+    lower: Lower | None = None
+    open: OpenPart | None = None
+    upper: Upper | None = None
+
+
+def write_certificate(statement: Statement) -> bytes:
+    """The canonical JSON of a statement, proofs included."""
+    lower, unfinished, upper = statement.lower, statement.open, statement.upper
+    rivals = tuple(sorted(statement.rivals))
+    sizes = tuple(len(options) for options in statement.choices)
+    value: dict[str, object] = {
+        "format": "swapproof certificate",
+        "version": 1,
+        "id": statement.id,
+        "model": {
+            "file": statement.model.name,
+            "sha256": statement.model.sha256,
+            "tensors": sorted([file.name, file.sha256] for file in statement.tensors),
+        },
+        "vocabulary": statement.vocabulary
+        and {"file": statement.vocabulary.name, "sha256": statement.vocabulary.sha256},
+        "text": statement.text,
+        "synonyms": statement.synonyms,
+        "space": space_digest(statement.choices),
+        "choices": statement.choices,
+        "label": statement.label,
+        "rivals": rivals,
+        "lower": lower and tree_part(lower, sizes, rivals),
+        "open": unfinished
+        and {
+            **tree_part(unfinished, sizes, rivals),
+            "covered": str(unfinished.covered),
+            "total": str(unfinished.total),
+        },
+        "upper": upper and {"swaps": sorted(upper.swaps), "levels": upper.levels},
+    }
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def space_digest(choices: Sequence[Sequence[int]]) -> str:
+    """SHA-256 of the canonical JSON of the choices."""
+    return hashlib.sha256(json.dumps(choices, separators=(",", ":")).encode()).hexdigest()
+
+
+def tree_part(part: Lower | OpenPart, sizes: Sequence[int], rivals: Sequence[int]) -> dict[str, object]:
+    tree = base64.b64encode(encode_tree(part.tree, sizes, rivals)).decode()
+    return {"swaps": part.swaps, "level": part.level, "recipe": "linear-1", "tree": tree}
+
+
+def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> bytes:
+    """The preorder bytes of FORMAT section 5; `sizes` are the numbers of choices per position."""
+    out = bytearray()
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Empty():
+                out.append(0)
+            case Linear():
+                out.append(1)
+            case Enumerate():
+                out.append(2)
+            case Open():
+                out.append(3)
+            case Words():
+                out.append(4)
+                out += number(node.position)
+                out += mask(node.left_choices, sizes[node.position])
+            case Phase():
+                out.append(5)
+                out += number(node.node) + number(node.element)
+            case Budget():
+                out.append(6)
+                out += number(len(node.positions)) + ascending(sorted(node.positions)) + number(node.swaps)
+            case Rivals():
+                out.append(7)
+                out += mask((rivals.index(rival) for rival in node.left_rivals), len(rivals))
+            case Slopes():
+                out.append(8)
+                out += table(node.values)
+            case Betas():
+                out.append(9)
+                out += number(node.exponent) + table(node.values)
+        match node:
+            case Words() | Phase() | Budget() | Rivals():
+                stack += [node.right, node.left]
+            case Slopes() | Betas():
+                stack.append(node.inner)
+            case Empty() | Linear() | Enumerate() | Open():
+                pass
+    return bytes(out)
+
+
+def number(value: int) -> bytes:
+    """LEB128, minimal."""
+    if not 0 <= value < 1 << 31:
+        raise BadInput(f"{value} does not fit a number of the tree, from 0 to 2**31 - 1")
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def ascending(values: Sequence[int]) -> bytes:
+    """The first as is, then each minus its predecessor."""
+    return b"".join(number(value - before) for value, before in zip(values, [0, *values[:-1]], strict=True))
+
+
+def mask(bits: Iterable[int], size: int) -> bytes:
+    value = 0
+    for bit in bits:
+        if not 0 <= bit < size:
+            raise BadInput(f"option {bit} of {size}")
+        value |= 1 << bit
+    return value.to_bytes((size + 7) // 8, "little")
+
+
+def table(values: Multipliers) -> bytes:
+    if not values or not all(values.values()):
+        raise BadInput("a table of multipliers must not be empty")
+    out = number(len(values))
+    for layer, entries in sorted(values.items()):
+        order = sorted(entries)
+        out += number(layer) + number(len(order))
+        for element, before in zip(order, [0, *order[:-1]], strict=True):
+            out += number(element - before) + number(entries[element])
+    return out

@@ -1,0 +1,114 @@
+"""The shape of the repository: folders, who may import whom, what a light import loads."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("encodings", "models", "proofs", "verifier")
+SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+HEAVY = {"torch", "onnx", "onnxruntime", "gurobipy", "pyscipopt", "highspy", "z3", "numpy", "networkx", "matplotlib"}
+OPTIONAL = {"torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "flint"}
+
+
+def imports(tree: ast.AST, package: list[str]) -> set[str]:
+    """Dotted names imported anywhere below a syntax tree, relative ones resolved."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            found.add(".".join([*base, *(node.module or "").split(".")]).rstrip("."))
+    return found
+
+
+def package_of(path: Path) -> list[str]:
+    return ["swapproof", *path.relative_to(ROOT).parent.parts]
+
+
+def test_encodings_has_no_init_file() -> None:
+    """With one, PYTHONPATH=. would shadow the standard library's `encodings` and Python would not start."""
+    assert not (ROOT / "encodings" / "__init__.py").exists()
+
+
+def test_python_starts_with_the_root_on_its_path() -> None:
+    subprocess.run([sys.executable, "-c", "print()"], env={"PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+
+
+def test_every_package_on_disk_is_listed() -> None:
+    """A sub-folder that is not listed works in an editable install and is missing from the wheel."""
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    on_disk = {".".join(package_of(path)) for path in SOURCES}
+    assert listed == on_disk
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_dependencies_point_one_way(path: Path) -> None:
+    """verifier imports the other three; those import none of each other."""
+    own = path.relative_to(ROOT).parts[0]
+    allowed = FOLDERS if own == "verifier" else (own,)
+    for name in imports(ast.parse(path.read_text()), package_of(path)):
+        parts = name.split(".")
+        if parts[0] == "swapproof":
+            assert parts[1] in allowed, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_optional_packages_are_imported_inside_functions(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    top = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+    assert not {name.split(".")[0] for name in imports(top, package_of(path))} & OPTIONAL
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_says_what_it_is(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    assert not tree.body or ast.get_docstring(tree), f"{path} has no docstring"
+
+
+def test_no_tests_folder_hides_a_module() -> None:
+    """Test files share one name space under importlib mode only if their paths differ; helpers must not."""
+    names = [path.stem for path in (ROOT / "tests").glob("*.py") if not path.stem.startswith("test_")]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("command", ["import swapproof.verifier", "import swapproof.verifier.cli"])
+def test_light_imports_load_nothing_heavy(command: str) -> None:
+    code = f"import sys; {command}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not HEAVY & set(loaded)
+
+
+def test_help_loads_nothing_heavy_and_is_quick() -> None:
+    code = (
+        "import sys\nfrom swapproof.verifier.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    started = time.monotonic()
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    seconds = time.monotonic() - started
+    assert "certify" in result.stdout
+    assert not HEAVY & set(result.stderr.split())
+    assert seconds < 5.0  # 0.2 s measured; a bound for a busy machine, loading torch alone takes longer
+
+
+def test_type_checkers_see_every_folder() -> None:
+    """.typing/swapproof holds one link per folder, because type checkers cannot follow the package mapping."""
+    links = {link.name: link.resolve() for link in (ROOT / ".typing" / "swapproof").iterdir()}
+    assert links == {folder: ROOT / folder for folder in FOLDERS}
+
+
+def test_nothing_is_left_for_later() -> None:
+    for path in SOURCES:
+        text = path.read_text()
+        for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X"):
+            assert word not in text, f"{path} has a {word}"

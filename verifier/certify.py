@@ -1,0 +1,295 @@
+"""`certify`: every text of a task, settled, stored as it is settled, and summed up; a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import math
+import platform
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.reading import Model, open_model
+
+from .engines import engines_named
+from .evidence import Binding, binding_of
+from .inputs import Inputs, read_inputs
+from .progress import progress as shown_progress
+from .report import write_report
+from .results import lost, written
+from .run import Run, copy_atomically, held, refuse_foreign, remove_own, sha256, write_atomically
+from .settle import Lost, Setting, Settled
+from .store import Store, writing
+from .summary import STAGE, summary_of
+from .synonyms.spaces_file import write_spaces
+from .task import DataSection, SwapsSection, Task, read_task
+from .trial import Trial, tried
+from .workers import settle_all
+
+PREPARING, READY = "preparing", "ready"
+
+WHAT = {  # facts that must be the same for a run to go on, and what to call them
+    "task": "the task file",
+    "model": "the model",
+    "vocabulary": "the vocabulary",
+    "texts": "the texts, their labels or their number (--limit)",
+    "spaces": "the swaps",
+    "engines": "--engines",
+    "seconds": "--seconds",
+    "swapproof": "the version of swapproof",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run: its folder, its summary (as in summary.json) and the exit code of its verdict."""
+
+    folder: Path
+    summary: dict[str, Any]
+    exit_code: int
+
+
+def certify(
+    task: str | Path,
+    out: str | Path,
+    limit: int | None = None,
+    radius: int | None = None,
+    engines: str | None = None,
+    seconds: float | None = None,
+    jobs: int = 1,
+    *,
+    resume: bool = True,
+    progress: bool = False,
+) -> Outcome:
+    """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends, in folder `out`.
+
+    `radius`: the number of swaps every text must withstand, which decides the exit code. `engines`: names separated by
+    commas. `seconds`: time per text. A folder with a run of the same task is resumed; `resume=False` starts it anew.
+    Raises BadInput or Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling
+    script needs the usual `if __name__ == "__main__":`.
+    """
+    require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
+    require(radius is None or radius >= 0, f"radius = {radius}: at least 0")
+    require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
+    require(jobs >= 1, f"jobs = {jobs}: at least 1")
+    names = ",".join(engine.name for engine in engines_named(engines))
+    run = Run(Path(out))
+    refuse_foreign(run.folder)
+    given = read_task(task)
+    model = open_model(given.model.onnx)
+    inputs = read_inputs(given, length_of(given, model), limit)
+    trial = tried(model, length_of(given, model), inputs)
+    binding = binding_of(model, inputs)
+    facts = facts_of(given, binding, inputs, trial, names, seconds)
+    made = not run.folder.exists()
+    with writing(run.folder):
+        run.folder.mkdir(parents=True, exist_ok=True)
+    with held(run):
+        if resume and run.store.exists():
+            refuse_changes(run, facts)
+        begin(run, given, trial, binding, inputs, facts, made=made, anew=not resume)
+        with Store.open(run.store) as store:
+            store.set_facts({"radius": json.dumps(radius)})
+            try:
+                work(run, store, Setting(run.folder, binding, names, seconds), inputs, jobs, shown=progress)
+            finally:
+                export(run, store)
+            summary = summary_of(store)
+        write_atomically(run.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+        write_report(run)
+    return Outcome(run.folder, summary, summary["verdict"]["exit_code"])
+
+
+def require(fact: bool, otherwise: str) -> None:
+    if not fact:
+        raise BadInput(otherwise)
+
+
+def length_of(task: Task, model: Model) -> int | None:
+    """Tokens the model reads: what the task says, else what the model says; None when neither does."""
+    if task.model.length is not None and model.length not in (None, task.model.length):
+        raise BadInput(
+            f"[model] length = {task.model.length}, and {model.path} reads {model.length} tokens: leave length out"
+        )
+    return task.model.length if task.model.length is not None else model.length
+
+
+def facts_of(
+    task: Task, binding: Binding, inputs: Inputs, trial: Trial, engines: str, seconds: float | None
+) -> dict[str, str]:
+    """What the run is about: everything its results depend on, and what its report says of that."""
+    freezing = inputs.freezing
+    about = {
+        "labels": list(inputs.labels),
+        "remarks": list(trial.remarks),
+        "swaps": {
+            "source": inputs.source,
+            "sha256": binding.spaces_sha256,
+            "considered": freezing.considered,
+            "removed": dict(freezing.removed),
+            "kept": freezing.candidates,
+            "fixed": dict(freezing.fixed),
+            "dropped_on_reading": inputs.table,
+        },
+        "model": {**trial.facts(), "sha256": binding.model_sha256},
+        "engines": engines.split(","),
+        "seconds_per_text": seconds,
+        "versions": versions("swapproof", "numpy", "onnx", "onnxruntime"),
+    }
+    return {
+        "task": task.digest,
+        "model": json.dumps([binding.model_sha256, *binding.tensors]),
+        "vocabulary": inputs.vocabulary_sha256,
+        "texts": inputs.digest,
+        "spaces": binding.spaces_sha256,
+        "engines": engines,
+        "seconds": json.dumps(seconds),
+        "total": json.dumps(len(inputs.texts)),
+        "about": json.dumps(about, ensure_ascii=False),
+        **versions("swapproof"),
+    }
+
+
+def versions(*distributions: str) -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in distributions}
+
+
+def refuse_changes(run: Run, facts: dict[str, str]) -> None:
+    """What a run found of other inputs must not be mixed with what is found now."""
+    with Store.open(run.store, readonly=True) as store:
+        before = store.facts()
+    if before.get("state") != READY:
+        return
+    changed = [what for name, what in WHAT.items() if before.get(name) != facts[name]]
+    if changed:
+        raise BadInput(
+            f"{run.folder}: the run there is of another task: {', '.join(changed)} changed; give --out a new folder, "
+            "or --no-resume to start anew here"
+        )
+
+
+def begin(
+    run: Run,
+    task: Task,
+    trial: Trial,
+    binding: Binding,
+    inputs: Inputs,
+    facts: dict[str, str],
+    *,
+    made: bool,
+    anew: bool,
+) -> None:
+    """Bring the folder to where texts can be settled.
+
+    The store comes first and says `preparing` until all else is there, so a run killed here is recognised and begun
+    again. When the store was not there before and the folder cannot be filled, nothing stays.
+    """
+    tensors = [name for name, _ in binding.tensors]
+    existed = run.store.exists()
+    try:
+        if existed:
+            with Store.open(run.store) as store:
+                before = store.facts()
+                if before.get("state") == READY and not anew:
+                    return
+                keep_sources(run, task)
+                store.set_facts({**facts, "state": PREPARING}, forget_results=True)
+            remove_own(run, own_tensors(before), store=False)
+        else:
+            Store.create(run.store, {**facts, "state": PREPARING})
+        with writing(run.certificates):
+            run.certificates.mkdir(exist_ok=True)
+        copy_atomically(trial.model.path, run.model, binding.model_sha256)
+        for name, digest in binding.tensors:
+            copy_atomically(trial.model.path.parent / name, run.folder / name, digest)
+        copy_atomically(task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
+        write_atomically(run.texts, text_lines(inputs))
+        write_spaces(run.spaces, inputs.freezing)
+        write_atomically(run.task, resolved(run, task, facts, inputs).encode())
+        with Store.open(run.store) as store:
+            store.set_facts({"state": READY})
+    except BaseException:
+        if not existed:
+            remove_own(run, tensors, store=True)
+            run.lock.unlink(missing_ok=True)
+            if made:
+                run.folder.rmdir()
+        raise
+
+
+def text_lines(inputs: Inputs) -> Iterator[bytes]:
+    for text in inputs.texts:
+        line = {"id": text.id, "text": text.encoded.text, "label": inputs.labels[text.label]}
+        yield f"{json.dumps(line, ensure_ascii=False)}\n".encode()
+
+
+def keep_sources(run: Run, task: Task) -> None:
+    """Starting anew removes the run's own files, which must not be those it is to be made from."""
+    own = {path.resolve() for path in run.contents()}
+    for path in (task.model.onnx, task.model.vocabulary, task.data.file, task.swaps.frozen, task.swaps.file):
+        if path is not None and path.resolve() in own:
+            raise BadInput(f"{path}: would be removed by starting {run.folder} anew; give --out a new folder")
+
+
+def own_tensors(facts: dict[str, str]) -> list[str]:
+    """External tensor files that an earlier beginning of this run may have copied."""
+    return [name for name, _ in json.loads(facts.get("model", '[""]'))[1:]]
+
+
+def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str:
+    """The task of the copies in this folder, which `certify` can run again; above it what it was made from, and by what."""
+    model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
+    data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
+    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name))
+    copied = task.model_copy(update={"model": task.model.model_copy(update=model), "data": data, "swaps": swaps})
+    hashes = {name: facts[name] for name in ("model", "vocabulary", "texts", "spaces", "task")}
+    ours = versions("swapproof", "numpy", "onnx", "onnxruntime")
+    notes = [
+        "The model, vocabulary, texts and frozen swaps of this run, as they lie in this folder.",
+        "SHA-256:",
+        *(f"  {name} {value}" for name, value in hashes.items()),
+        "Versions:",
+        *(f"  {name} {version}" for name, version in ours.items()),
+        f"  python {platform.python_version()} on {platform.platform()}",
+        f"Engines {facts['engines']}; seconds per text {facts['seconds']}; swaps from {inputs.source}.",
+        "",
+        "It was made from:",
+        *(f"  {line}" for line in task.resolved().splitlines()),
+        "",
+    ]
+    return copied.resolved(notes)
+
+
+def work(run: Run, store: Store, setting: Setting, inputs: Inputs, jobs: int, *, shown: bool) -> None:
+    """Settle what is not settled yet. This process alone writes, one transaction per text, its certificate first."""
+    finished = {id for id, certificate in store.finished(STAGE) if intact(run, id, certificate)}
+    todo = [text for text in inputs.texts if text.id not in finished]
+    with (
+        shown_progress("certify", len(inputs.texts), len(finished), shown=shown) as advance,
+        closing(settle_all(setting, todo, jobs)) as found,
+    ):
+        for one in found if todo else ():
+            match one:
+                case Lost(text, reason, seconds):
+                    store.put(STAGE, text.id, written(lost(text, reason, seconds)), None, lost=True)
+                case Settled(id, line, certificate):
+                    digest = None
+                    if certificate is not None:
+                        digest = write_atomically(run.certificate(id), certificate)
+                    store.put(STAGE, id, written(line), digest)
+            advance(1)
+
+
+def intact(run: Run, id: int, certificate: str | None) -> bool:
+    """Whether the certificate of a finished text is still the one that was written."""
+    path = run.certificate(id)
+    return certificate is None or (path.is_file() and sha256(path) == certificate)
+
+
+def export(run: Run, store: Store) -> None:
+    """results.jsonl, from the store."""
+    write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(STAGE)))

@@ -1,0 +1,176 @@
+"""The command line: one function per command, each importing what it needs only when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+USAGE, INTERRUPTED = 2, 130
+
+app = typer.Typer(
+    name="swapproof",
+    help="How many words must an adversary swap for synonyms before a text classifier changes its answer? "
+    "An interval with evidence at both ends.",
+    epilog="Exit codes: 0 holds, 1 violated, 2 usage or bad input, 3 incomplete, 4 an answer did not check, 130 "
+    "interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Out = Annotated[Path, typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False)]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)]
+
+
+def version(wanted: bool) -> None:
+    if wanted:
+        import importlib.metadata
+
+        print(f"swapproof {importlib.metadata.version('swapproof')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="The run folder.")] = Path("runs/demo"),
+) -> None:
+    """Certify, check and report a small example that comes with swapproof."""
+    from .demo import demo
+
+    raise typer.Exit(demo(out))
+
+
+@app.command()
+def certify(
+    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    out: Out,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    radius: Annotated[
+        int | None,
+        typer.Option(min=0, help="Require every text to be robust to R swaps; decides the exit code.", show_default=False),
+    ] = None,
+    engines: Annotated[
+        str | None, typer.Option(help="Engines to use, in order, separated by commas.", show_default="all")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Time for each text.", show_default="no limit")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
+) -> None:
+    """Find the minimum number of swaps of every text, as an interval with evidence at both ends."""
+    from .certify import certify
+    from .report import print_summary
+
+    outcome = certify(task, out, limit, radius, engines, seconds, jobs, resume=resume, progress=True)
+    print_summary(outcome.folder, outcome.summary)
+    raise typer.Exit(outcome.exit_code)
+
+
+@app.command()
+def check(
+    run: RunFolder,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exact integers throughout: slower, and the least to trust.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
+    ] = None,
+) -> None:
+    """Check every certificate of a run again, replay every witness, and compare both with what results.jsonl claims."""
+    from .checking import check
+
+    raise typer.Exit(check(run, exact=exact, jobs=jobs))
+
+
+@app.command()
+def report(run: RunFolder) -> None:
+    """Show what a run found, and write it to RUN/report.html."""
+    from .report import report
+
+    raise typer.Exit(report(run))
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Which network, which texts, how to learn.")],
+    out: Annotated[Path, typer.Option("--out", help="The task folder: a new one.", show_default=False)],
+) -> None:
+    """Train a network and leave an ONNX model, its vocabulary and a task file."""
+    from swapproof.models.training import train
+
+    train(recipe, out, lambda remark: print(remark, file=sys.stderr, flush=True))
+    print(out / "task.toml")
+
+
+@app.command()
+def doctor() -> None:
+    """What is installed, which licence there is, and what each absence costs."""
+    from .doctor import doctor
+
+    doctor()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug."""
+    for variable in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
+        os.environ.setdefault(variable, "1")
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="swapproof")
+    except SystemExit as exit:
+        return exit_code(exit)
+    except KeyboardInterrupt:
+        print("swapproof: interrupted; the same command resumes", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of stdout went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (NotImplementedError, ValueError, OSError) as error:
+        if not is_bad_input(error):
+            raise
+        print(f"swapproof: {one_line(error)}", file=sys.stderr)
+        return USAGE
+    return 0
+
+
+def is_bad_input(error: BaseException) -> bool:
+    """Whether this is a refusal of one of the packages, and no bug."""
+    from swapproof.encodings import errors as encodings
+    from swapproof.models import errors as models
+    from swapproof.proofs import errors as proofs
+
+    return isinstance(
+        error,
+        encodings.BadInput
+        | encodings.Unsupported
+        | models.BadInput
+        | models.Unsupported
+        | proofs.BadInput
+        | proofs.Unsupported,
+    )
+
+
+def one_line(error: BaseException) -> str:
+    """The message, further problems after the first counted."""
+    first, *more = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{first} (and {len(more)} more)" if more else first
+
+
+def exit_code(exit: SystemExit) -> int:
+    if exit.code is None:
+        return 0
+    return exit.code if isinstance(exit.code, int) else 1

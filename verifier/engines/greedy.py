@@ -1,0 +1,81 @@
+"""A cheap attack: take the single swap that hurts most, again and again, then undo what was not needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.incremental import Differences
+from swapproof.encodings.query import Query
+
+from ..interval import Interval
+from .protocol import Budget, Findings, Sentence
+
+CELLS = 1 << 22
+"""Numbers in one block of sentences: bounds memory."""
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Scores every single swap in one batch, extends by the best, once against every rival class."""
+
+    name: str = "greedy"
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        differences = Differences.of(query)
+        if not len(differences.positions):
+            return
+        for rival in range(len(query.rivals)):
+            swaps: list[int] = []
+            longest = len(query.space.swappable) if interval.high is None else interval.high - 1
+            while len(swaps) < longest and not interval.closed and not budget.spent:
+                best = hardest_swap(differences, swaps, rival, budget)
+                if best is None:
+                    break
+                swaps.append(best[0])
+                if best[1] <= 0:
+                    swaps = without_needless(differences, swaps, rival, budget)
+                    before = interval
+                    interval = yield Sentence(differences.sentence(swaps))
+                    if interval is not before:
+                        break  # a tie or a margin within rounding may not replay: then go on
+
+
+def hardest_swap(differences: Differences, swaps: list[int], rival: int, budget: Budget) -> tuple[int, float] | None:
+    """The swap at an unused position that leaves the smallest margin, and that margin; None when none lowers it."""
+    used = differences.positions[swaps]
+    free = np.flatnonzero(~np.isin(differences.positions, used))
+    if not len(free):
+        return None
+    now = differences.base + differences.rows[swaps].sum(axis=0)
+    margins = margins_of(differences, now, free, rival)
+    budget.evaluations += len(free) + 1
+    best = int(margins[1:].argmin())
+    if margins[1:][best] >= margins[0]:
+        return None
+    return int(free[best]), float(margins[1:][best])
+
+
+def margins_of(
+    differences: Differences, now: NDArray[np.float64], swaps: NDArray[np.int64], rival: int
+) -> NDArray[np.float64]:
+    """The margin against one rival of the cut `now`, then of it with each of these swaps added."""
+    rows = max(1, CELLS // max(1, differences.width))
+    blocks = [swaps[start : start + rows] for start in range(0, len(swaps), rows)]
+    cuts = [now[None], *(now + differences.rows[block] for block in blocks)]
+    return np.concatenate([differences.margins(cut)[:, rival] for cut in cuts])
+
+
+def without_needless(differences: Differences, swaps: list[int], rival: int, budget: Budget) -> list[int]:
+    """Drop, one at a time, the swap whose removal keeps the smallest margin, while the text stays broken."""
+    while len(swaps) > 1:
+        total = differences.base + differences.rows[swaps].sum(axis=0)
+        margins = differences.margins(total - differences.rows[swaps])[:, rival]
+        budget.evaluations += len(swaps)
+        best = int(margins.argmin())
+        if margins[best] > 0:
+            break
+        swaps = swaps[:best] + swaps[best + 1 :]
+    return swaps

@@ -1,0 +1,81 @@
+"""What every engine is: it looks at a query and an interval and finds sentences and bounds.
+
+An engine believes nothing into the interval. It yields findings; the ladder replays a sentence or checks a bound, and
+sends back the interval that came of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.query import Query
+from swapproof.proofs.certificate import Node as Tree
+
+from ..interval import Interval, Level
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Token ids that should break the text."""
+
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Doubtful:
+    """[n, length] token ids whose margin lies inside the rounding bound: any of them may break the deployed model."""
+
+    sentences: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No sentence with fewer than `low` swaps breaks the text, by this proof tree."""
+
+    low: int
+    tree: Tree
+    level: Level
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The engine gives up before the interval is closed, and why."""
+
+    reason: str
+
+
+Finding = Sentence | Doubtful | Bound | Stopped
+Findings = Generator[Finding, Interval, None]
+
+
+@dataclass
+class Budget:
+    """What one text may cost; engines add what they spend."""
+
+    deadline: float = field(default_factory=lambda: float("inf"))
+    """In seconds of time.monotonic()."""
+    evaluations: int = 0
+    """Sentences whose logits were computed, by any means."""
+
+    @property
+    def seconds_left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    @property
+    def spent(self) -> bool:
+        return self.seconds_left <= 0
+
+
+class Engine(Protocol):
+    """`for finding in engine.narrow(query, interval, budget)`, each answered by the interval after it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings: ...

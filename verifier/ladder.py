@@ -1,0 +1,165 @@
+"""Runs engines from cheap to dear until the interval of one text closes, believing only what it has checked itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from swapproof.encodings.query import Query
+
+from .engines.protocol import Bound, Budget, Doubtful, Engine, Finding, Sentence, Stopped
+from .engines.truth import beaten
+from .interval import Interval, Level, Proof, Witness
+from .replay import NO_CLASS, Replay
+
+Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
+Check = Callable[[Bound], str | None]
+"""Builds and checks the certificate of a bound: None when accepted, else the refusal."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one text, and what it cost."""
+
+    interval: Interval
+    status: Status
+    reason: str | None
+    """Why the text is open or ambiguous."""
+    predicted: int
+    engine: str
+    """The engine that narrowed last; "replay" when none was needed."""
+    seconds: float
+    evaluations: int
+    requests: int
+    contradiction: str | None = None
+    """An answer that did not check: the run must not be trusted (exit code 4)."""
+
+    @property
+    def level(self) -> Level:
+        """The strongest level of truth at which the low end is proved."""
+        return "float32" if self.interval.low == self.interval.low_float32 else "real"
+
+
+@dataclass
+class Climb:
+    """The state of one text on the ladder."""
+
+    query: Query
+    replay: Replay
+    check: Check
+    interval: Interval
+    engine: str = "replay"
+    reasons: tuple[str, ...] = ()
+    contradiction: str | None = None
+
+    def take(self, finding: Finding, engine: str) -> None:
+        """Narrow the interval by a finding, after replaying or checking it."""
+        match finding:
+            case Sentence(tokens):
+                self.witness(tokens, engine)
+            case Doubtful(sentences):
+                flipped = ~np.isin(self.replay.answers(sentences), (self.query.label, NO_CLASS))
+                for row in np.flatnonzero(flipped):
+                    self.witness(tuple(int(token) for token in sentences[row]), engine)
+            case Bound():
+                self.bound(finding, engine)
+            case Stopped(reason):
+                self.reasons = (*self.reasons, f"{engine}: {reason}")
+
+    def witness(self, tokens: tuple[int, ...], engine: str) -> None:
+        swaps = self.query.space.swaps_of(tokens)
+        if self.interval.high is not None and len(swaps) >= self.interval.high:
+            return
+        if not self.replay.breaks(np.array(tokens, dtype=np.int64), self.query.label):
+            return
+        if len(swaps) < self.interval.low_float32:
+            self.contradiction = (
+                f"a sentence of {len(swaps)} swaps fools onnxruntime, and {self.interval.low_float32 - 1} were proved "
+                f"harmless for every float32 evaluation: {list(swaps)}"
+            )
+        self.interval = self.interval.lowered(Witness(swaps, beaten(self.query, tokens)[0], engine))
+        self.engine = engine
+
+    def bound(self, bound: Bound, engine: str) -> None:
+        refusal = self.check(bound)
+        if refusal is not None:
+            self.contradiction = f"the proof of {engine} that {bound.low - 1} swaps are harmless is refused: {refusal}"
+            return
+        raised = self.interval.raised(bound.low, Proof(bound.tree, bound.level, engine))
+        if raised is not self.interval:
+            self.interval, self.engine = raised, engine
+
+
+def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budget, check: Check) -> Verdict:
+    """Narrow min_swaps of one text; the original sentence is judged first, and settles texts already wrong."""
+    started, requests, evaluations = time.monotonic(), replay.requests, replay.evaluations
+    original = query.space.original
+    state = Climb(query, replay, check, Interval(ceiling=len(query.space.swappable) + 1))
+    predicted = int(replay.answers(np.array([original], dtype=np.int64))[0])
+    doubt = None
+    wrong, agreed = beaten(query, original)
+    if not agreed:
+        doubt = "the text's own margin is within the rounding of float32"
+    elif predicted == NO_CLASS:
+        doubt = "the model answers NaN"
+    state.witness(original, "replay")
+    if agreed and wrong != (state.interval.high == 0) and doubt is None:
+        state.contradiction = (
+            f"the network's logits for the text itself {'break' if wrong else 'keep'} its label beyond any rounding, "
+            f"and onnxruntime answers {predicted}"
+        )
+    for engine in engines:
+        if state.interval.closed or state.contradiction or budget.spent:
+            break
+        steps = engine.narrow(query, state.interval, budget)
+        finding = next(steps, None)
+        while finding is not None:
+            state.take(finding, engine.name)
+            if state.contradiction or budget.spent:
+                steps.close()
+                break
+            try:
+                finding = steps.send(state.interval)
+            except StopIteration:
+                finding = None
+    status, reason = judged(state, doubt, budget)
+    return Verdict(
+        interval=settled(state.interval),
+        status=status,
+        reason=reason,
+        predicted=predicted,
+        engine=state.engine,
+        seconds=time.monotonic() - started,
+        evaluations=budget.evaluations + replay.evaluations - evaluations,
+        requests=replay.requests - requests,
+        contradiction=state.contradiction,
+    )
+
+
+def judged(state: Climb, doubt: str | None, budget: Budget) -> tuple[Status, str | None]:
+    interval = state.interval
+    if doubt is not None:
+        return "ambiguous", doubt
+    if interval.contradictory:
+        return "ambiguous", (
+            f"over the reals {interval.low - 1} swaps are harmless, and onnxruntime's rounding lets "
+            f"{interval.high} break the text"
+        )
+    if interval.high == 0:
+        return "already_wrong", None
+    if interval.low == interval.high:
+        return "exact", None
+    if interval.low == interval.ceiling:
+        return "unbreakable", None
+    return "open", "; ".join(state.reasons) or ("out of time" if budget.spent else "no engine could do more")
+
+
+def settled(interval: Interval) -> Interval:
+    """Where the levels of truth contradict each other, only what holds in every float32 evaluation counts as low."""
+    if not interval.contradictory:
+        return interval
+    return replace(interval, low=min(interval.low_float32, interval.high or 0))

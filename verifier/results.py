@@ -1,0 +1,126 @@
+"""A line of results.jsonl: what is claimed of one text, in words a reader of the text understands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .inputs import Text
+from .interval import Interval
+from .ladder import Verdict
+
+
+def result(text: Text, verdict: Verdict, certificate: str | None) -> dict[str, Any]:
+    """The line of a text whose verdict is known; `certificate` is the path of its certificate inside the run folder.
+
+    An unbreakable text has low = words + 1 whatever the number of words that can be swapped, and no high.
+    """
+    interval = verdict.interval
+    words = len(text.encoded.words)
+    low, high = interval.low, interval.high
+    if verdict.status == "unbreakable":
+        low, high = words + 1, None
+    line = opening(text, verdict.predicted)
+    line |= {
+        "min_swaps": {"low": low, "high": high},
+        "status": verdict.status,
+        "level": level_of(verdict),
+        "witness": witness_of(text, interval),
+        "certificate": certificate,
+        "engine": verdict.engine,
+        "seconds": round(verdict.seconds, 4),
+        "evaluations": verdict.evaluations,
+        "requests": verdict.requests,
+    }
+    if verdict.reason is not None:
+        line["reason"] = verdict.reason
+    if verdict.contradiction is not None:
+        line["contradiction"] = verdict.contradiction
+    return line
+
+
+def lost(text: Text, reason: str, seconds: float) -> dict[str, Any]:
+    """The line of a text whose process died: nothing is known of it."""
+    return opening(text, None) | {
+        "min_swaps": {"low": 0, "high": None},
+        "status": "open",
+        "level": "real",
+        "witness": None,
+        "certificate": None,
+        "engine": None,
+        "seconds": round(seconds, 4),
+        "evaluations": 0,
+        "requests": 0,
+        "reason": reason,
+    }
+
+
+def opening(text: Text, predicted: int | None) -> dict[str, Any]:
+    """`positions`: words the model reads; `candidates`: single swaps; `cut`: words it does not read; `unknown`: words
+    it reads as unknown."""
+    return {
+        "id": text.id,
+        "text": text.encoded.text,
+        "label": text.label,
+        "predicted": predicted,
+        "positions": len(text.encoded.words),
+        "candidates": text.frozen.space.candidates,
+        "cut": text.encoded.cut,
+        "unknown": len(text.encoded.unknown),
+    }
+
+
+def level_of(verdict: Verdict) -> str:
+    """The strongest level of truth the low end is proved at; of a text already wrong, that of the wrong answer."""
+    witness = verdict.interval.high_evidence
+    if verdict.status == "already_wrong" and witness is not None:
+        return "real" if witness.real else "replay"
+    return verdict.level
+
+
+def witness_of(text: Text, interval: Interval) -> dict[str, Any] | None:
+    """The swaps of the best witness by word, and the text as the reader would then see it."""
+    witness = interval.high_evidence
+    if witness is None:
+        return None
+    word_at = {first: word for word, (first, _) in enumerate(text.encoded.places)}
+    swaps = []
+    for position, token in witness.swaps:
+        word = word_at[position]
+        choices = text.frozen.space.choices[position]
+        spelt = text.frozen.words[word]
+        characters = list(text.encoded.spans[word])
+        to = spelt[choices.index(token)]
+        swaps.append({"position": word, "from": spelt[0], "to": to, "characters": characters})
+    sentence = "".join(piece.after for piece in pieces(text.encoded.text, swaps))
+    return {"swaps": swaps, "sentence": sentence, "real": witness.real}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a text before and after the swaps; the same when nothing was swapped in it."""
+
+    before: str
+    after: str
+
+    @property
+    def swapped(self) -> bool:
+        return self.before != self.after
+
+
+def pieces(text: str, swaps: Iterable[Mapping[str, Any]]) -> Iterator[Piece]:
+    """The text cut at its swaps, whose `characters` say where they stand; everything else is untouched."""
+    at = 0
+    for swap in sorted(swaps, key=lambda swap: int(swap["position"])):
+        start, end = swap["characters"]
+        yield Piece(text[at:start], text[at:start])
+        yield Piece(text[start:end], swap["to"])
+        at = end
+    yield Piece(text[at:], text[at:])
+
+
+def written(line: dict[str, Any]) -> str:
+    """One line of JSON."""
+    return json.dumps(line, ensure_ascii=False)

@@ -1,0 +1,190 @@
+"""The run folder: which files it holds, and how they are written so that a kill at any moment leaves it resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from swapproof.encodings.errors import BadInput
+
+from .store import is_store, writing
+
+CERTIFICATE = re.compile(r"[0-9]{6}\.json")
+UNFINISHED = re.compile(r"\..*\.unfinished(-journal)?")
+MOST_TEXTS = 1_000_000
+"""Certificates are numbered with six digits."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """The files of a run."""
+
+    folder: Path
+
+    @property
+    def task(self) -> Path:
+        return self.folder / "task.toml"
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model.onnx"
+
+    @property
+    def vocabulary(self) -> Path:
+        return self.folder / "vocabulary.json"
+
+    @property
+    def texts(self) -> Path:
+        return self.folder / "texts.jsonl"
+
+    @property
+    def spaces(self) -> Path:
+        return self.folder / "spaces.jsonl"
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store.sqlite"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results.jsonl"
+
+    @property
+    def certificates(self) -> Path:
+        return self.folder / "certificates"
+
+    @property
+    def summary(self) -> Path:
+        return self.folder / "summary.json"
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.html"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / ".lock"
+
+    def certificate(self, id: int) -> Path:
+        return self.certificates / f"{id:06d}.json"
+
+    def contents(self, tensors: Iterable[str] = ()) -> list[Path]:
+        """Every file that a run may write, but its store; `tensors` are the external data files of its model."""
+        fixed = [self.task, self.model, self.vocabulary, self.texts, self.spaces, self.results, self.summary, self.report]
+        found = [*fixed, *(self.folder / name for name in tensors)]
+        for folder in (self.folder, self.certificates):
+            with suppress(OSError):
+                found += [path for path in folder.iterdir() if UNFINISHED.fullmatch(path.name)]
+        with suppress(OSError):
+            found += [path for path in self.certificates.iterdir() if CERTIFICATE.fullmatch(path.name)]
+        return found
+
+
+def existing(folder: Path) -> Run:
+    """The run in this folder, for whoever reads one."""
+    run = Run(folder)
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; give the folder of a run")
+    if not is_store(run.store):
+        raise BadInput(f"{folder}: not the folder of a run: `swapproof certify` makes one")
+    return run
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a run may begin here: nothing there, an empty folder, or the first traces of a run that was killed."""
+    if not folder.exists():
+        return True
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: exists and is not a folder; give --out a new folder")
+    try:
+        return all(path.name == ".lock" or UNFINISHED.fullmatch(path.name) for path in folder.iterdir())
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def refuse_foreign(folder: Path) -> None:
+    """A folder with other things in it than a run."""
+    if not is_free(folder) and not is_store(folder / "store.sqlite"):
+        raise BadInput(f"{folder}: holds files and is not the folder of a run; give --out a new folder")
+
+
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Only one process works on a run; the system lets go of the lock when that process dies."""
+    with writing(run.lock):
+        file = run.lock.open("a")
+    try:
+        try:
+            import fcntl
+        except ImportError:  # a system without it: there the second process is the user's to avoid
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"{run.folder}: another process is working on this run; wait for it") from None
+        yield
+    finally:
+        file.close()
+
+
+def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> str:
+    """Replace a file in one step, its bytes on the disk before its name is. Returns their SHA-256."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    digest = hashlib.sha256()
+    with writing(path):
+        try:
+            with unfinished.open("wb") as file:
+                for part in [data] if isinstance(data, bytes) else data:
+                    digest.update(part)
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
+    return digest.hexdigest()
+
+
+def copy_atomically(source: Path, target: Path, expected: str) -> None:
+    """Copy a file whose SHA-256 is known; a file that changed since then is refused."""
+    if source.absolute() == target.absolute():
+        return
+    if write_atomically(target, blocks(source)) != expected:
+        raise BadInput(f"{source}: changed while it was being read; run the command again")
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, a mebibyte at a time."""
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                yield block
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+def sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    for block in blocks(path):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def remove_own(run: Run, tensors: Iterable[str], *, store: bool) -> None:
+    """Remove what a run wrote and nothing else; with `store`, the store too, and the folder if it is then empty."""
+    with writing(run.folder):
+        for path in run.contents(tensors):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # someone else's files in it
+            run.certificates.rmdir()
+        if store:
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                run.store.with_name(run.store.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,115 @@
+"""One text, from its space to its checked certificate; a station is the process that does this for text after text."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from swapproof.encodings.network import Network
+from swapproof.encodings.query import Query
+from swapproof.encodings.reading import Model, network_of, open_model
+
+from .engines import engines_named
+from .engines.protocol import Bound, Budget, Engine
+from .evidence import Binding, Checker, certificate_of
+from .inputs import Text
+from .ladder import Verdict, climb
+from .replay import Replay
+from .results import result
+
+NETWORKS = 4
+"""Networks kept for a model that takes any length: each holds the weights once more."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all texts of a run share: the folder with the model, what certificates are bound to, engines, time per text."""
+
+    folder: Path
+    binding: Binding
+    engines: str | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The line of a text, and its certificate unless nothing could be proved or shown."""
+
+    id: int
+    line: dict[str, Any]
+    certificate: bytes | None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The process that worked on a text died."""
+
+    text: Text
+    reason: str
+    seconds: float
+
+
+@dataclass(eq=False)
+class Station:
+    """A model loaded for reading, replaying and checking."""
+
+    setting: Setting
+    model: Model
+    replay: Replay
+    checker: Checker
+    engines: Sequence[Engine]
+    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+
+    @classmethod
+    def open(cls, setting: Setting) -> Station:
+        model = open_model(setting.folder / setting.binding.model)
+        return cls(
+            setting,
+            model,
+            Replay.open(model),
+            Checker.open(setting.folder, setting.binding),
+            engines_named(setting.engines),
+        )
+
+    def network(self, length: int) -> Network:
+        network = self.networks.pop(length, None) or network_of(self.model, length)
+        self.networks[length] = network
+        if len(self.networks) > NETWORKS:
+            self.networks.popitem(last=False)
+        return network
+
+    def settle(self, text: Text) -> Settled:
+        """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        space = text.frozen.space
+        query = Query.of(self.network(space.length), space, text.label)
+        seconds = self.setting.seconds
+        budget = Budget() if seconds is None else Budget(deadline=time.monotonic() + seconds)
+
+        def check(bound: Bound) -> str | None:
+            return self.checker.refusal(text, query, bound)
+
+        verdict = climb(query, self.replay, self.engines, budget, check)
+        certificate = certificate_of(self.setting.binding, text, query, verdict)
+        if certificate is not None:
+            refusal = self.checker.refusal_of(certificate)
+            if refusal is not None:
+                verdict = contradicted(verdict, f"the certificate is refused: {refusal}")
+                certificate = None
+        if certificate is None:
+            verdict = unproved(verdict)
+        name = None if certificate is None else f"certificates/{text.id:06d}.json"
+        return Settled(text.id, result(text, verdict, name), certificate)
+
+
+def contradicted(verdict: Verdict, contradiction: str) -> Verdict:
+    return replace(verdict, status="open", reason=contradiction, contradiction=verdict.contradiction or contradiction)
+
+
+def unproved(verdict: Verdict) -> Verdict:
+    """Without a certificate no low end is claimed."""
+    interval = replace(verdict.interval, low=0, low_float32=0, low_evidence=None)
+    return replace(verdict, interval=interval)

@@ -1,0 +1,169 @@
+"""The store of a run: a SQLite file with one row per text and stage, each committed as soon as it is known."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from swapproof.encodings.errors import BadInput
+
+APPLICATION = 0x53574150
+"""Marks the file as ours ("SWAP")."""
+
+SCHEMA = f"""
+PRAGMA application_id = {APPLICATION};
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE results (
+    stage TEXT NOT NULL, id INTEGER NOT NULL, line TEXT NOT NULL, certificate TEXT, lost INTEGER NOT NULL,
+    PRIMARY KEY (stage, id)
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """What is known of a run.
+
+    `facts` say what the run is about (hashes, settings). A result is the JSON line of one text at one stage, with the
+    SHA-256 of its certificate; it is `lost` when the process that worked on it died, so that it is worth a second try.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+
+    @classmethod
+    def create(cls, path: Path, facts: Mapping[str, str]) -> None:
+        """Write a new store in one step: a killed process leaves either all of it or nothing under this name."""
+        unfinished = path.with_name(f".{path.name}.unfinished")
+        with writing(path):
+            unfinished.unlink(missing_ok=True)
+            connection = sqlite3.connect(unfinished, isolation_level=None)
+            try:
+                connection.executescript(SCHEMA)
+                connection.executemany("INSERT INTO facts VALUES (?, ?)", sorted(facts.items()))
+            except BaseException:
+                connection.close()
+                unfinished.unlink(missing_ok=True)
+                raise
+            connection.close()
+            unfinished.replace(path)
+
+    @classmethod
+    def open(cls, path: Path, *, readonly: bool = False) -> Store:
+        """A store that exists; `readonly` never changes a byte of a run that nobody is writing."""
+        if not is_store(path):
+            raise BadInput(f"{path}: not the store of a run; give the folder of a run, or a new one")
+        with writing(path):
+            if readonly:
+                connection = reading(path)
+            else:
+                connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+        return cls(path, connection)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """A store that was written and is not in use by another process becomes one plain file again."""
+        with suppress(sqlite3.OperationalError):
+            self.connection.execute("PRAGMA journal_mode = DELETE")
+        self.connection.close()
+
+    def facts(self) -> dict[str, str]:
+        return dict(self.connection.execute("SELECT name, value FROM facts"))
+
+    def set_facts(self, facts: Mapping[str, str], *, forget_results: bool = False) -> None:
+        """In one transaction."""
+        with self._transaction():
+            if forget_results:
+                self.connection.execute("DELETE FROM results")
+                self.connection.execute("DELETE FROM facts")
+            self.connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", sorted(facts.items()))
+
+    def put(self, stage: str, id: int, line: str, certificate: str | None, *, lost: bool = False) -> None:
+        """One result, in a transaction of its own; an earlier one of this text and stage is replaced."""
+        with self._transaction():
+            self.connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", (stage, id, line, certificate, int(lost))
+            )
+
+    def finished(self, stage: str) -> Iterator[tuple[int, str | None]]:
+        """(id, SHA-256 of its certificate) of every text that needs no second try."""
+        yield from self.connection.execute(
+            "SELECT id, certificate FROM results WHERE stage = ? AND NOT lost ORDER BY id", (stage,)
+        )
+
+    def lines(self, stage: str) -> Iterator[str]:
+        """The JSON lines, by id, never all of them in memory."""
+        for (line,) in self.connection.execute("SELECT line FROM results WHERE stage = ? ORDER BY id", (stage,)):
+            yield line
+
+    def line(self, stage: str, id: int) -> str:
+        """The JSON line of a text that has one."""
+        query = "SELECT line FROM results WHERE stage = ? AND id = ?"
+        (line,) = self.connection.execute(query, (stage, id)).fetchone()
+        return str(line)
+
+    def count(self, stage: str) -> int:
+        (number,) = self.connection.execute("SELECT count(*) FROM results WHERE stage = ?", (stage,)).fetchone()
+        return int(number)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with writing(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+
+def reading(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write, also where the folder is read-only."""
+    name = path.absolute().as_uri()
+    for mode in ("mode=ro", "immutable=1"):
+        connection = sqlite3.connect(f"{name}?{mode}", uri=True, isolation_level=None)
+        try:
+            connection.execute("SELECT count(*) FROM facts").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            if mode == "immutable=1":
+                raise
+            continue
+        break
+    return connection
+
+
+def is_store(path: Path) -> bool:
+    """Whether this file is a store of ours, by the marks in its first 100 bytes."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns what the operating system or SQLite cannot write (a full disk, say) into one line."""
+    try:
+        yield
+    except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: Exception) -> BadInput:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return BadInput(f"{path}: cannot be written ({reason or error}); what is finished stays, and the run can be resumed")

@@ -1,0 +1,202 @@
+"""The summary of a run: counts, means and shares, each an interval where texts are open, and the verdict of the run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .store import Store
+
+STAGE = "min_swaps"
+"""The stage of the store whose lines are results.jsonl."""
+HOLDS, VIOLATED, INCOMPLETE, UNCHECKED = 0, 1, 3, 4
+"""Exit codes: every required property holds; one is violated; some are open; an answer did not check."""
+
+DEFINITIONS = {
+    "min_swaps": (
+        "smallest number of word swaps after which another class than the gold label wins (argmax, lowest index first); "
+        "[low, high]: low is proved, high is a sentence that really fools the model"
+    ),
+    "mmws": (
+        "mean of min_swaps over texts with a finite minimum: texts already wrong and texts proved unbreakable are left "
+        "out. high: mean of the high ends of the texts with a witness. low: mean of their low ends, where open texts "
+        "without a witness count at their low end if that makes the mean smaller (they may turn out unbreakable)"
+    ),
+    "accuracy": "texts whose answer is the gold label / all texts",
+    "certified_accuracy": "texts proved robust to r swaps (min_swaps.low > r) / all texts",
+    "accuracy_under_attack": "low: certified accuracy; high: texts not known to be broken by r swaps / all texts",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One verdict drives the banner and the exit code."""
+
+    code: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Short:
+    """What the summary needs of a line."""
+
+    id: int
+    status: str
+    low: float
+    high: int | None
+
+
+def short(line: Mapping[str, Any]) -> Short:
+    """An unbreakable text withstands any number of swaps, an ambiguous one is proved nothing."""
+    ends = line["min_swaps"]
+    match line["status"]:
+        case "unbreakable":
+            return Short(line["id"], "unbreakable", math.inf, None)
+        case "ambiguous":
+            return Short(line["id"], "ambiguous", 0, ends["high"])
+        case status:
+            return Short(line["id"], status, ends["low"], ends["high"])
+
+
+def summary_of(store: Store) -> dict[str, Any]:
+    """The content of summary.json: a function of the store alone, also while texts are missing."""
+    facts = store.facts()
+    lines = (json.loads(line) for line in store.lines(STAGE))
+    return summarise(lines, json.loads(facts["radius"]), json.loads(facts["total"])) | json.loads(facts["about"])
+
+
+def summarise(
+    lines: Iterable[Mapping[str, Any]], radius: int | None = None, expected: int | None = None
+) -> dict[str, Any]:
+    """Of the lines of results.jsonl, read once and not kept; `expected` texts there should be."""
+    texts: list[Short] = []
+    statuses: Counter[str] = Counter()
+    levels: Counter[str] = Counter()
+    correct = cut = cut_words = unknown = candidates = evaluations = requests = contradictions = 0
+    seconds = 0.0
+    for line in lines:
+        texts.append(short(line))
+        statuses[line["status"]] += 1
+        levels[line["level"]] += 1
+        correct += line["predicted"] == line["label"]
+        cut += line["cut"] > 0
+        cut_words += line["cut"]
+        unknown += line["unknown"]
+        candidates += line["candidates"]
+        evaluations += line["evaluations"]
+        requests += line["requests"]
+        contradictions += "contradiction" in line
+        seconds += line["seconds"]
+    total = len(texts)
+    summary: dict[str, Any] = {
+        "texts": total,
+        **{status: statuses[status] for status in ("already_wrong", "unbreakable", "exact", "open", "ambiguous")},
+        "contradictions": contradictions,
+        "levels": dict(sorted(levels.items())),
+        "mmws": mmws(texts),
+        "accuracy": share(correct, total),
+        "certified_accuracy": {},
+        "accuracy_under_attack": {},
+        "exact_counts": counts(text.high for text in texts if text.status == "exact"),
+        "open_counts": counts(text.low for text in texts if text.status == "open"),
+        "candidates": candidates,
+        "cut_texts": cut,
+        "cut_words": cut_words,
+        "unknown_words": unknown,
+        "evaluations": evaluations,
+        "requests": requests,
+        "seconds": round(seconds, 3),
+    }
+    for r in radii(texts, radius):
+        low = share(sum(robust(text, r) for text in texts), total)
+        high = share(sum(not broken(text, r) for text in texts), total)
+        summary["certified_accuracy"][str(r)] = low
+        summary["accuracy_under_attack"][str(r)] = {"low": low, "high": high}
+    missing = 0 if expected is None else expected - total
+    verdict = verdict_of(texts, contradictions, radius, missing)
+    if missing:
+        summary["not_settled_yet"] = missing
+    summary["radius"] = radius
+    summary["verdict"] = {"exit_code": verdict.code, "sentence": verdict.sentence}
+    summary["definitions"] = DEFINITIONS
+    return summary
+
+
+def robust(text: Short, radius: int) -> bool:
+    """Proved to withstand this many swaps."""
+    return text.low > radius
+
+
+def broken(text: Short, radius: int) -> bool:
+    """Known to break with this many swaps or fewer."""
+    return text.high is not None and text.high <= radius
+
+
+def mmws(texts: Iterable[Short]) -> dict[str, float | int | None]:
+    """The mean of min_swaps over the texts that have one.
+
+    An open text without a witness may have none. Whether it counts or not, the mean is at least the least mean that
+    counting some of these at their low ends can give; those below the mean, in ascending order, are what lowers it.
+    """
+    lows: list[float] = []
+    highs: list[int] = []
+    unsettled: list[float] = []
+    for text in texts:
+        if text.status in ("exact", "open") and text.high is not None:
+            lows.append(text.low)
+            highs.append(text.high)
+        elif text.status == "open":
+            unsettled.append(text.low)
+    counted, total = len(lows), sum(lows)
+    for low in sorted(unsettled):
+        if counted and low * counted >= total:
+            break
+        counted, total = counted + 1, total + low
+    return {
+        "low": round(total / counted, 6) if counted else None,
+        "high": round(sum(highs) / len(highs), 6) if highs else None,
+        "texts": len(highs),
+        "open_without_witness": len(unsettled),
+    }
+
+
+def counts(ends: Iterable[float | None]) -> dict[str, int]:
+    """End -> number of texts that have it, in ascending order."""
+    found = Counter(int(end) for end in ends if end is not None)
+    return {str(end): found[end] for end in sorted(found)}
+
+
+def radii(texts: Iterable[Short], radius: int | None) -> range:
+    """1 up to where nothing changes any more, and the radius asked for at least."""
+    ends = [end for text in texts for end in (text.low, text.high) if end is not None and end < math.inf]
+    return range(1, int(max([1, radius or 1, *ends])) + 1)
+
+
+def share(part: int, total: int) -> float:
+    return round(part / total, 6) if total else 0.0
+
+
+def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, missing: int = 0) -> Verdict:
+    if contradictions:
+        return Verdict(UNCHECKED, f"{contradictions} of {len(texts)} answers did not check: do not rely on this run")
+    if missing and (radius is None or not any(broken(text, radius) for text in texts)):
+        return Verdict(INCOMPLETE, f"{missing} of {len(texts) + missing} texts are not settled yet: run certify again")
+    if radius is None:
+        unsettled = sum(text.status in ("open", "ambiguous") for text in texts)
+        rest = f", {unsettled} of them not closed" if unsettled else ""
+        return Verdict(HOLDS, f"all {len(texts)} texts ended in a checked interval{rest}")
+    failed = sum(broken(text, radius) for text in texts)
+    proved = sum(robust(text, radius) for text in texts)
+    if failed:
+        return Verdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break")
+    if proved < len(texts):
+        return Verdict(INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts")
+    return Verdict(HOLDS, f"all {len(texts)} texts are proved robust to {swaps(radius)}")
+
+
+def swaps(number: int) -> str:
+    return "1 swap" if number == 1 else f"{number} swaps"

@@ -1,0 +1,223 @@
+"""Frozen spaces: the choices of every word of every text, decided once, counted, and ready to be written and hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.space import SwapSpace
+
+from .filters import NOT_IN_VOCABULARY, SAME_TOKEN, SEVERAL_TOKENS, Filter, in_order, one_token
+from .graph import neighbours
+
+if TYPE_CHECKING:
+    from swapproof.models.vocabulary import Encoded, Vocabulary
+
+# Why a word cannot be swapped at all; its candidates are counted as removed for this reason.
+WORD_OF_SEVERAL_TOKENS = "word of several tokens"
+UNKNOWN_WORD = "unknown word"
+OBSTACLES = (WORD_OF_SEVERAL_TOKENS, UNKNOWN_WORD)
+
+# What else of a text does not move: it has no place in the model's input, or is no word.
+CUT = "word beyond the model's length"
+PADDING = "padding or special token"
+
+# Why a candidate cannot stand where the word stood, whatever the filters say.
+MISFITS = (NOT_IN_VOCABULARY, SEVERAL_TOKENS, SAME_TOKEN)
+
+
+@dataclass(frozen=True)
+class FrozenText:
+    """The space of one text. `words[i]` are the choices for word i, the original first; `words[i][j]` is the token
+    `space.choices[places[i][0]][j]` of the encoded text."""
+
+    id: int
+    words: tuple[tuple[str, ...], ...]
+    space: SwapSpace
+
+    @property
+    def line(self) -> str:
+        """The text's line of spaces.jsonl, without the line break."""
+        return json.dumps({"id": self.id, "choices": self.words}, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Freezing:
+    """The spaces of a data set, and everything that was left out of them.
+
+    `dropped`: (word, candidate, reason) -> at how many positions; `fixed`: what does not move -> how many of it;
+    `considered`: candidates before any removal, over all positions; `reasons`: every reason there can be, in order of
+    application; `digest`: SHA-256 of spaces.jsonl.
+    """
+
+    texts: tuple[FrozenText, ...]
+    dropped: Mapping[tuple[str, str, str], int]
+    fixed: Mapping[str, int]
+    considered: int
+    reasons: tuple[str, ...]
+    digest: str
+
+    @cached_property
+    def removed(self) -> Mapping[str, int]:
+        """Reason -> candidates removed, over all positions, in the order in which the filters were applied."""
+        counts = dict.fromkeys(self.reasons, 0)
+        for (_, _, reason), times in self.dropped.items():
+            counts[reason] += times
+        return counts
+
+    @cached_property
+    def candidates(self) -> int:
+        """Single swaps left, over all texts."""
+        return sum(text.space.candidates for text in self.texts)
+
+    def summary(self, name: str) -> tuple[str, ...]:
+        """What the freezing did with the candidates of a source, one line for each thing counted."""
+        lines = [f"{name}: {self.considered:,} candidates in {len(self.texts):,} texts"]
+        lines += [f"removed, {reason}: {times:,}" for reason, times in self.removed.items()]
+        lines.append(f"kept: {self.candidates:,}")
+        lines += [f"does not move, {reason}: {times:,}" for reason, times in self.fixed.items() if times]
+        return tuple(lines)
+
+
+def freeze(
+    encoded: Sequence[tuple[int, Encoded]],
+    vocabulary: Vocabulary,
+    graph: nx.DiGraph,
+    filters: Sequence[Filter] = (),
+    *,
+    swap_unknown: bool = False,
+) -> Freezing:
+    """The spaces of these (id, text) pairs: a word that is one known token may become the candidates the filters keep.
+
+    Candidates are those of the lower-cased word, in order of preference, spelt as in the graph. Filters are applied in
+    the order of FILTERS, each to what the ones before it kept; those that ignore the sentence, once per distinct word.
+    """
+    if len({id for id, _ in encoded}) < len(encoded):
+        raise BadInput("two texts share an id: frozen spaces are found by id")
+    ordered = in_order(filters)
+    contextual = next((place for place, one in enumerate(ordered) if one.in_context), len(ordered))
+    by_word, by_sentence = ordered[:contextual], ordered[contextual:]
+    options: dict[tuple[str, int], _Options] = {}
+    times: Counter[tuple[str, int]] = Counter()
+    dropped: Counter[tuple[str, str, str]] = Counter()
+    fixed: Counter[str] = Counter()
+    shared = Shared()
+    texts = []
+    considered = 0
+    for id, text in encoded:
+        words = spelling(text, vocabulary)
+        moves = {}
+        for index, (word, reason) in enumerate(zip(words, obstacles(text, swap_unknown), strict=True)):
+            if reason:
+                fixed[reason] += 1
+                candidates = neighbours(graph, word.lower())
+                considered += len(candidates)
+                dropped.update((word.lower(), candidate, reason) for candidate in candidates)
+                continue
+            key = (word, text.tokens[text.places[index][0]])
+            found = options.get(key)
+            if found is None:
+                found = options[key] = _options(*key, vocabulary, graph, by_word)
+            times[key] += 1
+            kept = found.kept
+            for one in by_sentence if kept else ():
+                kept, removed = _apply(one, words, index, kept)
+                dropped.update((word.lower(), candidate, reason) for candidate, reason in removed)
+            moves[index] = kept
+        fixed.update(outside(text))
+        texts.append(frozen_text(id, text, words, moves, shared))
+    for key, visits in times.items():
+        considered += visits * options[key].considered
+        for candidate, reason in options[key].removed:
+            dropped[key[0].lower(), candidate, reason] += visits
+    reasons = (*OBSTACLES, *MISFITS, *dict.fromkeys(one.name for one in ordered))
+    return Freezing(tuple(texts), dict(dropped), dict(fixed), considered, reasons, digest_of(texts))
+
+
+def obstacles(text: Encoded, swap_unknown: bool) -> Iterator[str | None]:
+    """For each word of the text, why it cannot be swapped, or None."""
+    unknown = frozenset() if swap_unknown else frozenset(text.unknown)
+    for index, (_, count) in enumerate(text.places):
+        if count > 1:
+            yield WORD_OF_SEVERAL_TOKENS
+        else:
+            yield UNKNOWN_WORD if index in unknown else None
+
+
+def outside(text: Encoded) -> dict[str, int]:
+    """How many words of the text the model does not see, and how many of its input tokens are no words."""
+    return {CUT: text.cut, PADDING: len(text.tokens) - sum(count for _, count in text.places)}
+
+
+def spelling(text: Encoded, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The text's words as a frozen space spells them: in lower case when the vocabulary lower-cases."""
+    return tuple(word.lower() for word in text.words) if vocabulary.lowercase else text.words
+
+
+class Shared(dict[tuple[Any, ...], tuple[Any, ...]]):
+    """One object for equal tuples: a data set repeats the same few thousand lists of choices."""
+
+    def __missing__(self, new: tuple[Any, ...]) -> tuple[Any, ...]:
+        self[new] = new
+        return new
+
+
+def frozen_text(
+    id: int, text: Encoded, words: Sequence[str], moves: Mapping[int, tuple[tuple[str, int], ...]], shared: Shared
+) -> FrozenText:
+    """The space in which word `index` may become the (candidate, token) pairs `moves[index]`."""
+    lists = [shared[word,] for word in words]
+    choices = [shared[int(token),] for token in text.tokens]
+    for index, options in moves.items():
+        if options:
+            place = text.places[index][0]
+            lists[index] = shared[(words[index], *(candidate for candidate, _ in options))]
+            choices[place] = shared[(int(text.tokens[place]), *(token for _, token in options))]
+    return FrozenText(id, tuple(lists), SwapSpace(tuple(choices)))
+
+
+def digest_of(texts: Iterable[FrozenText]) -> str:
+    """SHA-256 of spaces.jsonl."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{text.line}\n".encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What may replace a word, whatever the sentence around it."""
+
+    kept: tuple[tuple[str, int], ...]
+    removed: tuple[tuple[str, str], ...]
+    considered: int
+
+
+def _options(
+    word: str, original: int, vocabulary: Vocabulary, graph: nx.DiGraph, filters: Sequence[Filter]
+) -> _Options:
+    candidates = neighbours(graph, word.lower())
+    fitting, removed = one_token(vocabulary, original, candidates)
+    kept = tuple(fitting)
+    for one in filters:
+        kept, more = _apply(one, (word,), 0, kept)
+        removed += more
+    return _Options(kept, tuple(removed), len(candidates))
+
+
+def _apply(
+    one: Filter, words: Sequence[str], index: int, options: tuple[tuple[str, int], ...]
+) -> tuple[tuple[tuple[str, int], ...], list[tuple[str, str]]]:
+    if not options:
+        return options, []
+    keeps = one.keeps(words, index, [candidate for candidate, _ in options])
+    kept = tuple(option for option, keep in zip(options, keeps, strict=True) if keep)
+    return kept, [(candidate, one.name) for (candidate, _), keep in zip(options, keeps, strict=True) if not keep]

@@ -1,0 +1,111 @@
+"""A model tried before anything is claimed of it: does it fit the task, and does the network we read answer as it does?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from swapproof.encodings.agreement import Agreement, agree, outputs, random_sentences
+from swapproof.encodings.errors import BadInput, Disagreement
+from swapproof.encodings.network import Indices, Network
+from swapproof.encodings.reading import Model, network_of
+
+from .inputs import Inputs
+from .replay import Replay, batch_dependence
+
+REAL, RANDOM = 64, 64
+"""Sentences compared, of the texts and at random."""
+LENGTHS = 3
+"""Different lengths tried when the model takes any."""
+FITTING = 8
+"""Sentences whose answers are compared alone and together."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was seen of the model; `unnamed`: rows of the embedding that no word of the vocabulary names."""
+
+    model: Model
+    network: Network
+    agreement: Agreement
+    unnamed: int
+    batch_dependence: str | None
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        found = []
+        if self.batch_dependence is not None:
+            found.append(f"{self.batch_dependence}; a witness must break the text both alone and in a batch")
+        if self.network.inexact:
+            found.append(f"rounded constants ({', '.join(self.network.inexact)}): proofs speak of the rounded network")
+        if self.unnamed:
+            found.append(f"{self.unnamed} rows of the embedding have no word in the vocabulary")
+        return tuple(found)
+
+    def facts(self) -> dict[str, str | int]:
+        """For the report."""
+        network = self.network
+        return {
+            "file": self.model.path.name,
+            "opset": self.model.opset,
+            "tokens": "any number" if self.model.length is None else self.model.length,
+            "classes": network.classes,
+            "embedding_rows": network.vocabulary_size,
+            "embedding_rows_without_a_word": self.unnamed,
+            "hidden_units": network.hidden,
+            "final_function": "none" if network.head == "logits" else network.head,
+            "largest_difference_from_onnxruntime": (
+                f"{self.agreement.difference:.3g} on {self.agreement.sentences} sentences, where rounding allows "
+                f"{self.agreement.bound:.3g}"
+            ),
+        }
+
+
+def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:
+    """Read the network, and compare it with onnxruntime on real and random tokens."""
+    replay = Replay.open(model)
+    best: tuple[Network, Agreement] | None = None
+    dependence = None
+    for network, real in samples(model, length, inputs):
+        tokens = np.concatenate([real, random_sentences(network, RANDOM)])
+        try:
+            agreement = agree(network, replay.outputs, tokens)
+        except Disagreement as error:
+            raise Disagreement(f"{model.path}: {error}") from None
+        if dependence is None:
+            few = tokens[:FITTING]
+            dependence = batch_dependence(replay, few, 2 * outputs(network, few)[1])
+        if best is None or agreement.difference > best[1].difference:
+            best = network, agreement
+    if best is None:
+        raise BadInput(f"{model.path}: no text to try it on")
+    network, agreement = best
+    return Trial(model, network, agreement, network.vocabulary_size - inputs.vocabulary.size, dependence)
+
+
+def samples(model: Model, length: int | None, inputs: Inputs) -> Iterator[tuple[Network, Indices]]:
+    """A network and the tokens of some texts, for the one length or a few of those that occur."""
+    originals = [text.frozen.space.original for text in inputs.texts]
+    lengths = [length] if length is not None else sorted({len(tokens) for tokens in originals})
+    step = max(1, len(lengths) // LENGTHS)
+    for chosen in lengths[::step][:LENGTHS]:
+        network = network_of(model, chosen)
+        refuse_misfits(model, network, inputs)
+        some = [tokens for tokens in originals if len(tokens) == chosen][:REAL]
+        yield network, np.array(some, dtype=np.int64)
+
+
+def refuse_misfits(model: Model, network: Network, inputs: Inputs) -> None:
+    if network.classes != len(inputs.labels):
+        raise BadInput(
+            f"{model.path}: answers {network.classes} classes, and [model] labels names {len(inputs.labels)}: "
+            f"{', '.join(inputs.labels)}"
+        )
+    size = inputs.vocabulary.size
+    if size > network.vocabulary_size:
+        raise BadInput(
+            f"{inputs.vocabulary.source}: has ids up to {size - 1}, and the embedding of {model.path} has "
+            f"{network.vocabulary_size} rows: this vocabulary is of another model"
+        )
