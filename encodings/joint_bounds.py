@@ -43,6 +43,8 @@ class Shallow:
     """[N + 1]: the state of the original sentence."""
     rows: Array
     """[P, C, N + 1]: what each swap adds; 0 where there is none."""
+    elements: tuple[tuple[int, int], ...]
+    """Of every neuron: its rectifier node in the network, and its element there."""
 
     @property
     def neurons(self) -> int:
@@ -178,8 +180,11 @@ class Ascent:
 class JointBound:
     """The bound with fixed slopes, for many regions at once; positions are put in order of gain.
 
+    `inherits`: a part that keeps T_G of the whole has a bound no greater than its own.
     A region: a state after some swaps, all positions before `start` decided, at most `left` swaps among the others.
     """
+
+    inherits = True
 
     def __init__(self, shallow: Shallow, relaxation: Relaxation, k: int) -> None:
         weights, slopes = shallow.weights, relaxation.slopes
@@ -232,16 +237,16 @@ class JointBound:
         return np.asarray(bound + np.maximum(slack, 0.0) @ self.convex_weights)
 
 
-    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array, Array]:
-        """low [n]; [n, P + 1]: of the region from position t on; [n, P, C]: after a swap there and nowhere before.
+    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
+        """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.
 
-        The second and third keep T_G of the whole region.
+        T_G is kept, that of the whole region.
         """
         low = self.low(states, start, left)
         loose = (low + self.falls[start, left])[:, None]
         after = loose - self.falls[:, left].T
         of_child = loose[:, :, None] + self.gains - self.falls[1:, left - 1].T[:, :, None]
-        return low, after, of_child
+        return after, of_child
 
 
 def forced(values: Array, there: Array) -> Array:

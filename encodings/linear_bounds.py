@@ -41,7 +41,12 @@ class Regions:
 
 
 class LinearBounds:
-    """Bounds of the margin against `query.rivals[rival]` with at most k swaps."""
+    """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
+
+    `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
+    """
+
+    inherits = False
 
     def __init__(self, places: Places, rival: int, k: int) -> None:
         self.places, self.rival = places, rival
@@ -62,6 +67,11 @@ class LinearBounds:
             [1, *(self.network.nodes[node.inputs[0]].size for node in self.network.nodes if isinstance(node.layer, Rectifier | Maximum))]
         )
 
+    def order(self) -> Array:
+        """The places, the one first whose swaps lower the bound of the whole space most."""
+        whole = Regions(self.base[None], np.zeros(1, dtype=np.int64), np.array([self.k]), None)
+        return np.argsort(self.margin(whole)[1][0, 0].min(axis=1, initial=0.0), kind="stable")
+
     def margins(self, states: Array) -> Array:
         return np.asarray(self.differences.margins(states)[:, self.rival])
 
@@ -71,10 +81,10 @@ class LinearBounds:
         blocks = [regions.part(slice(first, first + rows)) for first in range(0, len(regions), rows)]
         return np.concatenate([np.zeros(0), *(self.margin(block)[0] for block in blocks)])
 
-    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array, Array]:
-        """low [n]; [n, P + 1]: of the region from position t on; [n, P, C]: after a swap there and nowhere before.
+    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
+        """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.
 
-        The second and third keep the linear function of the whole region.
+        The linear function of the whole region is kept.
         """
         low, gains = self.margin(Regions(states, start, left, None))
         gains = np.where(self.places.there, gains[:, 0], np.inf)
@@ -83,7 +93,7 @@ class LinearBounds:
         numbers = np.arange(len(states))
         after = falls[numbers, :, left]
         loose = (low + after[numbers, start])[:, None]
-        return low, loose - after, loose[:, :, None] + gains - falls[numbers, 1:, left - 1][:, :, None]
+        return loose - after, loose[:, :, None] + gains - falls[numbers, 1:, left - 1][:, :, None]
 
     def margin(self, regions: Regions) -> tuple[Array, Array]:
         """Lower bounds [n] and the gains [n, 1, P, C] of the linear functions that give them."""

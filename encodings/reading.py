@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .construction import Array, Builder, Call, Known, Tokens, Value, Wire
 from .errors import BadInput, Unsupported
 from .folding import SIZES, perform
 from .network import Embedding, Head, Network, Node
-from .operators import OPERATORS, Array, Builder, Call, Known, Tokens, Value, Wire
+from .operators import OPERATORS
 
 OPSETS = range(13, 21)
 HEADS: dict[str, Head] = {
@@ -23,7 +24,7 @@ HEADS: dict[str, Head] = {
     "Tanh": "tanh",
 }
 UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
-RECURRENT = "recurrent layers are not supported"
+RECURRENT = "recurrent layers are not supported: use convolutions, pooling and feed-forward layers"
 SMOOTH = "only piecewise-linear layers are supported: use Relu or LeakyRelu"
 TOKENS = "the network may not compute with token ids (a mask, say); they may only select embeddings"
 READ_TOKENS = {
@@ -190,9 +191,15 @@ def call_of(model: Model, node: Any, position: int, values: dict[str, Value]) ->
         where=where,
         attributes={a.name: onnx.helper.get_attribute_value(a) for a in node.attribute} | texts(node),
         values=tuple(values[name] if name else None for name in node.input),
-        outputs=max((place for place, name in enumerate(node.output, 1) if name), default=0),
+        outputs=outputs_of(node),
         opset=model.opset,
     )
+
+
+def outputs_of(node: Any) -> int:
+    """How many outputs the node has: a Split also counts those without a name."""
+    named = max((place for place, name in enumerate(node.output, 1) if name), default=0)
+    return len(node.output) if node.op_type == "Split" else named
 
 
 def texts(node: Any) -> dict[str, str]:
@@ -233,7 +240,7 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
             builder.inexact.append(f"{call.where}: rounded arithmetic on constants")
         return [Known(array) for array in results]
     if any(isinstance(value, Tokens) for value in call.values) and operator not in READ_TOKENS:
-        raise Unsupported(f"{call.where}: computes with token ids; {TOKENS}")
+        raise Unsupported(f"{call.where}: {TOKENS}")
     if operator in HEADS:
         wire = call.wire(0)
         axis = call.axis(call.attributes.get("axis", -1), len(wire.shape))
@@ -299,6 +306,6 @@ def finish(model: Model, builder: Builder, value: Value | None, head: Head, leng
         length=length,
         vocabulary_size=min(len(table) for table in tables),
         head=head,
-        unit=UNITS[builder.coarsest],
+        unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
         inexact=tuple(dict.fromkeys(builder.inexact)),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from .errors import BadInput, Unsupported
 from .network import Indices
 
-MOST_VALUES = 2**25
+MOST_VALUES = 2**24
 """Values of one layer for one text (or reads of its windows): more is a mistake or an attack, not a text classifier."""
 
 OUTSIDE = -1

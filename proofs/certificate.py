@@ -18,6 +18,7 @@ __all__ = [
     "Empty",
     "Enumerate",
     "File",
+    "Joint",
     "Level",
     "Linear",
     "Lower",
@@ -116,7 +117,18 @@ class Betas:
     inner: Node
 
 
-Node = Empty | Linear | Enumerate | Open | Words | Phase | Budget | Rivals | Slopes | Betas
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Bounds groups of elements together in a subtree, with these slopes / 64.
+
+    One pair per group: ONNX node number, element -> slope from 0 to 64; the node reads what is affine in the words.
+    """
+
+    groups: tuple[tuple[int, Mapping[int, int]], ...]
+    inner: Node
+
+
+Node = Empty | Linear | Enumerate | Open | Words | Phase | Budget | Rivals | Slopes | Betas | Joint
 
 
 @dataclass(frozen=True)
@@ -249,10 +261,15 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
             case Betas():
                 out.append(9)
                 out += number(node.exponent) + table(node.values)
+            case Joint():
+                out.append(10)
+                out += number(len(node.groups))
+                for layer, slopes in node.groups:
+                    out += entries(layer, slopes)
         match node:
             case Words() | Phase() | Budget() | Rivals():
                 stack += [node.right, node.left]
-            case Slopes() | Betas():
+            case Slopes() | Betas() | Joint():
                 stack.append(node.inner)
             case Empty() | Linear() | Enumerate() | Open():
                 pass
@@ -289,9 +306,15 @@ def table(values: Multipliers) -> bytes:
     if not values or not all(values.values()):
         raise BadInput("a table of multipliers must not be empty")
     out = number(len(values))
-    for layer, entries in sorted(values.items()):
-        order = sorted(entries)
-        out += number(layer) + number(len(order))
-        for element, before in zip(order, [0, *order[:-1]], strict=True):
-            out += number(element - before) + number(entries[element])
+    for layer, chosen in sorted(values.items()):
+        out += entries(layer, chosen)
+    return out
+
+
+def entries(layer: int, values: Mapping[int, int]) -> bytes:
+    """The layer, the number of entries, and (step from the last element, value) for each."""
+    order = sorted(values)
+    out = number(layer) + number(len(order))
+    for element, before in zip(order, [0, *order[:-1]], strict=True):
+        out += number(element - before) + number(values[element])
     return out

@@ -36,15 +36,17 @@ MAX_CERTIFICATE = 1 << 26
 MAX_MODEL = 1 << 31
 MAX_POSITIONS = 1 << 16
 MAX_CHOICES = 1_000_000
-MAX_SHAPE = 1 << 24
+MAX_SHAPE = 1 << 22
 MAX_CONSTANT = 1 << 28
-MAX_ELEMENTS = 1 << 26
+MAX_ELEMENTS = 1 << 23
+MAX_SCALE_BITS = 20_000
 MAX_ONNX_NODES = 100_000
 MAX_NONLINEAR = 64
 MAX_CLASSES = 1024
 MAX_TREE_NODES = 5_000_000
 MAX_DEPTH = 100_000
 MAX_SENTENCES = 20_000_000
+MAX_JOINT = 8
 MAX_SWAPS = 10**6
 SECONDS = 3600.0
 
@@ -203,13 +205,13 @@ class Constant:
 
 def read_tensor(data: memoryview, files: dict[str, bytes], used: set[str]) -> tuple[str, Constant]:
     message = Message(data, "a tensor", (1, 2, 4, 5, 7, 8, 9, 10, -12, 13, 14, -16))
-    name, kind = message.text(8), message.number(2)
+    name, kind = message.text(8), message.number(2) or 0
     shape = tuple(message.numbers(1))
     need(kind in TYPE_NAMES, f"tensor {name!r} has type {kind}; FLOAT, DOUBLE, FLOAT16, INT64, INT32, BOOL are known")
     need(all(size >= 0 for size in shape) and len(shape) <= 8, f"tensor {name!r} has an impossible shape")
     size = prod(shape)
     need(size <= MAX_CONSTANT, f"tensor {name!r} is too large")
-    code = FLOATING.get(kind or 0) or INTEGERS[kind or 0]
+    code = FLOATING.get(kind) or INTEGERS[kind]
     sources: list[Sequence[Any]] = []
     if message.number(14) or message.all(13):
         need(message.number(14) == 1, f"tensor {name!r} is half external")
@@ -227,7 +229,7 @@ def read_tensor(data: memoryview, files: dict[str, bytes], used: set[str]) -> tu
     need(len(sources) <= 1 and (bool(sources) or size == 0), f"tensor {name!r} must keep its data in exactly one place")
     values = sources[0] if sources else []
     need(len(values) == size, f"tensor {name!r} has {len(values)} numbers for shape {shape}")
-    return name, checked(Constant(shape, values, kind if kind in FLOATING else 0), f"tensor {name!r}")  # type: ignore[arg-type]
+    return name, checked(Constant(shape, values, kind if kind in FLOATING else 0), f"tensor {name!r}")
 
 
 def external(message: Message, files: dict[str, bytes], used: set[str]) -> bytes:
@@ -714,6 +716,8 @@ class Node:
             else:
                 need(kind == 7, f"{self}: attribute {name!r} has type {kind}, which is outside the format")
                 value = attribute.numbers(8)
+            finite = kind not in (1, 6) or all(map(isfinite, value if kind == 6 else [value]))
+            need(finite, f"{self}: attribute {name!r} holds NaN or infinity")
             need(name not in self.attributes, f"{self}: attribute {name!r} occurs twice")
             self.attributes[name] = (kind or 0, value)
 
@@ -895,6 +899,7 @@ class Interpreter:
         shape = tuple(shape)
         need(prod(shape) == layer.size, f"a layer of {layer.size} elements for shape {shape}")
         need(0 < layer.size <= MAX_SHAPE and len(shape) <= 8, f"shape {shape} is outside the limits")
+        need(layer.scale.bit_length() <= MAX_SCALE_BITS, f"exact numbers of more than {MAX_SCALE_BITS} bits")
         self.elements += layer.size
         need(self.elements <= MAX_ELEMENTS, "the network has too many elements")
         self.layers.append(layer)
@@ -906,7 +911,7 @@ class Interpreter:
     def moved(self, value: Value, index: list[int], shape: Iterable[int]) -> Value:
         """Element i of the result is element index[i] of the value."""
         shape = tuple(shape)
-        need(len(index) <= MAX_CONSTANT and len(shape) <= 8, f"shape {shape} is outside the limits")
+        need(len(index) <= MAX_SHAPE and len(shape) <= 8, f"shape {shape} is outside the limits")
         if isinstance(value, Constant):
             return Constant(shape, [value.items[i] for i in index], value.kind, value.computed)
         if isinstance(value, Tokens):
@@ -914,10 +919,6 @@ class Interpreter:
         if index == list(range(self.layers[value.layer].size)):
             return Variable(shape, value.layer)
         return self.gathered([value], [(0, i) for i in index], shape)
-
-    def moved_variable(self, x: Variable, index: list[int], shape: Iterable[int]) -> Variable:
-        found = self.moved(x, index, shape)
-        return found if isinstance(found, Variable) else x
 
     def gathered(self, parts: list[Variable], places: list[tuple[int, int]], shape: Iterable[int]) -> Variable:
         scales = [self.scale(part) for part in parts]
@@ -1103,6 +1104,7 @@ class Interpreter:
         size, inner = value.shape[axis], prod(value.shape[axis + 1 :])
         need(all(-size <= i < size for i in indices), f"{node}: an index is out of range")
         outer = prod(value.shape[:axis])
+        need(outer * len(indices) * inner <= MAX_SHAPE, f"{node}: the result is too large")
         index = [(a * size + i % size) * inner + b for a in range(outer) for i in indices for b in range(inner)]
         return self.moved(value, index, value.shape[:axis] + where.shape + value.shape[axis + 1 :])
 
@@ -1325,7 +1327,8 @@ class Interpreter:
         for axis in range(rank):
             reach = (kernel[axis] - 1) * dilations[axis] + 1
             size = (spatial[axis] + pads[axis] + pads[rank + axis] - reach) // strides[axis] + 1
-            need(0 < size <= MAX_SHAPE, f"{node}: the window is larger than its input")
+            need(size > 0, f"{node}: the window is larger than its input")
+            need(size * kernel[axis] <= MAX_SHAPE, f"{node}: the windows are too many")
             sizes.append(size)
             rows: list[list[int | None]] = []
             for out in range(size):
@@ -1338,7 +1341,10 @@ class Interpreter:
         windows: list[list[int | None]] = []
         for rows_at in product(*along):
             places_at = product(*rows_at)
-            windows.append([None if None in at else sum(map(mul, at, steps)) for at in places_at])  # type: ignore[arg-type]
+            flat = [
+                sum(-1 << 40 if i is None else i * step for i, step in zip(at, steps, strict=True)) for at in places_at
+            ]
+            windows.append([i if i >= 0 else None for i in flat])
         return tuple(sizes), windows
 
     def op_conv(self, node: Node) -> Value:
@@ -1410,6 +1416,7 @@ class Interpreter:
             )
         kernel = node.take("kernel_shape", 7, [])
         sizes, padded = self.spatial(node, x.shape[2:], kernel)
+        need(x.shape[1] * len(padded) * prod(kernel) <= MAX_SHAPE, f"{node}: the windows are too many")
         windows = [[i for i in window if i is not None] for window in padded]
         need(all(windows), f"{node}: a window lies in the padding")
         shape = [*x.shape[:2], *sizes]
@@ -1601,6 +1608,7 @@ class Region:
     phases: dict[tuple[int, int], int] = field(default_factory=dict)
     slopes: dict[tuple[int, int], int] = field(default_factory=dict)
     betas: dict[tuple[int, int], int] = field(default_factory=dict)
+    joint: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     sliced: bool = False
 
 
@@ -1620,6 +1628,8 @@ class Space:
         self.scales = [network.layers[n].scale for n in network.cut for _ in range(network.layers[n].size)]
         self.touching: list[list[tuple[int, int]]] = [[] for _ in self.base]
         self.touched: list[list[int]] = []
+        self.offsets: list[dict[int, int]] = []
+        self.known_rises: dict[tuple[tuple[int, int], ...], dict[tuple[int, int], int]] = {}
         self.deltas: list[list[Numbers]] = []
         self.moves: list[list[Numbers]] = []
         for i, p in enumerate(self.positions):
@@ -1629,6 +1639,7 @@ class Space:
             deltas = [network.embedding_delta(p, choices[p][0], token) for token in choices[p]]
             kernels = network.kernels.get(p, [])
             self.touched.append(touched)
+            self.offsets.append({e: offset for offset, e in enumerate(touched)})
             self.deltas.append(deltas)
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
         self.known_gains: dict[tuple[int, int], tuple[Numbers, Numbers] | None] = {}
@@ -1673,8 +1684,8 @@ class Space:
                 elif self.network.affine[origin]:
                     here.append(words.element(self.network.start[origin] + i))
                 else:
-                    low, low_scale = self.minimum(words, {origin: {i: 1}}, source.scale, found, {}, [])
-                    high, high_scale = self.minimum(words, {origin: {i: -1}}, source.scale, found, {}, [])
+                    low, low_scale = self.minimum(words, {origin: {i: 1}}, source.scale, found)
+                    high, high_scale = self.minimum(words, {origin: {i: -1}}, source.scale, found)
                     here.append((low // low_scale, -(high // high_scale)))
             for (m, i), sign in phases.items():
                 if m == n:
@@ -1692,14 +1703,18 @@ class Space:
         pending: Coefficients,
         scale: int,
         bounds: dict[int, Bounds],
-        slopes: dict[tuple[int, int], int],
-        betas: list[tuple[int, int, int]],
+        region: Region | None = None,
     ) -> tuple[int, int]:
         """(number, scale): number / scale, in units of the grid, is at most sum pending * numbers / scale everywhere.
 
-        `betas` are (layer, element, multiplier): multiplier / 2**30 times the pre-activation is added.
+        The multipliers of the region are used if it is given: beta / 2**30 times a pre-activation of known sign added.
         """
         network, constant = self.network, 0
+        slopes, joint, betas = {}, {}, []
+        if region is not None:
+            slopes, phases = region.slopes, region.phases
+            joint = {key: found for key, found in region.joint.items() if key not in phases}
+            betas = [(n, i, -phases[n, i] * b) for (n, i), b in region.betas.items() if b and (n, i) in phases]
         if betas:
             scale <<= 30
             pending = {n: {i: c << 30 for i, c in given.items()} for n, given in pending.items()}
@@ -1711,8 +1726,15 @@ class Space:
                 scale, constant = scale << SLOPE_BITS, constant << SLOPE_BITS
                 target, here = pending.setdefault(layer.inputs[0], {}), bounds[n]
                 source_scale = network.layers[layer.inputs[0]].scale
+                groups: dict[int, list[tuple[int, int, int]]] = {}
                 for i, c in given.items():
-                    if isinstance(layer, Rectifier):
+                    if isinstance(layer, Rectifier) and c < 0 and (n, i) in joint:
+                        group, slope = joint[n, i]
+                        line = layer.below * slope << (SLOPE_BITS - 6)
+                        add_to(target, i, c * line)
+                        off, on = (-c * ((end << SLOPE_BITS) - line) for end in (layer.above, layer.below))
+                        groups.setdefault(group, []).append((network.start[layer.inputs[0]] + i, off, on))
+                    elif isinstance(layer, Rectifier):
                         coefficient, rest = layer.relax(c, *here[i], slopes.get((n, i)), source_scale)
                         add_to(target, i, coefficient)
                         constant += rest
@@ -1722,6 +1744,7 @@ class Space:
                             constant += c * source_scale * limit << SLOPE_BITS
                         else:
                             add_to(target, element, c << SLOPE_BITS)
+                constant -= sum(self.joint_rise(words, members) for members in groups.values()) << GRID
             elif given:
                 constant += layer.backward(given, pending) << GRID
             for m, i, beta in betas:
@@ -1749,6 +1772,33 @@ class Space:
         best = words.best(gains)
         require(best is not None, "bounds of an empty region")
         return ((sum(map(mul, coefficients, self.base)) - (best or 0)) << GRID) + constant, scale
+
+    def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
+        """The maximum over the words of the sum, over (element of the cut, a, b), of the greater of a x and b x.
+
+        It is the greatest of the maxima with a or b chosen for each element, which are affine in the words.
+        """
+        highest: int | None = None
+        for pattern in product((1, 2), repeat=len(members)):
+            function = tuple((member[0], member[end]) for member, end in zip(members, pattern, strict=True))
+            known = self.known_rises.setdefault(function, {})
+            gains = []
+            for i, mask in enumerate(words.masks):
+                if mask == 1:
+                    gains.append(0)
+                    continue
+                if (i, mask) not in known:
+                    places = [(self.offsets[i].get(e), c) for e, c in function]
+                    moves = [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
+                    known[i, mask] = max(sum(c * move[at] for at, c in places if at is not None) for move in moves)
+                gains.append(known[i, mask])
+            best = words.best(gains)
+            require(best is not None, "bounds of an empty region")
+            value = sum(c * self.base[e] for e, c in function) + (best or 0)
+            highest = value if highest is None else max(highest, value)
+        if len(self.known_rises) > 4096:
+            self.known_rises.clear()
+        return highest or 0
 
     # ---- float32
 
@@ -1973,6 +2023,25 @@ class Tree:
         new = {key: value << (30 - exponent) for key, value in self.table(True, (1 << 31) - 1)}
         return [changed(region, betas={**region.betas, **new})]
 
+    def set_joint(self, region: Region) -> list[Region]:
+        groups = self.number()
+        require(groups > 0, "joint without groups")
+        joint: dict[tuple[int, int], tuple[int, int]] = {}
+        for group in range(groups):
+            n, size = self.rectifier(self.number(), False)
+            source = self.space.network.layers[n].inputs[0]
+            require(self.space.network.affine[source], "joint groups need pre-activations that are affine in the words")
+            entries, index = self.number(), None
+            require(0 < entries <= MAX_JOINT, f"a joint group of {entries} elements")
+            for _ in range(entries):
+                index = self.ascending(index)
+                slope = self.number()
+                require(
+                    index < size and slope <= 64 and (n, index) not in joint, "a joint element out of range or twice"
+                )
+                joint[n, index] = group, slope
+        return [changed(region, joint=joint)]
+
     # ---- leaves
 
     def proven(self, number: int, scale: int, rival: int, error: int) -> bool:
@@ -1989,14 +2058,12 @@ class Tree:
         bounds = space.bounds(words, region.phases)
         if bounds is None:
             return
-        signs = region.phases
-        betas = [(n, i, -signs[n, i] * b) for (n, i), b in region.betas.items() if b and (n, i) in signs]
         last = len(space.network.layers) - 1
         scale = space.network.layers[last].scale
         local: Numbers = []
         for rival in region.rivals:
             pending = {last: {label: 1, rival: -1}}
-            number, below = space.minimum(words, pending, scale, bounds, region.slopes, betas)
+            number, below = space.minimum(words, pending, scale, bounds, region)
             error = space.whole[label] + space.whole[rival] if self.float32 else 0
             if self.proven(number, below, rival, error):
                 continue
@@ -2064,6 +2131,7 @@ SPLITS: dict[int, Callable[[Tree, Region], list[Region]]] = {
     7: Tree.split_rivals,
     8: Tree.set_slopes,
     9: Tree.set_betas,
+    10: Tree.set_joint,
 }
 
 

@@ -1,4 +1,4 @@
-"""A task small enough to enumerate: an MLP that reads 6 tokens of 12 words, its texts and synonyms, written to a folder."""
+"""A task small enough to enumerate: an MLP that reads 6 tokens of 12 words, with texts and synonyms."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certify import Outcome, certify
+    from .certifying import Outcome, certify
 
 __all__ = ["Outcome", "certify"]
 
@@ -22,12 +22,6 @@ __all__ = ["Outcome", "certify"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-    import sys
+    from . import certifying
 
-    module = importlib.import_module(".certify", __name__)
-    # Importing the submodule bound its own name here; the function takes that name.
-    package = sys.modules[__name__]
-    for public in __all__:
-        setattr(package, public, getattr(module, public))
-    return getattr(module, name)
+    return getattr(certifying, name)

@@ -6,14 +6,28 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-USAGE, INTERRUPTED = 2, 130
+USAGE, UNCHECKED, INTERRUPTED = 2, 4, 130
+
+
+class Commands(TyperGroup):
+    """Our commands; an interrupt of any of them has its own exit code, whatever the version of typer."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("swapproof: interrupted; the same command goes on where it was", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
+    cls=Commands,
     name="swapproof",
     help="How many words must an adversary swap for synonyms before a text classifier changes its answer? "
     "An interval with evidence at both ends.",
@@ -50,7 +64,7 @@ def options(
 def demo(
     out: Annotated[Path, typer.Option("--out", help="The run folder.")] = Path("runs/demo"),
 ) -> None:
-    """Certify, check and report a small example that comes with swapproof."""
+    """Certify, check and show a small example."""
     from .demo import demo
 
     raise typer.Exit(demo(out))
@@ -63,7 +77,9 @@ def certify(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     radius: Annotated[
         int | None,
-        typer.Option(min=0, help="Require every text to be robust to R swaps; decides the exit code.", show_default=False),
+        typer.Option(
+            min=0, help="Require every text to be robust to R swaps; decides the exit code.", show_default=False
+        ),
     ] = None,
     engines: Annotated[
         str | None, typer.Option(help="Engines to use, in order, separated by commas.", show_default="all")
@@ -72,12 +88,16 @@ def certify(
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
 ) -> None:
-    """Find the minimum number of swaps of every text, as an interval with evidence at both ends."""
-    from .certify import certify
+    """Find the minimum number of swaps of every text.
+
+    Each is an interval whose ends carry evidence: a checked proof, and a sentence that fools the model.
+    """
+    from .certifying import certify
     from .report import print_summary
 
     outcome = certify(task, out, limit, radius, engines, seconds, jobs, resume=resume, progress=True)
     print_summary(outcome.folder, outcome.summary)
+    print(f"\nThe run folder: {outcome.folder}")
     raise typer.Exit(outcome.exit_code)
 
 
@@ -85,13 +105,14 @@ def certify(
 def check(
     run: RunFolder,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Exact integers throughout: slower, and the least to trust.")
+        bool, typer.Option("--exact", help="Exact integers throughout; at present every check is.")
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")] = None,
 ) -> None:
-    """Check every certificate of a run again, replay every witness, and compare both with what results.jsonl claims."""
+    """Check every certificate and witness of a run.
+
+    Every certificate is checked, every witness replayed, and both are compared with what results.jsonl claims.
+    """
     from .checking import check
 
     raise typer.Exit(check(run, exact=exact, jobs=jobs))
@@ -99,7 +120,7 @@ def check(
 
 @app.command()
 def report(run: RunFolder) -> None:
-    """Show what a run found, and write it to RUN/report.html."""
+    """Show what a run found, also as report.html."""
     from .report import report
 
     raise typer.Exit(report(run))
@@ -110,7 +131,10 @@ def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Which network, which texts, how to learn.")],
     out: Annotated[Path, typer.Option("--out", help="The task folder: a new one.", show_default=False)],
 ) -> None:
-    """Train a network and leave an ONNX model, its vocabulary and a task file."""
+    """Train a network; leave a model and a task file.
+
+    The folder holds an ONNX model, its vocabulary, the held-out texts and the task file.
+    """
     from swapproof.models.training import train
 
     train(recipe, out, lambda remark: print(remark, file=sys.stderr, flush=True))
@@ -119,7 +143,7 @@ def train(
 
 @app.command()
 def doctor() -> None:
-    """What is installed, which licence there is, and what each absence costs."""
+    """Show what is installed and what is missing."""
     from .doctor import doctor
 
     doctor()
@@ -127,41 +151,34 @@ def doctor() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug."""
-    for variable in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
+    for (
+        variable
+    ) in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
         os.environ.setdefault(variable, "1")
     try:
         app(args=None if arguments is None else list(arguments), prog_name="swapproof")
     except SystemExit as exit:
         return exit_code(exit)
-    except KeyboardInterrupt:
-        print("swapproof: interrupted; the same command resumes", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of stdout went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (NotImplementedError, ValueError, OSError) as error:
-        if not is_bad_input(error):
+    except (ArithmeticError, NotImplementedError, OSError, ValueError) as error:
+        code = code_of(error)
+        if code is None:
             raise
         print(f"swapproof: {one_line(error)}", file=sys.stderr)
-        return USAGE
+        return code
     return 0
 
 
-def is_bad_input(error: BaseException) -> bool:
-    """Whether this is a refusal of one of the packages, and no bug."""
+def code_of(error: BaseException) -> int | None:
+    """The exit code of a refusal of one of the packages; None for a bug."""
     from swapproof.encodings import errors as encodings
     from swapproof.models import errors as models
     from swapproof.proofs import errors as proofs
 
-    return isinstance(
-        error,
-        encodings.BadInput
-        | encodings.Unsupported
-        | models.BadInput
-        | models.Unsupported
-        | proofs.BadInput
-        | proofs.Unsupported,
-    )
+    if isinstance(error, encodings.Disagreement):
+        return UNCHECKED
+    bad = encodings.BadInput | models.BadInput | proofs.BadInput | proofs.Unusable
+    unsupported = encodings.Unsupported | models.Unsupported | proofs.Unsupported
+    return USAGE if isinstance(error, bad | unsupported) else None
 
 
 def one_line(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 from itertools import islice
 from pathlib import Path
 
-from .certify import certify
+from .certifying import certify
 from .checking import check
 from .report import highlighted, print_summary, rows_table, terminal
 from .run import Run
@@ -28,7 +28,7 @@ def demo(out: Path) -> int:
     console = terminal()
     with Store.open(Run(outcome.folder).store, readonly=True) as store:
         lines = [json.loads(line) for line in store.lines(STAGE)]
-    console.print(rows_table(lines, 0))
+    console.print(rows_table(lines, 0, console.width))
     fooled = (line for line in lines if line["status"] == "exact" and line["min_swaps"]["low"] > 0)
     labels = outcome.summary["labels"]
     for line in islice(sorted(fooled, key=lambda line: (line["min_swaps"]["low"], line["id"])), WITNESSES):

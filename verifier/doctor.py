@@ -68,7 +68,9 @@ def doctor() -> None:
         use = f"{part.use}; {gurobi_licence()}" if found and part.distribution == "gurobipy" else part.use
         absence = part.absence if found or not part.install else f"{part.absence}; pip install {part.install}"
         style = "dim" if found else "yellow"
-        table.add_row(part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style))
+        table.add_row(
+            part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style)
+        )
     console.print(table)
 
 

@@ -1,21 +1,37 @@
-"""Certificates of a run: what they are bound to, how they are made of a verdict, and the checker that must accept them."""
+"""Certificates of a run: what they are bound to, how a verdict becomes one, and the checker that must accept it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
 
+from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model
+from swapproof.proofs.certificate import File, Lower, Statement, Upper, encode_tree, write_certificate
+from swapproof.proofs.check import Model as CheckedModel
+from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 
 from .engines.protocol import Bound
 from .inputs import Inputs, Text
 from .ladder import Verdict
 from .run import sha256
 from .synonyms.freezing import digest_of
+from .tensors import external_files
 
 MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
 """Their names in the run folder."""
+NETWORKS = 4
+"""Lengths whose network the checker keeps, for a model that takes any."""
+WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
+    ("real", "float32", "replay"),
+    ("real", "replay"),
+    ("replay",),
+)
+"""Levels of truth of a witness, strongest first."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +52,114 @@ def binding_of(model: Model, inputs: Inputs) -> Binding:
         inputs.vocabulary_sha256,
         digest_of(text.frozen for text in inputs.texts),
     )
+
+
+def statement_of(binding: Binding, text: Text, query: Query) -> Statement:
+    """What a text's certificate is about, before it claims anything."""
+    return Statement(
+        id=text.id,
+        model=File(MODEL, binding.model_sha256),
+        tensors=tuple(File(*tensor) for tensor in binding.tensors),
+        vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
+        text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
+        synonyms=binding.spaces_sha256,
+        choices=query.space.choices,
+        label=query.label,
+        rivals=query.rivals,
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bytes the checker accepts, and the levels at which their witness holds."""
+
+    data: bytes
+    witness_levels: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Checker:
+    """The model as `proofs/check.py` reads it, independently of the rest."""
+
+    binding: Binding
+    model: CheckedModel
+    accepted: set[tuple[str, Any]] = field(default_factory=set)
+    """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
+
+    @classmethod
+    def open(cls, binding: Binding, model: Path, tensors: Path) -> Checker:
+        """`tensors` is the folder of the external data. Raises Unsupported for a model that cannot be certified."""
+        try:
+            files = {name: (tensors / name).read_bytes() for name, _ in binding.tensors}
+            return cls(binding, read_model(model.read_bytes(), files))
+        except Unusable as error:
+            raise uncertifiable(model, error) from None
+
+    def try_length(self, length: int) -> None:
+        """Raises Unsupported for a network that cannot be certified."""
+        try:
+            self.model.network(length)
+        except Unusable as error:
+            raise uncertifiable(Path(MODEL), error) from None
+
+    def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
+        """Why the certificate of this bound is not accepted; None when it is."""
+        statement = statement_of(self.binding, text, query)
+        lower = Lower(bound.low - 1, bound.level, bound.tree)
+        refusal = self.refused(replace(statement, lower=lower))
+        if refusal is None:
+            self.accepted = {key(statement, lower)}
+        return refusal
+
+    def certificate(self, text: Text, query: Query, verdict: Verdict) -> Certificate | str | None:
+        """The accepted certificate of a verdict, or why there is none; None when nothing is claimed.
+
+        Each part of a certificate is checked by itself, and the proof was when the ladder took it: what is left is the
+        witness, at the strongest levels at which it holds, and that it does not contradict the proof.
+        """
+        statement = statement_of(self.binding, text, query)
+        lower, witness = lower_of(verdict), verdict.interval.high_evidence
+        if lower is not None and key(statement, lower) not in self.accepted:
+            refusal = self.refused(replace(statement, lower=lower))
+            if refusal is not None:
+                return refusal
+        if witness is None:
+            return None if lower is None else Certificate(write_certificate(replace(statement, lower=lower)), ())
+        if lower is not None and len(witness.swaps) <= lower.swaps:
+            return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
+        refusal = None
+        for levels in WITNESS_LEVELS:
+            upper = Upper(tuple(sorted(witness.swaps)), levels)
+            refusal = self.refused(replace(statement, upper=upper))
+            if refusal is None:
+                return Certificate(write_certificate(replace(statement, lower=lower, upper=upper)), levels)
+        return refusal
+
+    def refused(self, statement: Statement) -> str | None:
+        try:
+            check_certificate(write_certificate(statement), self.model, self.binding.vocabulary_sha256)
+        except (Refused, Unusable) as error:
+            return str(error)
+        finally:
+            while len(self.model.networks) > NETWORKS:
+                self.model.networks.pop(next(iter(self.model.networks)))
+        return None
+
+
+def lower_of(verdict: Verdict) -> Lower | None:
+    """The proof of the low end; none when the low end is 0, or weaker than what was proved (an ambiguous text)."""
+    interval = verdict.interval
+    proof = interval.low_evidence
+    if proof is None or interval.low == 0 or verdict.status == "ambiguous":
+        return None
+    return Lower(interval.low - 1, proof.level, proof.tree)
+
+
+def key(statement: Statement, lower: Lower) -> tuple[str, Any]:
+    sizes: Sequence[int] = [len(options) for options in statement.choices]
+    about = f"{statement.id} {statement.text} {statement.label} {hash(statement.choices)}"
+    return about, (lower.swaps, lower.level, encode_tree(lower.tree, sizes, statement.rivals))
+
+
+def uncertifiable(model: Path, error: Unusable) -> Unsupported:
+    return Unsupported(f"{model}: no certificate of this model can be checked: {error}")

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 WIDTH, HEIGHT = 720, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 22, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 12, 22, 44
 WIDEST_BAR = 56
 TICKS = 4
 

@@ -1,4 +1,4 @@
-"""Everything a task names, read and checked: its texts as the model reads them, their gold labels, their frozen spaces."""
+"""Everything a task names, read and checked: texts as the model reads them, gold labels, frozen spaces."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_inputs(task: Task, length: int | None, limit: int | None = None) -> Inp
     """The first `limit` texts of a task, for a model that reads `length` tokens (None: any number)."""
     if task.data.context is not None:
         raise Unsupported(
-            f"[data] context = {task.data.context!r}: pairs of texts are not supported; use a classifier of single texts"
+            f"[data] context = {task.data.context!r}: pairs of texts are not supported, only single texts"
         )
     model = task.model
     vocabulary_sha256 = sha256(model.vocabulary)
@@ -76,9 +76,7 @@ def read_inputs(task: Task, length: int | None, limit: int | None = None) -> Inp
         model.vocabulary, pad=model.pad, unknown=model.unknown, lowercase=model.lowercase, split=model.split
     )
     limits = [most for most in (limit, task.data.limit) if most is not None]
-    rows = read_rows(
-        task.data.file, text=task.data.text, label=task.data.label, limit=min(limits) if limits else None
-    )
+    rows = read_rows(task.data.file, text=task.data.text, label=task.data.label, limit=min(limits) if limits else None)
     if len(rows) > MOST_TEXTS:
         raise Unsupported(f"{task.data.file}: {len(rows):,} texts; a run holds {MOST_TEXTS:,}: set [data] limit")
     encoded: list[tuple[int, Encoded]] = []
@@ -96,12 +94,9 @@ def read_inputs(task: Task, length: int | None, limit: int | None = None) -> Inp
         digest.update(json.dumps([row.id, row.text, label]).encode() + b"\n")
     source, table, freezing = frozen_spaces(task.swaps, encoded, vocabulary, partial=bool(limits))
     texts = tuple(
-        Text(id, label, text, frozen)
-        for (id, text), label, frozen in zip(encoded, labels, freezing.texts, strict=True)
+        Text(id, label, text, frozen) for (id, text), label, frozen in zip(encoded, labels, freezing.texts, strict=True)
     )
-    return Inputs(
-        texts, model.labels, vocabulary, freezing, source, table, vocabulary_sha256, digest.hexdigest()
-    )
+    return Inputs(texts, model.labels, vocabulary, freezing, source, table, vocabulary_sha256, digest.hexdigest())
 
 
 def frozen_spaces(
@@ -109,9 +104,7 @@ def frozen_spaces(
 ) -> tuple[str, dict[str, int], Freezing]:
     """The name of the source, what was dropped on reading it, and the spaces."""
     if swaps.frozen is not None:
-        freezing = read_spaces(
-            swaps.frozen, encoded, vocabulary, swap_unknown=swaps.swap_unknown, partial=partial
-        )
+        freezing = read_spaces(swaps.frozen, encoded, vocabulary, swap_unknown=swaps.swap_unknown, partial=partial)
         return swaps.frozen.name, {}, freezing
     source = source_of(swaps, encoded)
     graph: nx.DiGraph = symmetric(source.graph) if swaps.symmetric else source.graph

@@ -25,6 +25,8 @@ ROWS_SHOWN = 30
 """Rows of the table on the terminal."""
 COLUMNS_UNSEEN = 120
 """Width of the tables when nobody's terminal tells one."""
+WIDE, ROOM_WIDE, ROOM_NARROW = 100, 74, 54
+"""Columns from which level and engine are shown, and columns that all but the text takes."""
 STYLES = {"exact": "", "unbreakable": "green", "open": "yellow", "ambiguous": "yellow", "already_wrong": "red"}
 HARDEST_FIRST = "Hardest first: open and ambiguous texts, then by time."
 
@@ -36,7 +38,7 @@ def report(folder: Path) -> int:
         summary = summary_of(store)
         order = hardest_first(store)
         console = terminal()
-        console.print(rows_table(read(store, order[:ROWS_SHOWN]), len(order)))
+        console.print(rows_table(read(store, order[:ROWS_SHOWN]), len(order), console.width))
         console.print(f"{HARDEST_FIRST} min_swaps: {DEFINITIONS['min_swaps']}.\n", style="dim")
     print_summary(folder, summary)
     write_report(run)
@@ -47,7 +49,7 @@ def report(folder: Path) -> int:
 def terminal() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else COLUMNS_UNSEEN)
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else COLUMNS_UNSEEN)
 
 
 def hardest_first(store: Store) -> list[int]:
@@ -81,27 +83,31 @@ def ends(line: Mapping[str, Any]) -> str:
     return "never" if line["status"] == "unbreakable" else interval(line["min_swaps"])
 
 
-def rows_table(lines: Iterable[Mapping[str, Any]], total: int) -> Table:
+def rows_table(lines: Iterable[Mapping[str, Any]], total: int, width: int) -> Table:
+    """One row a text, its words cut to what is left of the width; a narrow table leaves out level and engine."""
     from rich.table import Table
     from rich.text import Text
 
+    wide = width >= WIDE
     table = Table(title="Texts", title_justify="left")
-    table.add_column("id", justify="right")
-    table.add_column("min_swaps", justify="right")
-    table.add_column("status")
-    table.add_column("level")
-    table.add_column("engine")
-    table.add_column("seconds", justify="right")
-    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("id", justify="right", no_wrap=True)
+    table.add_column("min_swaps", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    if wide:
+        table.add_column("level", no_wrap=True)
+        table.add_column("engine", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("text", no_wrap=True, overflow="ellipsis")
+    room = width - (ROOM_WIDE if wide else ROOM_NARROW)
     for line in lines:
+        text = one_line(line["text"])
         table.add_row(
             str(line["id"]),
             ends(line),
             Text(line["status"].replace("_", " "), style=STYLES[line["status"]]),
-            line["level"],
-            line["engine"] or "",
+            *([line["level"], line["engine"] or ""] if wide else []),
             f"{line['seconds']:.3f}",
-            Text(one_line(line["text"])),
+            text if len(text) <= room else text[: room - 1] + "…",
         )
     if total > ROWS_SHOWN:
         table.caption = f"and {total - ROWS_SHOWN:,} more in report.html"
@@ -171,15 +177,17 @@ def percent(share: float) -> str:
 
 
 def highlighted(line: Mapping[str, Any]) -> Text:
-    """The witness of a text on the terminal: what was struck out, and what stands there instead."""
+    """The witness of a text on the terminal: `[good → fine]` where a word was swapped."""
     from rich.text import Text
 
     text = Text()
     for piece in pieces(line["text"], line["witness"]["swaps"]):
         if piece.swapped:
-            text.append(one_line(piece.before), style="strike red")
-            text.append(" ")
-            text.append(f"[{piece.after}]", style="bold green")
+            text.append("[")
+            text.append(piece.before, style="red")
+            text.append(" → ", style="dim")
+            text.append(piece.after, style="bold green")
+            text.append("]")
         else:
             text.append(piece.before)
     return text

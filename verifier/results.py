@@ -12,8 +12,9 @@ from .interval import Interval
 from .ladder import Verdict
 
 
-def result(text: Text, verdict: Verdict, certificate: str | None) -> dict[str, Any]:
-    """The line of a text whose verdict is known; `certificate` is the path of its certificate inside the run folder.
+def result(text: Text, verdict: Verdict, certificate: str | None, witness_levels: tuple[str, ...]) -> dict[str, Any]:
+    """The line of a text whose verdict is known; `certificate` is the path of its certificate inside the run folder,
+    `witness_levels` are the levels of truth at which its witness was found to hold.
 
     An unbreakable text has low = words + 1 whatever the number of words that can be swapped, and no high.
     """
@@ -26,8 +27,8 @@ def result(text: Text, verdict: Verdict, certificate: str | None) -> dict[str, A
     line |= {
         "min_swaps": {"low": low, "high": high},
         "status": verdict.status,
-        "level": level_of(verdict),
-        "witness": witness_of(text, interval),
+        "level": level_of(verdict, witness_levels),
+        "witness": witness_of(text, interval, witness_levels),
         "certificate": certificate,
         "engine": verdict.engine,
         "seconds": round(verdict.seconds, 4),
@@ -72,15 +73,14 @@ def opening(text: Text, predicted: int | None) -> dict[str, Any]:
     }
 
 
-def level_of(verdict: Verdict) -> str:
+def level_of(verdict: Verdict, witness_levels: tuple[str, ...]) -> str:
     """The strongest level of truth the low end is proved at; of a text already wrong, that of the wrong answer."""
-    witness = verdict.interval.high_evidence
-    if verdict.status == "already_wrong" and witness is not None:
-        return "real" if witness.real else "replay"
+    if verdict.status == "already_wrong":
+        return next((level for level in ("float32", "real") if level in witness_levels), "replay")
     return verdict.level
 
 
-def witness_of(text: Text, interval: Interval) -> dict[str, Any] | None:
+def witness_of(text: Text, interval: Interval, levels: tuple[str, ...]) -> dict[str, Any] | None:
     """The swaps of the best witness by word, and the text as the reader would then see it."""
     witness = interval.high_evidence
     if witness is None:
@@ -95,7 +95,7 @@ def witness_of(text: Text, interval: Interval) -> dict[str, Any] | None:
         to = spelt[choices.index(token)]
         swaps.append({"position": word, "from": spelt[0], "to": to, "characters": characters})
     sentence = "".join(piece.after for piece in pieces(text.encoded.text, swaps))
-    return {"swaps": swaps, "sentence": sentence, "real": witness.real}
+    return {"swaps": swaps, "sentence": sentence, "levels": levels or ("replay",)}
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,16 @@ class Run:
 
     def contents(self, tensors: Iterable[str] = ()) -> list[Path]:
         """Every file that a run may write, but its store; `tensors` are the external data files of its model."""
-        fixed = [self.task, self.model, self.vocabulary, self.texts, self.spaces, self.results, self.summary, self.report]
+        fixed = [
+            self.task,
+            self.model,
+            self.vocabulary,
+            self.texts,
+            self.spaces,
+            self.results,
+            self.summary,
+            self.report,
+        ]
         found = [*fixed, *(self.folder / name for name in tensors)]
         for folder in (self.folder, self.certificates):
             with suppress(OSError):

@@ -15,7 +15,7 @@ from swapproof.encodings.reading import Model, network_of, open_model
 
 from .engines import engines_named
 from .engines.protocol import Bound, Budget, Engine
-from .evidence import Binding, Checker, certificate_of
+from .evidence import MODEL, Binding, Certificate, Checker
 from .inputs import Text
 from .ladder import Verdict, climb
 from .replay import Replay
@@ -27,7 +27,7 @@ NETWORKS = 4
 
 @dataclass(frozen=True)
 class Setting:
-    """What all texts of a run share: the folder with the model, what certificates are bound to, engines, time per text."""
+    """What all texts of a run share: the model's folder, what certificates are bound to, engines, time per text."""
 
     folder: Path
     binding: Binding
@@ -66,12 +66,12 @@ class Station:
 
     @classmethod
     def open(cls, setting: Setting) -> Station:
-        model = open_model(setting.folder / setting.binding.model)
+        model = open_model(setting.folder / MODEL)
         return cls(
             setting,
             model,
             Replay.open(model),
-            Checker.open(setting.folder, setting.binding),
+            Checker.open(setting.binding, setting.folder / MODEL, setting.folder),
             engines_named(setting.engines),
         )
 
@@ -93,16 +93,21 @@ class Station:
             return self.checker.refusal(text, query, bound)
 
         verdict = climb(query, self.replay, self.engines, budget, check)
-        certificate = certificate_of(self.setting.binding, text, query, verdict)
-        if certificate is not None:
-            refusal = self.checker.refusal_of(certificate)
-            if refusal is not None:
-                verdict = contradicted(verdict, f"the certificate is refused: {refusal}")
-                certificate = None
-        if certificate is None:
-            verdict = unproved(verdict)
-        name = None if certificate is None else f"certificates/{text.id:06d}.json"
-        return Settled(text.id, result(text, verdict, name), certificate)
+        certificate = self.checker.certificate(text, query, verdict)
+        match certificate:
+            case Certificate(data, levels):
+                name = f"certificates/{text.id:06d}.json"
+                return Settled(text.id, result(text, published(verdict), name, levels), data)
+            case None:
+                return Settled(text.id, result(text, unproved(verdict), None, ()), None)
+            case refusal:
+                verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
+                return Settled(text.id, result(text, verdict, None, ()), None)
+
+
+def published(verdict: Verdict) -> Verdict:
+    """What rounding decides is claimed at its high end only."""
+    return unproved(verdict) if verdict.status == "ambiguous" else verdict
 
 
 def contradicted(verdict: Verdict, contradiction: str) -> Verdict:

@@ -68,7 +68,9 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -166,4 +168,6 @@ def writing(path: Path) -> Iterator[None]:
 
 def unwritable(path: Path, error: Exception) -> BadInput:
     reason = error.strerror if isinstance(error, OSError) else None
-    return BadInput(f"{path}: cannot be written ({reason or error}); what is finished stays, and the run can be resumed")
+    return BadInput(
+        f"{path}: cannot be written ({reason or error}); what is finished stays, and the run can be resumed"
+    )

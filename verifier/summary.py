@@ -18,7 +18,8 @@ HOLDS, VIOLATED, INCOMPLETE, UNCHECKED = 0, 1, 3, 4
 
 DEFINITIONS = {
     "min_swaps": (
-        "smallest number of word swaps after which another class than the gold label wins (argmax, lowest index first); "
+        "smallest number of word swaps after which another class than the gold label wins (argmax, lowest index "
+        "first); "
         "[low, high]: low is proved, high is a sentence that really fools the model"
     ),
     "mmws": (
@@ -66,7 +67,8 @@ def summary_of(store: Store) -> dict[str, Any]:
     """The content of summary.json: a function of the store alone, also while texts are missing."""
     facts = store.facts()
     lines = (json.loads(line) for line in store.lines(STAGE))
-    return summarise(lines, json.loads(facts["radius"]), json.loads(facts["total"])) | json.loads(facts["about"])
+    about: dict[str, Any] = json.loads(facts["about"])
+    return summarise(lines, json.loads(facts["radius"]), json.loads(facts["total"])) | about
 
 
 def summarise(
@@ -194,7 +196,9 @@ def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, 
     if failed:
         return Verdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break")
     if proved < len(texts):
-        return Verdict(INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts")
+        return Verdict(
+            INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts"
+        )
     return Verdict(HOLDS, f"all {len(texts)} texts are proved robust to {swaps(radius)}")
 
 

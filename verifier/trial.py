@@ -1,11 +1,13 @@
-"""A model tried before anything is claimed of it: does it fit the task, and does the network we read answer as it does?"""
+"""A model tried before anything is claimed of it: does it fit the task, does the network read from it answer alike?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swapproof.encodings.agreement import Agreement, agree, outputs, random_sentences
 from swapproof.encodings.errors import BadInput, Disagreement
@@ -14,6 +16,7 @@ from swapproof.encodings.reading import Model, network_of
 
 from .inputs import Inputs
 from .replay import Replay, batch_dependence
+from .task import Task
 
 REAL, RANDOM = 64, 64
 """Sentences compared, of the texts and at random."""
@@ -63,6 +66,15 @@ class Trial:
         }
 
 
+def length_of(task: Task, model: Model) -> int | None:
+    """Tokens the model reads: what the task says, else what the model says; None when neither does."""
+    if task.model.length is not None and model.length not in (None, task.model.length):
+        raise BadInput(
+            f"[model] length = {task.model.length}, and {model.path} reads {model.length} tokens: leave length out"
+        )
+    return task.model.length if task.model.length is not None else model.length
+
+
 def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:
     """Read the network, and compare it with onnxruntime on real and random tokens."""
     replay = Replay.open(model)
@@ -70,19 +82,23 @@ def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:
     dependence = None
     for network, real in samples(model, length, inputs):
         tokens = np.concatenate([real, random_sentences(network, RANDOM)])
+        few = tokens[:FITTING]
+        dependence = dependence or batch_dependence(replay, few, 2 * outputs(network, few)[1])
         try:
-            agreement = agree(network, replay.outputs, tokens)
+            agreement = agree(network, replay.outputs if dependence is None else alone(replay), tokens)
         except Disagreement as error:
             raise Disagreement(f"{model.path}: {error}") from None
-        if dependence is None:
-            few = tokens[:FITTING]
-            dependence = batch_dependence(replay, few, 2 * outputs(network, few)[1])
         if best is None or agreement.difference > best[1].difference:
             best = network, agreement
     if best is None:
         raise BadInput(f"{model.path}: no text to try it on")
     network, agreement = best
     return Trial(model, network, agreement, network.vocabulary_size - inputs.vocabulary.size, dependence)
+
+
+def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:
+    """Each sentence in a batch of its own."""
+    return lambda tokens: np.concatenate([replay.outputs(tokens[row : row + 1]) for row in range(len(tokens))])
 
 
 def samples(model: Model, length: int | None, inputs: Inputs) -> Iterator[tuple[Network, Indices]]:

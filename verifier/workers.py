@@ -23,7 +23,7 @@ from swapproof.encodings.errors import BadInput
 from .inputs import Text
 from .settle import Lost, Setting, Settled, Station
 
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DEATHS = 3
 """Workers in a row that may die before they have loaded the model."""
 PATIENCE = 5.0
@@ -52,7 +52,7 @@ class Crash:
 Answer = Ready | Refusal | Crash | Settled | Lost
 
 
-def settle_all(setting: Setting, texts: Iterable[Text], jobs: int) -> Iterator[Settled | Lost]:
+def settle_all(setting: Setting, texts: Iterable[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """What is found of each text, in the order in which it is found."""
     if jobs == 1:
         station = Station.open(setting)
@@ -132,9 +132,7 @@ class Worker:
         self.bury()
 
 
-def settle_in_processes(
-    setting: Setting, texts: Iterator[Text], jobs: int
-) -> Generator[Settled | Lost, None, None]:
+def settle_in_processes(setting: Setting, texts: Iterator[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """Each worker has one text at a time; texts are taken from the iterator as workers become free."""
     waiting = next(texts, None)
     workers: list[Worker] = []

@@ -65,9 +65,8 @@ class Tables:
 
     def blocks(self, size: int) -> Iterator[Block]:
         """All sentences of `size` swaps: an outer combination, middle swaps after it, an inner one after these."""
-        if size == 0:
-            none = np.zeros((1, 0), dtype=np.int32)
-            yield Block(none, (), none, self.base[None])
+        if size <= 1:
+            yield from self.grid(self.base, (), self.ending[0], 1, self.grown(self.starting, size), 0)
             return
         starting = self.grown(self.starting, size // 2)
         ending = self.grown(self.ending, size - 1 - starting.swaps.shape[1])
@@ -112,7 +111,7 @@ class Tables:
         while len(tables) <= size:
             last = tables[-1]
             joined = int((len(last.swaps) - last.edge).sum() if first else last.edge.sum())
-            if joined == 0 or joined * self.width > TABLE_CELLS:
+            if joined == 0 or (len(tables) > 1 and joined * self.width > TABLE_CELLS):
                 break
             tables.append(self.larger(last, first=first))
         return tables[min(size, len(tables) - 1)]

@@ -65,6 +65,17 @@ class Judge:
         self.level = "real" if np.isinf(differences.claimable).any() else "float32"
         self.thresholds: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
 
+    def threshold(self, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Margins above the first, in float32, or the second, in float64, are certainly positive over the reals."""
+        if size not in self.thresholds:
+            differences = self.differences
+            far = differences.doubt
+            if self.level == "float32":
+                far = np.maximum(far, differences.claimable)
+            single = differences.evaluation_errors(size, SINGLE) + far
+            self.thresholds[size] = (single, differences.evaluation_errors(size, DOUBLE))
+        return self.thresholds[size]
+
     def judge(
         self, size: int, cut: NDArray[np.float32], swaps: Callable[[NDArray[np.int64]], NDArray[np.int32]]
     ) -> Iterator[Judgement]:
@@ -73,13 +84,7 @@ class Judge:
         The most negative margin goes first. `swaps` gives the swaps [rows, size] of some rows, when asked.
         """
         differences = self.differences
-        if size not in self.thresholds:
-            far = differences.doubt
-            if self.level == "float32":
-                far = np.maximum(far, differences.claimable)
-            single = differences.evaluation_errors(size, SINGLE) + far
-            self.thresholds[size] = (single, differences.evaluation_errors(size, DOUBLE))
-        single, double = self.thresholds[size]
+        single, double = self.threshold(size)
         margins = differences.margins(cut)
         # Written so that NaN, from values beyond float32, counts as uncertain.
         uncertain = np.flatnonzero(~(margins > single).all(axis=1))
@@ -96,19 +101,23 @@ class Judge:
         sentences = np.repeat(np.array(query.space.original, dtype=np.int64)[None], len(swaps), axis=0)
         sentences[np.arange(len(swaps))[:, None], differences.positions[swaps]] = differences.tokens[swaps]
         broken = (margins < -double).any(axis=1)
-        robust = (margins > double).all(axis=1)
-        doubt, claimable = differences.own_errors(sentences)
-        steady = (margins > double + doubt).all(axis=1)
-        doubtful = list(np.flatnonzero(robust & ~steady))
         for row in np.flatnonzero(broken):
             yield Judgement("broken", sentences[row : row + 1])
-        for row in np.flatnonzero(~broken & ~robust):
-            won, plain = exactly_beaten(query, tuple(int(token) for token in sentences[row]))
+        far = double + np.maximum(differences.doubt, differences.claimable)
+        close = np.flatnonzero(~broken & ~(margins > far).all(axis=1))
+        if not len(close):
+            return
+        doubt, claimable = differences.own_errors(sentences[close])
+        if not (margins[close] > double + claimable).all():
+            self.level = "real"
+        doubtful = []
+        for row in close[~(margins[close] > double + doubt).all(axis=1)]:
+            won, plain = False, False
+            if not (margins[row] > double).all():
+                won, plain = exactly_beaten(query, tuple(int(token) for token in sentences[row]))
             if won:
                 yield Judgement("broken", sentences[row : row + 1])
             elif not plain:
                 doubtful.append(row)
-        if not (broken | (margins > double + claimable).all(axis=1)).all():
-            self.level = "real"
         if doubtful:
             yield Judgement("doubtful", sentences[doubtful])

@@ -1,9 +1,9 @@
 """Branch and bound on words, in one fixed order of positions, over many regions at once.
 
-A region is: some swaps made, the positions before `start` decided, at most `left` swaps among the others. It is expanded into
-one part per position from `start` on ("the first further swap is here"), until what remains without these is closed by
-its bound. A part is closed as a whole, or falls into one region per choice. With one swap left, the sentences that the
-bound does not exclude are evaluated.
+A region is: some swaps made, the positions before `start` decided, at most `left` swaps among the others. It is expanded
+into one part per position from `start` on ("the next swap is here"), until what remains without these is closed by its
+bound. A part is closed as a whole, or falls into one region per choice. With one swap left, the sentences that the bound
+does not exclude are evaluated.
 """
 
 from __future__ import annotations
@@ -21,19 +21,33 @@ Array = NDArray[Any]
 
 BATCH = 128
 """Regions expanded together."""
+CELLS = 1 << 22
+"""Numbers in one block of states: bounds memory."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
 
 class Bounds(Protocol):
-    """Lower bounds of one margin on regions. `places` are in the order in which the search decides them."""
+    """Lower bounds of one margin on regions; `places` are in the order in which the search decides them."""
 
-    places: Places
-    base: Array
-    """[width]: the state of the original sentence."""
-    rows: Array
-    """[P, C, width]: what each swap adds to the state."""
-    k: int
+    @property
+    def places(self) -> Places: ...
+    @property
+    def base(self) -> Array:
+        """[width]: the state of the original sentence."""
+        ...
+
+    @property
+    def rows(self) -> Array:
+        """[P, C, width]: what each swap adds to the state."""
+        ...
+
+    @property
+    def k(self) -> int: ...
+    @property
+    def inherits(self) -> bool:
+        """Whether a part of a region that `inherited` closes is also closed by its own bound."""
+        ...
 
     def margins(self, states: Array) -> Array:
         """[n]: the margins of these sentences."""
@@ -43,157 +57,182 @@ class Bounds(Protocol):
         """[n]: lower bounds on regions. `swapped`: positions where moreover some swap, whichever, is made."""
         ...
 
-    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array, Array]:
-        """low [n]; [n, P + 1]: of the region from position t on; [n, P, C]: after a swap there and nowhere before."""
+    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
+        """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there."""
         ...
 
 
 @dataclass(eq=False)
 class Record:
-    """How a region was closed: `end` is the first position not gone through; a part is one choice's region or None."""
+    """How a region was closed: it goes through the positions from `start` to `end`, and what remains is closed."""
 
     start: int
     end: int
     left: int
     parts: dict[int, dict[int, Record | None]] = field(default_factory=dict)
-    """Position -> choice -> its region (None: closed by its bound); a position not listed is closed as a whole, and so
-    are, together, the choices not listed."""
+    """Position -> choice -> its region (None: closed by its bound). The choices that are not listed are closed together."""
 
 
 @dataclass(eq=False)
-class Nodes:
-    """Regions waiting, the lowest bound last."""
+class Waiting:
+    """Regions to expand, the lowest bound last; the path of a region numbers its swaps, p * C + c, filled with -1."""
 
-    states: Array
+    paths: Array
     start: Array
     left: Array
-    low: Array
     records: list[Record]
 
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def split(self, count: int) -> tuple[Nodes, Nodes]:
-        at = max(0, len(self) - count)
+    def split(self, count: int) -> tuple[Waiting, Waiting]:
+        at = max(0, len(self.records) - count)
         first, second = (
-            Nodes(self.states[part], self.start[part], self.left[part], self.low[part], self.records[part])
+            Waiting(self.paths[part], self.start[part], self.left[part], self.records[part])
             for part in (slice(0, at), slice(at, None))
         )
         return first, second
 
 
-class Interrupted(Exception):
-    """A witness, or the end of the budget."""
-
-
 @dataclass(eq=False)
 class Search:
-    """Proves that `bounds.margins` > threshold for all sentences with at most k swaps, or finds one that is not.
+    """Proves that the margin exceeds `threshold` for all sentences with at most k swaps, but those that `judge` excuses.
 
-    `judge(margins, swaps)` is told of the sentences whose margin is not above the threshold; it returns when they are
-    robust all the same, and raises otherwise. `pause` is called once a batch.
+    `judge(margins, paths)` is told of the sentences whose margin is not above the threshold, the lowest first; it
+    returns when they are robust all the same, and raises otherwise. `pause` is called once a batch and may raise.
     """
 
     bounds: Bounds
     threshold: float
     judge: Callable[[Array, Array], None]
-    pause: Callable[[], None]
+    pause: Callable[[Search], None]
+    most: float = float("inf")
+    """Regions that `pause` may allow."""
     regions: int = 0
     evaluations: int = 0
-    waiting: list[Nodes] = field(default_factory=list)
+    stack: list[Waiting] = field(default_factory=list)
 
     def run(self) -> Record | None:
         """None: the whole space is closed by its bound."""
         bounds, k = self.bounds, self.bounds.k
         zero, most = np.zeros(1, dtype=np.int64), np.full(1, k)
-        states = bounds.base[None]
-        self.check(bounds.margins(states), states)
-        low = bounds.low(states, zero, most)
-        self.regions += 1
-        if low[0] > self.threshold:
+        path = np.full((1, k), -1)
+        self.evaluate(path)
+        if self.closed(path, zero, most)[0]:
             return None
         root = Record(0, bounds.places.count, k)
         if k:
-            self.waiting.append(Nodes(states, zero, most, low, [root]))
-        while self.waiting:
-            self.pause()
-            rest, batch = self.waiting.pop().split(BATCH)
-            if len(rest):
-                self.waiting.append(rest)
+            self.stack.append(Waiting(path, zero, most, [root]))
+        while self.stack:
+            self.pause(self)
+            rest, batch = self.stack.pop().split(BATCH)
+            if rest.records:
+                self.stack.append(rest)
             self.expand(batch)
         return root
 
-    def check(self, margins: Array, states: Array) -> None:
-        self.evaluations += len(margins)
-        unsure = np.flatnonzero(~(margins > self.threshold))
-        if len(unsure):
-            unsure = unsure[np.argsort(margins[unsure], kind="stable")]
-            self.judge(margins[unsure], states[unsure])
+    def states(self, paths: Array) -> Array:
+        states = np.repeat(self.bounds.base[None], len(paths), axis=0)
+        rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
+        for step in range(paths.shape[1]):
+            taken = np.flatnonzero(paths[:, step] >= 0)
+            if not len(taken):
+                break
+            states[taken] += rows[paths[taken, step]]
+        return states
 
-    def expand(self, nodes: Nodes) -> None:
-        bounds, threshold = self.bounds, self.threshold
-        count = bounds.places.count
-        _, after, of_child = bounds.inherited(nodes.states, nodes.start, nodes.left)
-        numbers = np.arange(count + 1)
-        closed = (after > threshold) & (numbers >= nodes.start[:, None])
-        closed[:, count] = True
-        end = closed.argmax(axis=1)
+    def blocks(self, count: int) -> list[slice]:
+        size = max(1, CELLS // max(1, len(self.bounds.base)))
+        return [slice(first, first + size) for first in range(0, count, size)]
+
+    def evaluate(self, paths: Array) -> None:
+        for block in self.blocks(len(paths)):
+            margins = self.bounds.margins(self.states(paths[block]))
+            self.evaluations += len(margins)
+            unsure = np.flatnonzero(~(margins > self.threshold))
+            if len(unsure):
+                unsure = unsure[np.argsort(margins[unsure], kind="stable")]
+                self.judge(margins[unsure], paths[block][unsure])
+
+    def low(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
+        self.regions += len(paths)
+        return np.concatenate(
+            [np.zeros(0)]
+            + [
+                self.bounds.low(
+                    self.states(paths[block]), start[block], left[block], None if swapped is None else swapped[block]
+                )
+                for block in self.blocks(len(paths))
+            ]
+        )
+
+    def closed(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
+        return np.asarray(self.low(paths, start, left, swapped) > self.threshold)
+
+    def expand(self, nodes: Waiting) -> None:
+        bounds = self.bounds
+        count, width = bounds.places.swaps.shape
+        after, parts = bounds.inherited(self.states(nodes.paths), nodes.start, nodes.left)
+        places = np.arange(count)
         several = np.flatnonzero(nodes.left > 1)
-        end[several] = self.bisected(nodes, several, end[several])
-        live = bounds.places.there & ~(of_child > threshold)
-        live &= ((numbers[:-1] >= nodes.start[:, None]) & (numbers[:-1] < end[:, None]))[:, :, None]
+        end = self.ends(nodes, after, several)
         for record, stop in zip(nodes.records, end.tolist(), strict=True):
             record.end = stop
-        # A position with several live choices may be closed as a whole.
-        pairs = live.sum(axis=2)
-        node, place = np.nonzero((pairs > 1) & (nodes.left > 1)[:, None])
+        inside = (places >= nodes.start[:, None]) & (places < end[:, None])
+        live = bounds.places.there & ~(parts > self.threshold) & inside[:, :, None]
+        # A part with several live choices may be closed as a whole; one that inherits nothing must be.
+        asked = inside if not bounds.inherits else live.sum(axis=2) > 1
+        node, place = np.nonzero(asked & (nodes.left > 1)[:, None])
         if len(node):
-            low = bounds.low(nodes.states[node], place + 1, nodes.left[node] - 1, place)
-            self.regions += len(node)
-            whole = low > threshold
+            whole = self.closed(nodes.paths[node], place + 1, nodes.left[node] - 1, place)
             live[node[whole], place[whole]] = False
+            if not bounds.inherits:
+                live[node[~whole], place[~whole]] = bounds.places.there[place[~whole]]
         node, place, choice = np.nonzero(live)
         if not len(node):
             return
-        states = nodes.states[node] + bounds.rows[place, choice]
-        self.check(bounds.margins(states), states)
+        paths = nodes.paths[node]
+        paths[np.arange(len(node)), bounds.k - nodes.left[node]] = place * width + choice
+        self.evaluate(paths)
         inner = nodes.left[node] > 1
-        node, place, choice, states = node[inner], place[inner], choice[inner], states[inner]
+        self.put(nodes, node[inner], place[inner], choice[inner], paths[inner])
+
+    def put(self, nodes: Waiting, node: Array, place: Array, choice: Array, paths: Array) -> None:
+        """The regions after these swaps, those that stay open on the stack."""
         if not len(node):
             return
         start, left = place + 1, nodes.left[node] - 1
-        low = bounds.low(states, start, left)
-        self.regions += len(node)
-        opened = low <= threshold
+        low = self.low(paths, start, left)
+        opened = ~(low > self.threshold)
         records = []
-        for n, p, c, s, remaining, is_open in zip(
-            node.tolist(), place.tolist(), choice.tolist(), start.tolist(), left.tolist(), opened.tolist(), strict=True
+        for n, p, c, remaining, is_open in zip(
+            node.tolist(), place.tolist(), choice.tolist(), left.tolist(), opened.tolist(), strict=True
         ):
-            record = Record(s, count, remaining) if is_open else None
+            record = Record(p + 1, self.bounds.places.count, remaining) if is_open else None
             nodes.records[n].parts.setdefault(p, {})[c] = record
             if record is not None:
                 records.append(record)
         if records:
             order = np.argsort(-low[opened], kind="stable")
-            self.waiting.append(
-                Nodes(
-                    states[opened][order], start[opened][order], left[opened][order], low[opened][order],
-                    [records[i] for i in order],
-                )
-            )  # fmt: skip
+            chosen = np.flatnonzero(opened)[order]
+            self.stack.append(Waiting(paths[chosen], start[chosen], left[chosen], [records[i] for i in order]))
 
-    def bisected(self, nodes: Nodes, several: Array, end: Array) -> Array:
-        """An earlier end of the positions to go through, by bounds of what remains from there."""
-        known_open = nodes.start[several].copy()
+    def ends(self, nodes: Waiting, after: Array, several: Array) -> Array:
+        """[n]: the first position from which on what remains is closed; all positions for the others than `several`."""
+        count = self.bounds.places.count
+        closed = (after > self.threshold) & (np.arange(count + 1) >= nodes.start[:, None])
+        closed[:, count] = True
+        end = closed.argmax(axis=1)
+        if not self.bounds.inherits:
+            doubtful = several[end[several] < count]
+            while len(doubtful):
+                failed = doubtful[~self.closed(nodes.paths[doubtful], end[doubtful], nodes.left[doubtful])]
+                end[failed] = np.minimum(count, end[failed] + 1 + (end[failed] - nodes.start[failed]) // 4)
+                doubtful = failed[end[failed] < count]
+        known_open = nodes.start.copy()
         for _ in range(BISECTIONS):
-            wide = np.flatnonzero(end - known_open > 2)
+            wide = several[end[several] - known_open[several] > 2]
             if not len(wide):
                 break
             middle = (end[wide] + known_open[wide]) // 2
-            chosen = several[wide]
-            low = self.bounds.low(nodes.states[chosen], middle, nodes.left[chosen])
-            self.regions += len(wide)
-            closed = low > self.threshold
-            end[wide[closed]] = middle[closed]
-            known_open[wide[~closed]] = middle[~closed]
+            closes = self.closed(nodes.paths[wide], middle, nodes.left[wide])
+            end[wide[closes]] = middle[closes]
+            known_open[wide[~closes]] = middle[~closes]
         return end

@@ -1,4 +1,4 @@
-"""`certify`: every text of a task, settled, stored as it is settled, and summed up; a killed run goes on where it was."""
+"""`certify`: every text of a task settled, stored at once, and summed up; a killed run goes on where it was."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.reading import Model, open_model
+from swapproof.encodings.reading import open_model
 
 from .engines import engines_named
-from .evidence import Binding, binding_of
+from .evidence import Binding, Checker, binding_of
 from .inputs import Inputs, read_inputs
 from .progress import progress as shown_progress
 from .report import write_report
@@ -25,9 +25,8 @@ from .run import Run, copy_atomically, held, refuse_foreign, remove_own, sha256,
 from .settle import Lost, Setting, Settled
 from .store import Store, writing
 from .summary import STAGE, summary_of
-from .synonyms.spaces_file import write_spaces
 from .task import DataSection, SwapsSection, Task, read_task
-from .trial import Trial, tried
+from .trial import Trial, length_of, tried
 from .workers import settle_all
 
 PREPARING, READY = "preparing", "ready"
@@ -65,7 +64,7 @@ def certify(
     resume: bool = True,
     progress: bool = False,
 ) -> Outcome:
-    """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends, in folder `out`.
+    """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
     `radius`: the number of swaps every text must withstand, which decides the exit code. `engines`: names separated by
     commas. `seconds`: time per text. A folder with a run of the same task is resumed; `resume=False` starts it anew.
@@ -84,6 +83,8 @@ def certify(
     inputs = read_inputs(given, length_of(given, model), limit)
     trial = tried(model, length_of(given, model), inputs)
     binding = binding_of(model, inputs)
+    checker = Checker.open(binding, model.path, model.path.parent)
+    checker.try_length(trial.network.length)
     facts = facts_of(given, binding, inputs, trial, names, seconds)
     made = not run.folder.exists()
     with writing(run.folder):
@@ -107,15 +108,6 @@ def certify(
 def require(fact: bool, otherwise: str) -> None:
     if not fact:
         raise BadInput(otherwise)
-
-
-def length_of(task: Task, model: Model) -> int | None:
-    """Tokens the model reads: what the task says, else what the model says; None when neither does."""
-    if task.model.length is not None and model.length not in (None, task.model.length):
-        raise BadInput(
-            f"[model] length = {task.model.length}, and {model.path} reads {model.length} tokens: leave length out"
-        )
-    return task.model.length if task.model.length is not None else model.length
 
 
 def facts_of(
@@ -208,7 +200,7 @@ def begin(
             copy_atomically(trial.model.path.parent / name, run.folder / name, digest)
         copy_atomically(task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
         write_atomically(run.texts, text_lines(inputs))
-        write_spaces(run.spaces, inputs.freezing)
+        write_atomically(run.spaces, (f"{text.frozen.line}\n".encode() for text in inputs.texts))
         write_atomically(run.task, resolved(run, task, facts, inputs).encode())
         with Store.open(run.store) as store:
             store.set_facts({"state": READY})
@@ -241,7 +233,7 @@ def own_tensors(facts: dict[str, str]) -> list[str]:
 
 
 def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str:
-    """The task of the copies in this folder, which `certify` can run again; above it what it was made from, and by what."""
+    """The task of the copies in this folder, which `certify` can run again; above it, what it was made from."""
     model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
     data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
     swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name))
@@ -270,7 +262,7 @@ def work(run: Run, store: Store, setting: Setting, inputs: Inputs, jobs: int, *,
     todo = [text for text in inputs.texts if text.id not in finished]
     with (
         shown_progress("certify", len(inputs.texts), len(finished), shown=shown) as advance,
-        closing(settle_all(setting, todo, jobs)) as found,
+        closing(settle_all(setting, todo, min(jobs, max(1, len(todo))))) as found,
     ):
         for one in found if todo else ():
             match one:

@@ -1,0 +1,232 @@
+"""Every bound is below what enumeration finds, and exact where it is said to be."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles import loaded, query_of
+from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
+
+from swapproof.encodings.evaluation import values
+from swapproof.encodings.incremental import Differences
+from swapproof.encodings.joint_bounds import Ascent, JointBound
+from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.query import Query
+from swapproof.encodings.relaxation import rectifier_lines, replaced_maximum
+from swapproof.encodings.selection import Places, greatest, suffix_sums
+from swapproof.encodings.shallow import is_shallow, shallow_margin
+from swapproof.encodings.substitution import substituted
+
+SLACK = 1e-7
+"""Of float64 bounds of margins of a few units."""
+
+Floats = NDArray[np.float64]
+
+
+@st.composite
+def region_of(draw: st.DrawFn, places: Places) -> tuple[list[tuple[int, int]], int, int, int | None]:
+    """Swaps (place, choice) before `start`, at most `left` more from there on, perhaps some swap at one place before."""
+    start = draw(st.integers(0, places.count))
+    before = draw(st.sets(st.integers(0, max(0, start - 1)), max_size=start)) if start else set()
+    swapped = draw(st.sampled_from(sorted(before))) if before and draw(st.booleans()) else None
+    fixed = [place for place in sorted(before) if place != swapped]
+    swaps = [(place, draw(st.integers(0, int(places.there[place].sum()) - 1))) for place in fixed]
+    return swaps, start, draw(st.integers(0, places.count)), swapped
+
+
+def cuts_of(places: Places, rows: Floats, base: Floats, region: tuple[list[tuple[int, int]], int, int, int | None]) -> Floats:
+    """The states of all sentences of a region."""
+    swaps, start, left, swapped = region
+    fixed = base + sum((rows[swap] for swap in swaps), np.zeros_like(base))
+    choices = [range(int(places.there[place].sum())) for place in range(places.count)]
+    forced = [rows[swapped, choice] for choice in choices[swapped]] if swapped is not None else [np.zeros_like(base)]
+    free = range(start, places.count)
+    found = []
+    for count in range(min(left, len(free)) + 1):
+        for chosen in combinations(free, count):
+            for picks in product(*(choices[place] for place in chosen)):
+                total = sum((rows[p, c] for p, c in zip(chosen, picks, strict=True)), np.zeros_like(base))
+                found.extend(fixed + total + first for first in forced)
+    return np.array(found)
+
+
+@given(st.data())
+def test_the_tables_hold_the_sums_of_the_greatest(data: st.DataObject) -> None:
+    count, functions, k = (data.draw(st.integers(0, 6)) for _ in range(3))
+    best = np.maximum(np.random.default_rng(data.draw(st.integers(0, 99))).normal(size=(count, functions)), 0)
+    table = suffix_sums(best, k)
+    for i, j in product(range(count + 1), range(k + 1)):
+        expected = np.sort(best[i:], axis=0)[::-1][:j].sum(axis=0)
+        np.testing.assert_allclose(table[i, j], expected)
+        np.testing.assert_allclose(greatest(best[i:].T, j), expected)
+
+
+@given(st.data())
+def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) -> None:
+    sample = data.draw(st.one_of(tiny_networks(), networks()))
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    with TemporaryDirectory() as folder:
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, choices, data.draw(st.integers(0, sample.classes - 1)))
+    rival = data.draw(st.integers(0, len(query.rivals) - 1))
+    places = Places.of(Differences.of(query))
+    places = places.reordered(np.array(data.draw(st.permutations(range(places.count))), dtype=np.int64))
+    region = data.draw(region_of(places))
+    swaps, start, left, swapped = region
+    bounds = LinearBounds(places, rival, places.count)
+    state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros(places.differences.width))
+    chosen = None if swapped is None else np.array([swapped])
+    low = bounds.low(state[None], np.array([start]), np.array([left]), chosen)[0]
+    margins = bounds.margins(cuts_of(places, bounds.rows, bounds.base, region))
+    assert low <= margins.min() + SLACK * (1 + np.abs(margins).max())
+    nonlinear = any(isinstance(node.layer, Rectifier | Maximum) for node in query.network.nodes)
+    if not nonlinear or len(margins) == 1:
+        assert low == pytest.approx(margins.min(), rel=1e-9, abs=SLACK * (1 + np.abs(margins).max()))
+    if swapped is None and left:
+        after, parts = bounds.inherited(state[None], np.array([start]), np.array([left]))
+        check_parts(places, bounds, region, after[0], parts[0])
+
+
+def check_parts(
+    places: Places,
+    bounds: LinearBounds | JointBound,
+    region: tuple[list[tuple[int, int]], int, int, int | None],
+    after: Floats,
+    parts: Floats,
+) -> None:
+    """What a region's parts inherit bounds them too."""
+    swaps, start, left, _ = region
+    for place in range(start, places.count + 1):
+        margins = bounds.margins(cuts_of(places, bounds.rows, bounds.base, (swaps, place, left, None)))
+        assert after[place] <= margins.min() + SLACK * (1 + np.abs(margins).max())
+        for choice in range(int(places.there[place].sum()) if place < places.count else 0):
+            inner = ([*swaps, (place, choice)], place + 1, left - 1, None)
+            margins = bounds.margins(cuts_of(places, bounds.rows, bounds.base, inner))
+            assert parts[place, choice] <= margins.min() + SLACK * (1 + np.abs(margins).max())
+
+
+@given(st.data())
+def test_joint_bounds_hold_in_every_region_and_parts_inherit_them(data: st.DataObject) -> None:
+    sample = data.draw(tiny_networks(shapes=("mlp", "mean")))
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    with TemporaryDirectory() as folder:
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, choices, data.draw(st.integers(0, sample.classes - 1)))
+    assert is_shallow(query.network)
+    places = Places.of(Differences.of(query))
+    if not places.count:
+        return
+    rival = data.draw(st.integers(0, len(query.rivals) - 1))
+    shallow = shallow_margin(places, rival)
+    k = data.draw(st.integers(1, places.count))
+    everything = cuts_of(places, shallow.rows, shallow.base, ([], 0, k, None))
+    np.testing.assert_allclose(
+        shallow.margins(everything),
+        LinearBounds(places, rival, k).margins(cuts_of(places, places.rows, places.differences.base, ([], 0, k, None))),
+        rtol=1e-6,
+        atol=1e-6,
+    )
+    ascent = Ascent(shallow, k, data.draw(st.integers(1, 4)))
+    truth = shallow.margins(everything).min()
+    for _ in range(data.draw(st.integers(1, 8))):
+        assert ascent.step(0.3) <= truth + SLACK * (1 + abs(truth))
+    bounds = JointBound(shallow, ascent.relaxation(), k)
+    swaps, start, left, swapped = data.draw(region_of(bounds.places))
+    region = swaps, start, min(left, k - len(swaps) - (swapped is not None)), swapped
+    if region[2] < 0:
+        return
+    state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros_like(bounds.base))
+    chosen = None if swapped is None else np.array([swapped])
+    low = bounds.low(state[None], np.array([start]), np.array([region[2]]), chosen)[0]
+    margins = bounds.margins(cuts_of(bounds.places, bounds.rows, bounds.base, region))
+    scale = SLACK * (1 + np.abs(margins).max())
+    assert low <= margins.min() + scale
+    if swapped is None and region[2]:
+        after, parts = bounds.inherited(state[None], np.array([start]), np.array([region[2]]))
+        check_parts(bounds.places, bounds, region, after[0], parts[0])
+        assert after[0, start] == pytest.approx(low)
+        for place in range(start, bounds.places.count):
+            alone = bounds.low(state[None], np.array([place]), np.array([region[2]]))[0]
+            assert after[0, place] <= alone + scale
+            there = bounds.low(state[None], np.array([place + 1]), np.array([region[2] - 1]), np.array([place]))[0]
+            assert parts[0, place].min() <= there + scale
+
+
+@given(st.integers(0, 500), st.integers(1, 3))
+def test_both_extremes_of_a_joint_bound_are_exact(source: int, k: int) -> None:
+    """bound = min of the linear part - sum over groups of max of |w| (relu(y) - a y), each as enumeration finds it."""
+    with TemporaryDirectory() as folder:
+        sample = tiny("mlp", source)
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, tuple(tuple(range(sample.vocabulary))[:3] for _ in range(sample.length)), 0)
+    places = Places.of(Differences.of(query))
+    shallow = shallow_margin(places, 0)
+    ascent = Ascent(shallow, k, 2)
+    slopes = ascent.slopes
+    states = cuts_of(places, shallow.rows, shallow.base, ([], 0, k, None))
+    expected = (states @ np.append(slopes * shallow.weights, 1.0)).min()
+    for group in ascent.groups:
+        members = list(group)
+        y = states[:, members]
+        expected -= ((np.maximum(y, 0) - slopes[members] * y) @ -shallow.weights[members]).max()
+    assert ascent.step(0.3) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@given(st.data())
+def test_rectifier_lines_enclose_the_rectifier(data: st.DataObject) -> None:
+    slope = data.draw(st.sampled_from([0.0, 0.01, 0.5, 1.0]))
+    ends = sorted(data.draw(st.tuples(*[st.floats(-3, 3)] * 2)))
+    low, high = np.array([ends[0]]), np.array([ends[1]])
+    lower, upper, raised = rectifier_lines(slope, low, high)
+    for x in np.linspace(ends[0], ends[1], 9):
+        y = max(x, slope * x)
+        assert lower[0] * x <= y + 1e-9
+        assert y <= upper[0] * x + raised[0] + 1e-9
+
+
+@given(st.integers(0, 10_000))
+def test_a_maximum_is_enclosed_by_what_replaces_it(source: int) -> None:
+    random = np.random.default_rng(source)
+    low = random.integers(-3, 3, size=(1, 2, 3)).astype(np.float64)
+    high = low + random.integers(0, 3, size=low.shape)
+    coefficients = random.normal(size=(1, 1, 2))
+    passed, constant = replaced_maximum(low, high, coefficients)
+    for _ in range(20):
+        x = random.uniform(low, high)
+        function = (coefficients[0, 0] * x[0].max(axis=1)).sum()
+        assert (passed[0, 0] * x.reshape(-1)).sum() + constant[0, 0] <= function + 1e-9
+
+
+@pytest.mark.parametrize("shape", TINY)
+def test_substitution_is_exact_up_to_the_first_nonlinear_layer_it_meets(shape: str, tmp_path: Path) -> None:
+    sample = tiny(shape, 11)
+    model, _ = loaded(sample, tmp_path)
+    query = query_of(model, tuple((0,) for _ in range(sample.length)), 0)
+    check_substitution(query, sample.sentences(3))
+
+
+def check_substitution(query: Query, sentences: NDArray[np.int64]) -> None:
+    network = query.network
+    last = len(network.nodes) - 1
+    found = values(network, sentences, wanted=tuple(range(len(network.nodes))))
+    met: dict[int, Floats] = {}
+
+    def replace(index: int, coefficients: Floats) -> tuple[Floats, Floats]:
+        met[index] = coefficients
+        return np.zeros((*coefficients.shape[:-1], network.nodes[network.nodes[index].inputs[0]].size)), np.zeros(())
+
+    objective = np.random.default_rng(0).normal(size=network.nodes[last].size)
+    kept, constant = substituted(network, last, objective, replace)
+    total = constant + sum(
+        (found[index].reshape(len(sentences), -1) @ coefficients for index, coefficients in {**kept, **met}.items()),
+        np.zeros(len(sentences)),
+    )
+    np.testing.assert_allclose(total, found[last].reshape(len(sentences), -1) @ objective, rtol=1e-6, atol=1e-6)

@@ -1,0 +1,207 @@
+"""The exact engine says what enumeration says, and the checker accepts what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import least_swaps_deployed, least_swaps_over_reals, loaded, query_of
+from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
+
+from swapproof.encodings.query import Query
+from swapproof.encodings.reading import Model
+from swapproof.proofs.certificate import File, Lower, Statement, Words, encode_tree, write_certificate
+from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.verifier.engines import exact
+from swapproof.verifier.engines.enumeration import Enumeration
+from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.greedy import Greedy
+from swapproof.verifier.engines.protocol import Bound, Budget, Engine
+from swapproof.verifier.interval import Interval
+from swapproof.verifier.ladder import Check, Verdict, climb
+from swapproof.verifier.replay import Replay
+
+Choices = tuple[tuple[int, ...], ...]
+
+
+def settle(query: Query, replay: Replay, *engines: Engine, check: Check = lambda bound: None) -> Verdict:
+    verdict = climb(query, replay, engines, Budget(), check)
+    assert verdict.contradiction is None
+    return verdict
+
+
+def expect_truth(verdict: Verdict, query: Query, replay: Replay) -> None:
+    """The interval is what onnxruntime says of every sentence; where rounding decides, it is not contradicted."""
+    real, deployed = least_swaps_over_reals(query), least_swaps_deployed(query, replay)
+    interval, ceiling = verdict.interval, verdict.interval.ceiling
+    assert interval.low_float32 <= (ceiling if deployed is None else deployed)
+    if verdict.status in ("ambiguous", "open"):
+        assert real != deployed or verdict.status == "ambiguous"
+        return
+    if interval.high is not None:
+        assert interval.high == deployed
+    assert interval.low <= (ceiling if real is None else real)
+    assert interval.low == (ceiling if deployed is None else deployed) or real != deployed
+
+
+def checked_by(model: Model, query: Query) -> Check:
+    """The checker of certificates, as the ladder asks it."""
+    data = model.path.read_bytes()
+    read = read_model(data)
+    statement = Statement(
+        id=0,
+        model=File(model.path.name, hashlib.sha256(data).hexdigest()),
+        tensors=(),
+        vocabulary=None,
+        text="0" * 64,
+        synonyms=None,
+        choices=query.space.choices,
+        label=query.label,
+        rivals=query.rivals,
+    )
+
+    def check(bound: Bound) -> str | None:
+        lower = Lower(bound.low - 1, bound.level, bound.tree)
+        try:
+            check_certificate(write_certificate(Statement(**{**statement.__dict__, "lower": lower})), read)
+        except Refused as error:
+            return str(error)
+        except Unusable:
+            return None  # the model is beyond the checker: nothing is claimed of it
+        return None
+
+    return check
+
+
+def case(data: st.DataObject, sample: Sample, folder: str, most_choices: int = 3) -> tuple[Model, Query, Replay]:
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary, most_choices=most_choices))
+    model, replay = loaded(sample, Path(folder))
+    return model, query_of(model, choices, data.draw(st.integers(0, sample.classes - 1))), replay
+
+
+@given(st.data())
+def test_the_interval_is_what_enumeration_finds_and_every_proof_is_accepted(data: st.DataObject) -> None:
+    sample = data.draw(tiny_networks())
+    with TemporaryDirectory() as folder:
+        model, query, replay = case(data, sample, folder)
+        engines = data.draw(st.sampled_from([(Exact(),), (Greedy(), Exact())]))
+        verdict = settle(query, replay, *engines, check=checked_by(model, query))
+        expect_truth(verdict, query, replay)
+
+
+@given(st.data())
+def test_joint_bounds_find_the_same_interval(data: st.DataObject) -> None:
+    sample = data.draw(tiny_networks(shapes=("mlp", "mean")))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "BEFORE_JOINT", -1)  # straight to the joint bounds
+        _, query, replay = case(data, sample, folder)
+        verdict = settle(query, replay, Exact(joint=True))
+        expect_truth(verdict, query, replay)
+
+
+@given(st.data())
+def test_integer_networks_are_settled_over_the_reals_ties_included(data: st.DataObject) -> None:
+    """Small whole numbers round nowhere, so a tie is a tie everywhere and goes to the lower class."""
+    sample = data.draw(tiny_networks(weights="small", shapes=("mlp", "deep", "residual", "maximum")))
+    with TemporaryDirectory() as folder:
+        model, query, replay = case(data, sample, folder)
+        verdict = settle(query, replay, Exact(), check=checked_by(model, query))
+        real = least_swaps_over_reals(query)
+    assert (verdict.interval.low, verdict.interval.high) == (verdict.interval.ceiling if real is None else real, real)
+
+
+@given(st.data())
+def test_every_operator_is_bounded_as_onnxruntime_evaluates_it(data: st.DataObject) -> None:
+    sample = data.draw(networks())
+    with TemporaryDirectory() as folder:
+        model, query, replay = case(data, sample, folder, most_choices=2)
+        verdict = settle(query, replay, Exact())
+        deployed = least_swaps_deployed(query, replay)
+    interval = verdict.interval
+    if verdict.status == "ambiguous":
+        assert interval.low_float32 <= (deployed if deployed is not None else interval.ceiling)
+    elif verdict.status != "open":
+        assert interval.high == deployed
+
+
+@given(st.data())
+def test_exact_and_enumeration_agree_on_larger_spaces(data: st.DataObject) -> None:
+    sample = tiny(data.draw(st.sampled_from(["mlp", "cnn", "deep"])), data.draw(st.integers(0, 10_000)))
+    with TemporaryDirectory() as folder:
+        _, query, replay = case(data, sample, folder, most_choices=sample.vocabulary)
+        one, other = settle(query, replay, Exact()), settle(query, replay, Enumeration())
+    if "ambiguous" not in (one.status, other.status) and one.level == other.level:
+        assert (one.interval.low, one.interval.high) == (other.interval.low, other.interval.high)
+
+
+def all_choices(sample: Sample) -> Choices:
+    return tuple(tuple(range(sample.vocabulary)) for _ in range(sample.length))
+
+
+def test_the_same_query_gives_the_same_tree(tmp_path: Path) -> None:
+    sample = tiny("deep", 4)
+    model, replay = loaded(sample, tmp_path)
+    choices = all_choices(sample)
+    query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
+    sizes = [len(row) for row in choices]
+    trees = []
+    for _ in range(2):
+        proof = settle(query, replay, Exact()).interval.low_evidence
+        assert proof is not None
+        trees.append(encode_tree(proof.tree, sizes, query.rivals))
+    assert trees[0] == trees[1]
+
+
+def test_positions_that_must_not_move_are_never_split(tmp_path: Path) -> None:
+    sample = tiny("mlp", 8)
+    model, replay = loaded(sample, tmp_path)
+    choices = tuple(row if place % 2 else row[:1] for place, row in enumerate(all_choices(sample)))
+    query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
+    proof = settle(query, replay, Exact()).interval.low_evidence
+    assert proof is not None
+    waiting = [proof.tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Words):
+            assert node.position % 2 == 1
+            waiting += [node.left, node.right]
+
+
+def test_a_text_without_swaps_is_proved_unbreakable(tmp_path: Path) -> None:
+    sample = tiny("mlp", 3)
+    model, replay = loaded(sample, tmp_path)
+    choices = tuple((0,) for _ in range(sample.length))
+    query = query_of(model, choices, int(replay.answers(np.zeros((1, sample.length), dtype=np.int64))[0]))
+    verdict = settle(query, replay, Exact(), check=checked_by(model, query))
+    assert verdict.status == "unbreakable"
+    assert verdict.interval.low == 1
+
+
+def test_a_spent_budget_leaves_the_interval_reached_with_the_reason(tmp_path: Path) -> None:
+    sample = tiny("deep", 4)
+    model, replay = loaded(sample, tmp_path)
+    choices = all_choices(sample)
+    query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
+    budget = Budget(deadline=time.monotonic() - 1)
+    steps = Exact().narrow(query, Interval(ceiling=sample.length + 1, low=1, high=sample.length + 1), budget)
+    findings = list(steps_with(steps, Interval(ceiling=sample.length + 1, low=1, high=sample.length + 1)))
+    assert not findings or "out of time" in str(findings[-1]) or isinstance(findings[-1], Bound)
+
+
+def steps_with(steps: exact.Findings, interval: Interval) -> list[object]:
+    """All findings when none narrows the interval, at most ten."""
+    found: list[object] = []
+    finding = next(steps, None)
+    while finding is not None and len(found) < 10:
+        found.append(finding)
+        try:
+            finding = steps.send(interval)
+        except StopIteration:
+            break
+    return found

@@ -1,0 +1,332 @@
+"""Small ONNX classifiers of every supported kind, their truth by onnxruntime, and a plain proof producer.
+
+Weights are small multiples of 1/4, so that float32 evaluation is exact and onnxruntime can be the judge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from swapproof.proofs import certificate as c
+from swapproof.proofs import check
+
+VOCABULARY = 7
+
+
+class Maker:
+    """Collects ONNX nodes and initializers; every weight comes from one random generator."""
+
+    def __init__(self, rng: random.Random, length: int, scale: float = 0.25) -> None:
+        self.rng = rng
+        self.length = length
+        self.scale = scale
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: list[onnx.TensorProto] = []
+
+    def weights(self, *shape: int) -> str:
+        size = int(np.prod(shape, dtype=np.int64))
+        values = [self.rng.randint(-6, 6) * self.scale for _ in range(size)]
+        return self.constant(np.array(values, dtype=np.float32).reshape(shape))
+
+    def constant(self, value: NDArray[np.generic] | list[int]) -> str:
+        name = f"w{len(self.initializers)}"
+        self.initializers.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def embed(self, width: int) -> str:
+        return self.add("Gather", self.weights(VOCABULARY, width), "tokens")
+
+    def gemm(self, x: str, wide: int, out: int) -> str:
+        return self.add("Gemm", x, self.weights(out, wide), self.weights(out), transB=1)
+
+    def model(self, output: str, classes: int, opset: int = 17) -> bytes:
+        graph = helper.make_graph(
+            self.nodes,
+            "made",
+            [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", self.length])],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", classes])],
+            self.initializers,
+        )
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        onnx.checker.check_model(made)
+        return made.SerializeToString()  # type: ignore[no-any-return]
+
+
+def paper(m: Maker, classes: int) -> bytes:
+    """Embedding, flatten, one hidden layer."""
+    flat = m.add("Flatten", m.embed(2))
+    hidden = m.add("Relu", m.gemm(flat, 2 * m.length, 5))
+    return m.model(m.gemm(hidden, 5, classes), classes)
+
+
+def two_layers(m: Maker, classes: int) -> bytes:
+    """The shape chain torch writes, MatMul and Add apart, two hidden layers, the second leaky."""
+    x = m.embed(2)
+    batch = m.add("Gather", m.add("Shape", x), m.constant(np.array(0)), axis=0)
+    shape = m.add("Concat", m.add("Unsqueeze", batch, m.constant([0])), m.constant([-1]), axis=0)
+    flat = m.add("Reshape", x, shape)
+    first = m.add("Relu", m.add("Add", m.add("MatMul", flat, m.weights(2 * m.length, 4)), m.weights(4)))
+    second = m.add("LeakyRelu", m.add("Add", m.weights(1, 3), m.add("MatMul", first, m.weights(4, 3))), alpha=0.25)
+    return m.model(m.gemm(second, 3, classes), classes)
+
+
+def bag(m: Maker, classes: int) -> bytes:
+    """Mean of embeddings (the length is 4), scaled, one hidden layer."""
+    mean = m.add("ReduceMean", m.embed(3), axes=[1], keepdims=0)
+    scaled = m.add("Add", m.add("Mul", mean, m.weights(3)), m.weights(1))
+    hidden = m.add("Relu", m.gemm(scaled, 3, 4))
+    return m.model(m.gemm(hidden, 4, classes), classes)
+
+
+def convolution(m: Maker, classes: int) -> bytes:
+    """1-D convolution with padding, rectified, maximum over time, one hidden layer, softmax."""
+    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
+    conv = m.add("Conv", x, m.weights(4, 1, 2), m.weights(4), kernel_shape=[2], pads=[1, 0], group=2, strides=[1])
+    top = m.add("ReduceMax", m.add("Relu", conv), axes=[2], keepdims=0)
+    hidden = m.add("Relu", m.gemm(top, 4, 3))
+    return m.model(m.add("Softmax", m.gemm(hidden, 3, classes), axis=-1), classes)
+
+
+def plane(m: Maker, classes: int) -> bytes:
+    """2-D convolution over the sentence as a plane, pooled, before and after the rectifier."""
+    x = m.add("Unsqueeze", m.embed(3), m.constant([1]))
+    conv = m.add("Conv", x, m.weights(2, 1, 2, 2), m.weights(2), dilations=[1, 1], strides=[1, 1], pads=[0, 1, 1, 0])
+    pool = m.add("MaxPool", conv, kernel_shape=[2, 2], strides=[2, 1], pads=[0, 0, 0, 1])
+    rows, columns = m.length // 2, 3
+    flat = m.add("Flatten", m.add("Relu", pool))
+    return m.model(m.gemm(flat, 2 * rows * columns, classes), classes)
+
+
+def residual(m: Maker, classes: int) -> bytes:
+    """A skip connection around a hidden layer, and a difference."""
+    flat = m.add("Flatten", m.embed(2))
+    first = m.add("Relu", m.gemm(flat, 2 * m.length, 4))
+    second = m.add("Relu", m.add("Add", m.gemm(first, 4, 4), first))
+    last = m.add("Sub", second, m.gemm(flat, 2 * m.length, 4))
+    return m.model(m.gemm(last, 4, classes), classes)
+
+
+def oddities(m: Maker, classes: int) -> bytes:
+    """Everything else: slices, padding, concatenation, pooling of all kinds, Max, constants, heads."""
+    tokens = m.add("Cast", m.add("Identity", "tokens"), to=TensorProto.INT32)
+    x = m.add("Dropout", m.add("Gather", m.weights(VOCABULARY, 2), tokens))
+    turned = m.add("Transpose", x, perm=[0, 2, 1])
+    left = m.add("Slice", turned, m.constant([0]), m.constant([-1]), m.constant([2]), m.constant([1]))
+    right = m.add("Slice", turned, m.constant([-1]), m.constant([-100]), m.constant([-1]), m.constant([-1]))
+    average = m.add("AveragePool", right, kernel_shape=[2], pads=[1, 0], strides=[1], count_include_pad=1)
+    padded = m.add("Pad", left, m.constant([0, 0, 1, 0, 0, 0]), m.constant(np.array(0.5, np.float32)))
+    half = m.add("Div", m.add("Neg", padded), m.constant(np.array([2.0], np.float32)))
+    top = m.add("Max", half, average, m.constant(np.array([[[0.25], [-4.0]]], np.float32)))
+    joined = m.add(
+        "Concat", top, m.add("LeakyRelu", turned, alpha=0.5), m.constant(np.ones((1, 1, m.length), np.float32)), axis=1
+    )
+    best = m.add("Squeeze", m.add("GlobalMaxPool", joined), m.constant([2]))
+    total = m.add("ReduceSum", joined, m.constant([2]), keepdims=0)
+    mean = m.add("Squeeze", m.add("GlobalAveragePool", m.add("Relu", joined)))
+    mean = m.add("Reshape", mean, m.constant([1, -1]))
+    together = m.add("Sub", m.constant(np.array(1.0, np.float32)), m.add("Concat", best, total, mean, axis=-1))
+    picked = m.add("Gather", together, m.constant([0, -1, 3, 5, 7]), axis=1)
+    return m.model(m.add("LogSoftmax", m.gemm(picked, 5, classes)), classes)
+
+
+def straight(m: Maker, classes: int) -> bytes:
+    """No nonlinear layer at all."""
+    return m.model(m.gemm(m.add("ReduceSum", m.embed(3), m.constant([1]), keepdims=0), 3, classes), classes)
+
+
+KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
+    paper,
+    two_layers,
+    bag,
+    convolution,
+    plane,
+    residual,
+    oddities,
+    straight,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, a text's choices, and what onnxruntime says about every sentence."""
+
+    data: bytes
+    choices: tuple[tuple[int, ...], ...]
+    label: int
+    classes: int
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        return tuple(r for r in range(self.classes) if r != self.label)
+
+
+def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> Case:
+    """Labelled with the model's own answer, so that the original is never wrong."""
+    rng = random.Random(seed)
+    classes = rng.choice((2, 2, 3))
+    data = kind(Maker(rng, 4), classes)
+    choices = tuple(tuple(rng.sample(range(VOCABULARY), rng.randint(1, most))) for _ in range(4))
+    first = logits(data, [[options[0] for options in choices]])[0]
+    return Case(data, choices, int(np.argmax(first)), classes)
+
+
+def logits(data: bytes, sentences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """One at a time: some of the models are written for a batch of one."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    rows = [session.run(None, {"tokens": np.array([sentence], np.int64)})[0][0] for sentence in sentences]
+    return np.array(rows, dtype=np.float32)
+
+
+def sentences(choices: Sequence[Sequence[int]], swaps: int) -> Iterator[tuple[int, ...]]:
+    for sentence in itertools.product(*choices):
+        if sum(token != options[0] for token, options in zip(sentence, choices, strict=True)) <= swaps:
+            yield sentence
+
+
+def min_swaps(case: Case) -> tuple[int | None, tuple[int, ...]]:
+    """The least number of swaps that changes the answer, by trying everything; and such a sentence."""
+    everything = sorted(
+        sentences(case.choices, len(case.choices)),
+        key=lambda s: sum(t != o[0] for t, o in zip(s, case.choices, strict=True)),
+    )
+    for sentence, row in zip(everything, logits(case.data, everything), strict=True):
+        # The answer is the first of the greatest.
+        if int(np.argmax(row)) != case.label:
+            return sum(t != o[0] for t, o in zip(sentence, case.choices, strict=True)), sentence
+    return None, ()
+
+
+def statement(case: Case, **parts: object) -> c.Statement:
+    made = c.Statement(
+        id=0,
+        model=c.File("model.onnx", hashlib.sha256(case.data).hexdigest()),
+        tensors=(),
+        vocabulary=None,
+        text=hashlib.sha256(b"a text").hexdigest(),
+        synonyms=None,
+        choices=case.choices,
+        label=case.label,
+        rivals=case.rivals,
+    )
+    return replace(made, **parts)  # type: ignore[arg-type]
+
+
+class Prover:
+    """A plain branch and bound that asks the checker which leaves hold; splits and multipliers are drawn at random."""
+
+    def __init__(self, case: Case, swaps: int, level: c.Level, rng: random.Random, small: int = 6) -> None:
+        self.case = case
+        self.rng = rng
+        self.small = small
+        network = check.read_model(case.data).network(len(case.choices))
+        space = check.Space(network, [list(options) for options in case.choices], case.label)
+        self.tree = check.Tree(space, b"", case.rivals, swaps, level, float("inf"))
+        self.sizes = [len(options) for options in case.choices]
+        self.first = [
+            (layer.origin, layer.size)
+            for _, layer in network.nonlinear
+            if isinstance(layer, check.Rectifier) and network.affine[layer.inputs[0]]
+        ]
+        self.relus = [
+            (layer.origin, n, layer.size)
+            for n, layer in network.nonlinear
+            if isinstance(layer, check.Rectifier) and not layer.above
+        ]
+
+    def holds(self, rule: Callable[[check.Region], None], region: check.Region) -> bool:
+        try:
+            rule(region)
+        except check.Refused:
+            return False
+        return True
+
+    def prove(self, region: check.Region | None = None) -> c.Node | None:
+        """A tree, or None when there is a counterexample in the region."""
+        region = region or self.tree.root
+        words = self.tree.space.words(region.masks, region.groups)
+        if words.empty:
+            return c.Empty()
+        if self.holds(self.tree.linear, region):
+            return c.Linear()
+        if words.sentences() <= self.small or region.depth > 12:
+            return c.Enumerate() if self.holds(self.tree.enumerate, region) else None
+        return self.split(region)
+
+    def split(self, region: check.Region) -> c.Node | None:
+        kind = self.rng.choice(("words", "words", "phase", "budget", "rivals", "slopes", "betas", "joint"))
+        if kind == "words":
+            able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
+            if able:
+                i = self.rng.choice(able)
+                options = [k for k in range(region.masks[i].bit_length()) if region.masks[i] >> k & 1]
+                chosen = frozenset(self.rng.sample(options, self.rng.randint(1, len(options) - 1)))
+                position = self.tree.space.positions[i]
+                return self.both(region, lambda a, b: c.Words(position, chosen, a, b))
+        if kind == "phase" and self.relus:
+            origin, n, size = self.rng.choice(self.relus)
+            element = self.rng.randrange(size)
+            if (n, element) not in region.phases:
+                return self.both(region, lambda a, b: c.Phase(origin, element, a, b))
+        if kind == "budget":
+            group = frozenset(self.rng.sample(range(len(self.sizes)), self.rng.randint(1, len(self.sizes))))
+            if all(group <= g or g < group or not g & group for g, _, _ in region.groups):
+                return self.both(region, lambda a, b: c.Budget(group, self.rng.randint(0, 1), a, b))
+        if kind == "rivals" and len(region.rivals) > 1:
+            return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
+        if kind == "slopes" and self.relus and not region.slopes:
+            values = {origin: {i: self.rng.randint(0, 64) for i in range(size)} for origin, _, size in self.relus}
+            return self.one(region, lambda a: c.Slopes(values, a))
+        if kind == "joint" and self.first and not region.joint:
+            groups = []
+            for origin, size in self.first:
+                elements = self.rng.sample(range(size), min(size, 4))
+                for part in (elements[:2], elements[2:]):
+                    if part:
+                        groups.append((origin, {i: self.rng.randint(0, 64) for i in part}))
+            return self.one(region, lambda a: c.Joint(tuple(groups), a))
+        if kind == "betas" and region.phases:
+            origin, _, size = self.rng.choice(self.relus)
+            values = {origin: {i: self.rng.randint(0, 40) for i in range(size)}}
+            return self.one(region, lambda a: c.Betas(4, values, a))
+        return self.split(region)
+
+    def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
+        data = c.encode_tree(node, self.sizes, self.case.rivals)
+        self.tree.data, self.tree.at = data, 1
+        return check.SPLITS[data[0]](self.tree, region)
+
+    def both(self, region: check.Region, make: Callable[[c.Node, c.Node], c.Node]) -> c.Node | None:
+        # A random bound must be drawn once.
+        drawn = make(c.Empty(), c.Empty())
+        left, right = self.children(region, drawn)
+        first = self.prove(left)
+        second = self.prove(right) if first is not None else None
+        if first is None or second is None:
+            return None
+        assert isinstance(drawn, c.Words | c.Phase | c.Budget | c.Rivals)
+        return replace(drawn, left=first, right=second)
+
+    def one(self, region: check.Region, make: Callable[[c.Node], c.Node]) -> c.Node | None:
+        drawn = make(c.Empty())
+        found = self.prove(self.children(region, drawn)[0])
+        assert isinstance(drawn, c.Slopes | c.Betas | c.Joint)
+        return replace(drawn, inner=found) if found is not None else None

@@ -1,0 +1,134 @@
+"""Mutants of accepted certificates: whatever is accepted is true, and nothing makes the checker crash or hang."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from proof_cases import Case, logits, sentences
+
+from swapproof.proofs import check
+
+FOLDER = Path(__file__).parent / "accepted"
+SECONDS = float(os.environ.get("SWAPPROOF_FUZZ_SECONDS", "1"))
+INTERESTING = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64, 65, 127, 128, 255)
+
+
+def mutate_tree(tree: bytes, rng: random.Random) -> bytes:
+    """A byte changed, added, dropped, or a piece copied elsewhere."""
+    out = bytearray(tree)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        at = rng.randrange(len(out) + 1)
+        match rng.randrange(5):
+            case 0 if at < len(out):
+                out[at] = rng.choice(INTERESTING)
+            case 1 if at < len(out):
+                out[at] ^= 1 << rng.randrange(8)
+            case 2 if at < len(out):
+                del out[at]
+            case 3:
+                out.insert(at, rng.choice(INTERESTING))
+            case _:
+                start = rng.randrange(len(out) + 1)
+                out[at:at] = out[start : start + rng.randrange(1, 8)]
+    return bytes(out)
+
+
+def mutate_value(value: object, rng: random.Random) -> object:
+    """One place of the JSON changed."""
+    if isinstance(value, dict) and value:
+        key = rng.choice(sorted(value))
+        return {**value, key: mutate_value(value[key], rng)}
+    if isinstance(value, list) and value and rng.random() < 0.8:
+        at = rng.randrange(len(value))
+        if rng.random() < 0.2:
+            return value[:at] + value[at + 1 :]
+        if rng.random() < 0.1:
+            return [*value, value[at]]
+        return [*value[:at], mutate_value(value[at], rng), *value[at + 1 :]]
+    if isinstance(value, int) and rng.random() < 0.8:
+        return value + rng.choice((-1, 1, 2, 100, 2**31, 2**63))
+    return rng.choice((None, 0, 1, -1, "", "0", "real", "float32", [], {}, [0], [[0, 1]], "AQ==", "Ag==", "Aw=="))
+
+
+def mutant(data: bytes, rng: random.Random) -> bytes:
+    if rng.random() < 0.1:
+        at = rng.randrange(len(data))
+        return data[:at] + bytes([rng.randrange(256)]) + data[at + rng.randrange(2) :]
+    value = json.loads(data)
+    for part in ("lower", "open"):
+        if value[part] and rng.random() < 0.6:
+            tree = mutate_tree(base64.b64decode(value[part]["tree"]), rng)
+            value[part] = {**value[part], "tree": base64.b64encode(tree).decode()}
+            if rng.random() < 0.3:
+                value[part]["swaps"] += rng.choice((-1, 1))
+    if rng.random() < 0.5:
+        value = mutate_value(value, rng)
+    if isinstance(value, dict) and rng.random() < 0.9 and isinstance(value.get("choices"), list):
+        value["space"] = check.hashlib.sha256(json.dumps(value["choices"], separators=(",", ":")).encode()).hexdigest()
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def is_true(value: dict[str, object], model: bytes) -> bool:
+    """All claims of a certificate against onnxruntime on every sentence."""
+    choices = tuple(map(tuple, value["choices"]))  # type: ignore[call-overload]
+    label, rivals = value["label"], value["rivals"]
+    case = Case(model, choices, label, 0)  # type: ignore[arg-type]
+
+    def beaten(sentence: tuple[int, ...]) -> bool:
+        row = logits(case.data, [sentence])[0]
+        return any(row[r] > row[label] or (row[r] == row[label] and r < label) for r in rivals)  # type: ignore[attr-defined,operator,index]
+
+    lower, upper, part = value["lower"], value["upper"], value["open"]
+    if lower is not None and any(map(beaten, sentences(choices, lower["swaps"]))):  # type: ignore[index]
+        return False
+    if part is not None:
+        everything = list(sentences(choices, part["swaps"]))  # type: ignore[index]
+        safe = sum(not beaten(sentence) for sentence in everything)
+        if int(part["total"]) != len(everything) or safe < int(part["covered"]):  # type: ignore[index]
+            return False
+    if upper is not None and "real" in upper["levels"]:  # type: ignore[index]
+        tokens = [options[0] for options in choices]
+        for position, token in upper["swaps"]:  # type: ignore[index]
+            tokens[position] = token
+        return beaten(tuple(tokens))
+    return True
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
+def test_no_mutant_is_accepted_unless_it_is_true(name: str) -> None:
+    """Thousands of mutants of each accepted certificate; the judge of the survivors is onnxruntime."""
+    data = (FOLDER / f"{name}.json").read_bytes()
+    bound = check.read_bound(check.parse_canonical(data))
+    model_data = (FOLDER / bound.model[0]).read_bytes()
+    tensors = {file: (FOLDER / file).read_bytes() for file, _ in bound.tensors}
+    model = check.read_model(model_data, tensors)
+    vocabulary = bound.vocabulary[1] if bound.vocabulary else None
+    if tensors:
+        model_data = (FOLDER / "bag.onnx").read_bytes()
+    rng = random.Random(name)
+    judged: dict[bytes, bool] = {}
+    refused = 0
+    stop = time.monotonic() + SECONDS
+    while time.monotonic() < stop:
+        changed = mutant(data, rng)
+        started = time.monotonic()
+        try:
+            check.check_certificate(changed, model, vocabulary)
+        except (check.Refused, check.Unusable):
+            refused += 1
+        else:
+            value = json.loads(changed)
+            claims = {key: value[key] for key in ("choices", "label", "rivals", "upper")}
+            bounds = {key: value[key] and {**value[key], "tree": ""} for key in ("lower", "open")}
+            key = json.dumps([claims, bounds], sort_keys=True).encode()
+            if key not in judged:
+                judged[key] = is_true(value, model_data)
+            assert judged[key], changed
+        assert time.monotonic() - started < 5
+    assert refused > 0

@@ -1,0 +1,238 @@
+"""Margins of nothing and of next to nothing: ties, multipliers, and the float32 rounding bound."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from proof_cases import KINDS, Case, Maker, Prover, make_case, sentences, statement
+
+from swapproof.proofs import certificate as c
+from swapproof.proofs import check
+
+
+def two_logits(table: list[float], weights: list[list[float]], hidden: bool = False) -> bytes:
+    """Embedding of width 1 and two positions, optionally rectified, then weights[class][position]."""
+    m = Maker(random.Random(0), 2)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32).reshape(-1, 1)), "tokens"))
+    flat = m.add("Relu", flat) if hidden else flat
+    w = m.constant(np.array(weights, np.float32))
+    return m.model(m.add("Gemm", flat, w, transB=1), len(weights))
+
+
+def accepted(case: Case, level: c.Level, tree: c.Node, swaps: int = 2) -> bool:
+    data = c.write_certificate(statement(case, lower=c.Lower(swaps, level, tree)))
+    try:
+        check.check_certificate(data, check.read_model(case.data))
+    except check.Refused:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("leaf", [c.Linear(), c.Enumerate()], ids=["linear", "enumerate"])
+def test_a_tie_goes_to_the_lower_class_and_never_to_float32(leaf: c.Node) -> None:
+    """Logits equal on every sentence: class 0 stands, class 1 is beaten, and rounding settles neither."""
+    data = two_logits([1, 2, 3], [[1, 1], [1, 1]])
+    zero, one = (Case(data, ((0, 1), (2,)), label, 2) for label in (0, 1))
+    assert accepted(zero, "real", leaf)
+    assert not accepted(zero, "float32", leaf)
+    assert not accepted(one, "real", leaf)
+    tie = statement(one, upper=c.Upper((), ("real",)))
+    assert check.check_certificate(c.write_certificate(tie), check.read_model(data)).high == 0
+    lost = statement(one, upper=c.Upper((), ("real", "float32")))
+    with pytest.raises(check.Refused, match="rounding"):
+        check.check_certificate(c.write_certificate(lost), check.read_model(data))
+
+
+@pytest.mark.parametrize("leaf", [c.Linear(), c.Enumerate()], ids=["linear", "enumerate"])
+def test_cancellation_beyond_float32_is_real_and_not_float32(leaf: c.Node) -> None:
+    """2^24 + 1 - 2^24 is 1 over the reals and 0 in float32: the class stands at `real` only."""
+    case = Case(two_logits([2.0**24, 1], [[1, 1], [1, 0]]), ((0,), (1,)), 0, 2)
+    assert accepted(case, "real", leaf)
+    assert not accepted(case, "float32", leaf)
+    plain = Case(two_logits([2.0**10, 1], [[1, 1], [1, 0]]), ((0,), (1,)), 0, 2)
+    assert accepted(plain, "float32", leaf)
+
+
+def test_a_leaf_bound_can_be_sharper_than_the_bound_of_the_whole_space() -> None:
+    """Unit 0 is large but off in this region: its rounding error does not count there."""
+    case = Case(two_logits([-(2.0**22), 1, 2.0**22], [[1, 1], [1, 0]], hidden=True), ((0, 2), (1,)), 0, 2)
+    assert accepted(case, "float32", c.Linear(), swaps=0)
+    assert accepted(case, "float32", c.Enumerate(), swaps=0)
+    assert not accepted(case, "float32", c.Linear(), swaps=1)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(0, 10**6))
+def test_any_slopes_and_betas_bound_the_margin(kind: Callable[[Maker, int], bytes], seed: int) -> None:
+    """Random multipliers and phases: the recipe's minimum is below the margin of every sentence with the phases."""
+    case = make_case(kind, seed)
+    rng = random.Random(seed)
+    space = Prover(case, 4, "real", rng).tree.space
+    words = space.words(tuple((1 << len(case.choices[p])) - 1 for p in space.positions), ((frozenset(range(4)), 0, 4),))
+    network = space.network
+    rectifiers = [(n, layer) for n, layer in network.nonlinear if isinstance(layer, check.Rectifier)]
+    pairs = [(n, i) for n, layer in rectifiers for i in range(layer.size)]
+    slopes = {pair: rng.randint(0, 64) for pair in pairs}
+    plain = [(n, i) for n, i in pairs if not network.layers[n].above]  # type: ignore[attr-defined]
+    phases = {pair: rng.choice((-1, 1)) for pair in rng.sample(plain, min(len(plain), 2))}
+    bounds = space.bounds(words, phases)
+    if bounds is None:
+        return
+    betas = {pair: rng.randint(0, 1 << 31) for pair in phases}
+    first = [(n, i) for n, i in pairs if network.affine[network.layers[n].inputs[0]]]
+    joint = {pair: (pair[0] * 100 + pair[1] // 3, rng.randint(0, 64)) for pair in first if rng.random() < 0.7}
+    region = check.Region((), (), (), 0, phases, slopes, betas, joint)
+    last = len(network.layers) - 1
+    rival = case.rivals[-1]
+    scale = network.layers[last].scale
+    low, below = space.minimum(words, {last: {case.label: 1, rival: -1}}, scale, bounds, region)
+    for sentence in sentences(case.choices, 4):
+        values = network.evaluate(network.evaluate_cut(sentence))
+        if all(values[network.layers[n].inputs[0]][i] * sign >= 0 for (n, i), sign in phases.items()):
+            margin = values[last][case.label] - values[last][rival]
+            assert low * scale <= (margin << check.GRID) * below
+
+
+@given(
+    st.integers(1, 10**30),
+    st.integers(1, 10**30),
+    st.integers(0, 8),
+    st.integers(-(10**9), 10**9).filter(bool),
+    st.none() | st.integers(0, 64),
+)
+def test_relaxation_lines_bound_a_rectifier_at_its_kinks(
+    below: int, above: int, p: int, c: int, slope: int | None
+) -> None:
+    """Over [-below, above], a piecewise linear function lies above a line iff it does at both ends and at 0."""
+    layer = check.Rectifier((0,), 1, 8, 0, *((p, 8) if p else (0, 1)))
+    coefficient, constant = layer.relax(c, -below, above, slope, 1)
+    for x in (-below, 0, above):
+        y = x * layer.below if x > 0 else x * layer.above
+        assert (c * y << check.SLOPE_BITS) >= coefficient * x + constant
+    low, high = layer.image(-below, above)
+    assert low * layer.below <= -below * layer.above
+    assert high == above
+
+
+def test_betas_prove_what_slopes_cannot() -> None:
+    """max(x, 0) with the phase x <= 0 and the margin 1/2 - x: provable for a phase only with its beta."""
+    m = Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[-1], [1]], np.float32)), "tokens"))
+    both = m.add(
+        "Add",
+        m.add("MatMul", m.add("Relu", x), m.constant(np.array([[0.0, 0.0]], np.float32))),
+        m.constant(np.array([0.5, 0.0], np.float32)),
+    )
+    linear = m.add("Gemm", x, m.constant(np.array([[-1], [0]], np.float32)), transB=1)
+    data = m.model(m.add("Add", both, linear), 2)
+    relu = next(i for i, node in enumerate(m.nodes) if node.op_type == "Relu")
+    case = Case(data, ((0, 1),), 0, 2)
+    prover = Prover(case, 1, "real", random.Random(0))
+    left, _ = prover.children(prover.tree.root, c.Phase(relu, 0, c.Open(), c.Open()))
+    assert not prover.holds(prover.tree.linear, left)
+    (inner,) = prover.children(left, c.Betas(0, {relu: {0: 1}}, c.Open()))
+    assert prover.holds(prover.tree.linear, inner)
+    for wrong in (0, 2):
+        (inner,) = prover.children(left, c.Betas(0, {relu: {0: wrong}}, c.Open()))
+        assert not prover.holds(prover.tree.linear, inner)
+
+
+def float32_dot(
+    weights: NDArray[np.float32], x: NDArray[np.float32], bias: np.float32, rng: random.Random
+) -> np.float32:
+    """A dot product in float32, summed by a random binary tree."""
+    terms = [*(w * a for w, a in zip(weights, x, strict=True)), bias]
+    while len(terms) > 1:
+        rng.shuffle(terms)
+        terms.append(np.float32(terms.pop() + terms.pop()))
+    return np.float32(terms[0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_float32_evaluations_stay_within_the_bound(seed: int) -> None:
+    """Random float32 weights, random summation trees: no float32 logit is further from the real one than its bound."""
+    rng = random.Random(seed)
+    noise = np.random.default_rng(seed)
+    size = 12
+    table = (noise.normal(size=(5, size)) * 10.0 ** noise.integers(-3, 3, size=(5, size))).astype(np.float32)
+    w1, w2 = (noise.normal(size=shape).astype(np.float32) for shape in ((6, size), (2, 6)))
+    b1, b2 = (noise.normal(size=n).astype(np.float32) for n in (6, 2))
+    m = Maker(rng, 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(table), "tokens"))
+    hidden = m.add("Relu", m.add("Gemm", flat, m.constant(w1), m.constant(b1), transB=1))
+    data = m.model(m.add("Gemm", hidden, m.constant(w2), m.constant(b2), transB=1), 2)
+    space = check.Space(check.read_model(data).network(1), [[0, 1, 2, 3, 4]], 0)
+    space.prepare_float32()
+    last = len(space.network.layers) - 1
+    scale = space.network.layers[last].scale
+    for token in range(5):
+        values = space.network.evaluate(space.network.evaluate_cut([token]))
+        errors = space.sentence_errors(values)
+        assert all(a <= b for a, b in zip(errors, space.whole, strict=True))
+        for _ in range(3):
+            h = np.array(
+                [max(float32_dot(w, table[token], b, rng), np.float32(0)) for w, b in zip(w1, b1, strict=True)]
+            )
+            for k in range(2):
+                got = float32_dot(w2[k], h, b2[k], rng).item().as_integer_ratio()
+                difference = abs((got[0] * scale - values[last][k] * got[1]) << check.GRID)
+                assert difference <= errors[k] * scale * got[1]
+
+
+def test_the_rounding_bound_is_within_a_small_factor_of_what_float32_does() -> None:
+    """A chain of equal terms in the worst order: the bound is not so generous that it would say nothing."""
+    n = 4096
+    m = Maker(random.Random(0), n)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.full((2, 1), 1.1, np.float32)), "tokens"))
+    weights = np.ones((2, n), np.float32)
+    weights[1] = 0.5
+    data = m.model(m.add("Gemm", flat, m.constant(weights), transB=1), 2)
+    space = check.Space(check.read_model(data).network(n), [[0]] * n, 0)
+    space.prepare_float32()
+    total = np.float32(0)
+    for _ in range(n):
+        total = np.float32(total + np.float32(1.1))
+    real = float(np.float32(1.1)) * n
+    assert 0 < abs(float(total) - real) < space.whole[0] / 2.0**check.GRID < 2 * n * 2.0**-24 * real
+
+
+def test_float32_is_refused_where_its_conditions_fail() -> None:
+    """Weights beyond 2^40, double precision, constants computed from constants."""
+    assert not accepted(Case(two_logits([1, 2], [[2.0**41, 0], [0, 0]]), ((0, 1), (0,)), 0, 2), "float32", c.Linear())
+    m = Maker(random.Random(0), 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[3.0], [4.0]], np.float32)), "tokens"))
+    w = m.add("Add", m.constant(np.array([[2.0, 0.0]], np.float32)), m.constant(np.array([[1.0, 0.0]], np.float32)))
+    case = Case(m.model(m.add("MatMul", flat, w), 2), ((0, 1),), 0, 2)
+    assert accepted(case, "real", c.Linear())
+    assert not accepted(case, "float32", c.Linear())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
+    """The rise of a group is the greatest that any sentence of the region reaches, with word and budget splits too."""
+    case = make_case(KINDS[0], seed, most=4)
+    rng = random.Random(seed)
+    prover = Prover(case, rng.randint(1, 4), "real", rng)
+    space, region = prover.tree.space, prover.tree.root
+    if space.positions and rng.random() < 0.5:
+        group = frozenset(rng.sample(range(4), 2))
+        region = rng.choice(prover.children(region, c.Budget(group, rng.randint(0, 1), c.Open(), c.Open())))
+    words = space.words(region.masks, region.groups)
+    if words.empty:
+        return
+    members = [(e, rng.randint(-5, 5), rng.randint(-5, 5)) for e in rng.sample(range(5), 3)]
+    found = []
+    for sentence in sentences(case.choices, 4):
+        swapped = {p for p in range(4) if sentence[p] != case.choices[p][0]}
+        if all(low <= len(swapped & group) <= high for group, low, high in region.groups):
+            x = space.network.evaluate_cut(sentence)
+            found.append(sum(max(a * x[e], b * x[e]) for e, a, b in members))
+    assert space.joint_rise(words, members) == max(found)

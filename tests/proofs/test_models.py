@@ -1,0 +1,179 @@
+"""ONNX files outside the format, broken or hostile, are refused in one line; nothing crashes on them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from proof_cases import KINDS, Maker
+
+from swapproof.proofs import check
+
+GOOD = (Path(__file__).parent / "accepted" / "paper.onnx").read_bytes()
+
+
+def network(data: bytes, files: dict[str, bytes] | None = None) -> check.Network:
+    return check.read_model(data, files).network(4)
+
+
+def changed(change: Callable[[Any], object]) -> bytes:
+    model = onnx.load_from_string(GOOD)
+    change(model)
+    return model.SerializeToString()  # type: ignore[no-any-return]
+
+
+def weights(array: object) -> Callable[[Any], object]:
+    """The bias of the last layer replaced."""
+
+    def change(model: Any) -> None:
+        last = model.graph.initializer[-1]
+        last.CopyFrom(numpy_helper.from_array(np.array(array), last.name))
+
+    return change
+
+
+def node(operator: str, **attributes: object) -> Callable[[Any], object]:
+    """Another operator in place of Relu."""
+
+    def change(model: Any) -> None:
+        old = next(item for item in model.graph.node if item.op_type == "Relu")
+        old.CopyFrom(helper.make_node(operator, list(old.input), list(old.output), **attributes))
+
+    return change
+
+
+def graph(model: Any) -> Any:
+    return model.graph
+
+
+HOSTILE: dict[str, tuple[Callable[[Any], object], str]] = {
+    "unknown operator": (node("Erf"), "operator 'Erf' is outside the format"),
+    "another domain": (node("Relu", domain="com.example"), "domain"),
+    "unknown attribute": (node("Relu", fast=1), "attributes"),
+    "attribute of the wrong type": (node("LeakyRelu", alpha=1), "wrong type"),
+    "slope above one": (node("LeakyRelu", alpha=1.5), "outside"),
+    "negative slope": (node("LeakyRelu", alpha=-0.5), "outside"),
+    "slope that is no number": (node("LeakyRelu", alpha=float("nan")), "NaN"),
+    "head in the middle": (node("Sigmoid"), "nothing may follow"),
+    "not a number": (weights(np.array([np.nan, 0], np.float32)), "NaN or infinity"),
+    "infinite": (weights(np.array([np.inf, 0], np.float32)), "NaN or infinity"),
+    "mixed types": (weights(np.array([1.0, 0])), "mixes floating types"),
+    "integer bias": (weights(np.array([1, 0])), "integers meet"),
+    "wrong bias": (weights(np.ones(5, np.float32)), "do not broadcast"),
+    "quantised": (weights(np.ones(2, np.uint8)), "type 2"),
+    "old opset": (lambda m: m.opset_import[0].__setattr__("version", 9), "opsets"),
+    "new opset": (lambda m: m.opset_import[0].__setattr__("version", 99), "opsets"),
+    "two opsets": (lambda m: m.opset_import.add(domain="ai.onnx", version=17), "opsets"),
+    "functions": (lambda m: m.functions.add(name="f", domain="g"), "outside the format"),
+    "training": (lambda m: m.training_info.add(), "outside the format"),
+    "sparse": (lambda m: m.graph.sparse_initializer.add(), "outside the format"),
+    "quantisation": (lambda m: m.graph.quantization_annotation.add(), "outside the format"),
+    "second input": (lambda m: m.graph.input.add(name="more"), "one input and one output"),
+    "second output": (lambda m: m.graph.output.add(name="more"), "one input and one output"),
+    "batch of two": (lambda m: m.graph.input[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 2), "batch"),
+    "floating tokens": (lambda m: m.graph.input[0].type.tensor_type.__setattr__("elem_type", 1), "INT64"),
+    "output elsewhere": (lambda m: m.graph.output[0].__setattr__("name", "w0"), "must depend on the tokens"),
+    "output nowhere": (lambda m: m.graph.output[0].__setattr__("name", "none"), "must depend on the tokens"),
+    "not sorted": (lambda m: m.graph.node.insert(0, m.graph.node.pop()), "before it is defined"),
+    "defined twice": (lambda m: m.graph.node.append(m.graph.node[-1]), "again"),
+    "initializer twice": (lambda m: m.graph.initializer.append(m.graph.initializer[0]), "twice"),
+    "reads itself": (lambda m: m.graph.node[1].input.__setitem__(0, m.graph.node[1].output[0]), "before it is defined"),
+    "dims too large": (lambda m: m.graph.initializer[0].dims.__setitem__(0, 1 << 40), "too large"),
+    "dims negative": (lambda m: m.graph.initializer[0].dims.__setitem__(0, -7), "impossible shape"),
+    "dims changed": (lambda m: m.graph.initializer[0].dims.__setitem__(0, 8), "numbers for shape"),
+    "data twice": (lambda m: m.graph.initializer[0].float_data.extend([1.0] * 14), "exactly one place"),
+    "half external": (lambda m: m.graph.initializer[0].__setattr__("data_location", 1), "external"),
+    "subgraph": (node("Relu", body=helper.make_graph([], "inner", [], [])), "outside the format"),
+    "no graph": (lambda m: m.ClearField("graph"), "no graph"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_models_outside_the_format_are_refused_by_name(name: str) -> None:
+    """One line each, saying what was met."""
+    change, reason = HOSTILE[name]
+    with pytest.raises(check.Unusable, match=reason) as refusal:
+        network(changed(change))
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_external_file_and_a_path_are_refused() -> None:
+    """External data is read from what was given, nothing is opened."""
+
+    def apart(location: str) -> bytes:
+        def change(model: Any) -> None:
+            tensor = model.graph.initializer[0]
+            tensor.ClearField("raw_data")
+            tensor.data_location = TensorProto.EXTERNAL
+            entry = tensor.external_data.add()
+            entry.key, entry.value = "location", location
+
+        return changed(change)
+
+    for location in ("absent.bin", "../secret", "/etc/hostname"):
+        with pytest.raises(check.Unusable, match="was not given"):
+            network(apart(location))
+    with pytest.raises(check.Unusable, match="numbers for shape"):
+        network(apart("short.bin"), {"short.bin": b"\0" * 8})
+
+
+@pytest.mark.parametrize("value", [2.0**-1074, 2.0**-201, 2.0**128, -(2.0**1000)])
+def test_numbers_with_absurd_exponents_are_refused(value: float) -> None:
+    """A double of a thousand bits would make every later number as long."""
+    m = Maker(random.Random(0), 4)
+    table = np.ones((7, 2))
+    table[0, 0] = value
+    x = m.add("ReduceSum", m.add("Gather", m.constant(table), "tokens"), m.constant([1]), keepdims=0)
+    graph = helper.make_graph(
+        m.nodes,
+        "g",
+        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["b", 4])],
+        [helper.make_tensor_value_info(x, TensorProto.DOUBLE, ["b", 2])],
+        m.initializers,
+    )
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    with pytest.raises(check.Unusable, match="multiples of"):
+        network(data)
+
+
+def test_the_smallest_float32_numbers_are_exact() -> None:
+    """Subnormal weights are ordinary rationals here."""
+    tiny = float(np.float32(2.0**-149))
+    m = Maker(random.Random(0), 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[tiny], [1.0]], np.float32)), "tokens"))
+    data = m.model(m.add("MatMul", flat, m.constant(np.array([[tiny, 1.0]], np.float32))), 2)
+    found = check.read_model(data).network(1)
+    numbers = found.evaluate(found.evaluate_cut([0]))[len(found.layers) - 1]
+    assert [n * 2**298 for n in numbers] == [found.layers[-1].scale, found.layers[-1].scale << 149]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_damaged_files_never_crash_the_reader(kind: Callable[[Maker, int], bytes]) -> None:
+    """Bytes changed, dropped or doubled at random: the model is read, or refused as outside the format."""
+    data = kind(Maker(random.Random(1), 4), 2)
+    rng = random.Random(2)
+    refused = 0
+    for _ in range(400):
+        broken = bytearray(data)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(broken))
+            match rng.randrange(4):
+                case 0:
+                    broken[at] = rng.randrange(256)
+                case 1:
+                    broken[at] ^= 1 << rng.randrange(8)
+                case 2:
+                    del broken[at : at + rng.randint(1, 4)]
+                case _:
+                    broken[at:at] = broken[at : at + 3]
+        try:
+            network(bytes(broken))
+        except check.Unusable:
+            refused += 1
+    assert refused > 100

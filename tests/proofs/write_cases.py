@@ -1,0 +1,337 @@
+"""Writes the folders accepted/ and refused/: certificates that any checker of the format must judge the same way.
+
+    python tests/proofs/write_cases.py
+
+Each folder holds models, certificates, and `refused/reasons.tsv` (file, what the refusal says).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import proof_cases as made  # noqa: E402
+
+from swapproof.proofs import certificate as c  # noqa: E402
+
+Json = dict[str, Any]
+# What exactly goes wrong in a proof of something else depends on the proof.
+ANOTHER = " "
+
+
+def witness(case: made.Case, sentence: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    pairs = enumerate(zip(sentence, case.choices, strict=True))
+    return tuple((p, token) for p, (token, options) in pairs if token != options[0])
+
+
+def rich(kind: Callable[[made.Maker, int], bytes], level: c.Level, wanted: int) -> c.Statement:
+    """The first seed whose proof has `wanted` nodes or more, and whose minimum is 2 or 3."""
+    for seed in range(10_000):
+        case = made.make_case(kind, seed, most=4)
+        least, sentence = made.min_swaps(case)
+        if least not in (2, 3):
+            continue
+        tree = made.Prover(case, least - 1, level, random.Random(seed), small=2).prove()
+        if tree is None or len(c.encode_tree(tree, list(map(len, case.choices)), case.rivals)) < wanted:
+            continue
+        made_of = made.statement(
+            case,
+            lower=c.Lower(least - 1, level, tree),
+            upper=c.Upper(witness(case, sentence), ("real", "replay")),
+        )
+        MODELS[made_of.model.sha256] = case.data
+        return made_of
+    raise SystemExit(f"no seed gives a proof of {wanted} bytes for {kind.__name__}")
+
+
+MODELS: dict[str, bytes] = {}
+
+
+def named(statement: c.Statement, name: str, number: int) -> tuple[bytes, bytes]:
+    """(certificate, model) with the model file called `name`.onnx."""
+    from dataclasses import replace
+
+    model = c.File(f"{name}.onnx", statement.model.sha256)
+    return c.write_certificate(replace(statement, id=number, model=model)), MODELS[statement.model.sha256]
+
+
+def canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def tree_of(value: Json, part: str = "lower") -> bytes:
+    return base64.b64decode(value[part]["tree"])
+
+
+def with_tree(value: Json, tree: bytes, part: str = "lower") -> Json:
+    return {**value, part: {**value[part], "tree": base64.b64encode(tree).decode()}}
+
+
+def accepted() -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for number, kind in enumerate(made.KINDS):
+        level: c.Level = "real" if kind.__name__ in ("convolution", "oddities") else "float32"
+        wanted = 1 if kind.__name__ == "straight" else 12
+        data, model = named(rich(kind, level, wanted), kind.__name__, number)
+        files[f"{kind.__name__}.json"], files[f"{kind.__name__}.onnx"] = data, model
+    base = json.loads(files["paper.json"])
+    tokens = base["choices"]
+    nothing = {**base, "lower": None, "open": None}
+    files["witness-only.json"] = canonical(nothing)
+    files["lower-only.json"] = canonical({**base, "upper": None})
+    weaker = with_tree(base, b"\2")
+    files["enumerated.json"] = canonical(weaker)
+    files["zero-swaps.json"] = canonical({**with_tree(base, b"\2"), "lower": {**weaker["lower"], "swaps": 0}})
+    total = sum(1 for _ in made.sentences(tokens, 4))
+    part = {**base["lower"], "swaps": 4, "covered": "0", "total": str(total), "tree": base64.b64encode(b"\3").decode()}
+    files["all-open.json"] = canonical({**base, "open": part})
+    # One position never moves: with the others fixed too, the text is unbreakable.
+    fixed = [options[:1] for options in tokens]
+    still = {**base, "choices": fixed, "space": c.space_digest(fixed), "upper": None}
+    files["unbreakable.json"] = canonical(with_tree(still, b"\1"))
+    files.update(external(files["bag.onnx"], json.loads(files["bag.json"])))
+    return files
+
+
+def external(model: bytes, base: Json) -> dict[str, bytes]:
+    """The same model with its tensors in a file beside it, and a vocabulary."""
+    import hashlib
+
+    loaded = onnx.load_from_string(model)
+    blob = b""
+    for tensor in loaded.graph.initializer:
+        if tensor.data_type != onnx.TensorProto.FLOAT:
+            continue
+        data = onnx.numpy_helper.to_array(tensor).tobytes()
+        tensor.ClearField("raw_data")
+        entries = {"location": "apart.bin", "offset": str(len(blob)), "length": str(len(data))}
+        for key, value in entries.items():
+            entry = tensor.external_data.add()
+            entry.key, entry.value = key, value
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        blob += data
+    packed = loaded.SerializeToString()
+    words = b'["<pad>","a","b","c","d","e","f"]'
+
+    def digest(data: bytes) -> str:
+        return hashlib.sha256(data).hexdigest()
+
+    value = {
+        **base,
+        "model": {"file": "apart.onnx", "sha256": digest(packed), "tensors": [["apart.bin", digest(blob)]]},
+        "vocabulary": {"file": "words.json.txt", "sha256": digest(words)},
+    }
+    return {"apart.onnx": packed, "apart.bin": blob, "words.json.txt": words, "external.json": canonical(value)}
+
+
+def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
+    """File -> (content, a part of the reason)."""
+    text = good["paper.json"].decode()
+    base: Json = json.loads(text)
+    tree = tree_of(base)
+    wide: Json = json.loads(good["external.json"])
+    bad: dict[str, tuple[bytes, str]] = {}
+
+    def put(name: str, content: object, reason: str) -> None:
+        data = content if isinstance(content, bytes) else canonical(content)
+        bad[f"{name}.json"] = (data, reason)
+
+    def lower(**news: object) -> Json:
+        return {**base, "lower": {**base["lower"], **news}}
+
+    def upper(**news: object) -> Json:
+        return {**base, "upper": {**base["upper"], **news}}
+
+    def choices(value: list[Any]) -> Json:
+        return {**base, "choices": value, "space": c.space_digest(value)}
+
+    # Canonical form.
+    put("true-for-one", text.replace('"version":1', '"version":true').encode(), "only integers, strings and null")
+    put("fraction", text.replace('"version":1', '"version":1.0').encode(), "1.0 is not allowed")
+    put("infinite", text.replace('"version":1', '"version":1e999').encode(), "1e999 is not allowed")
+    put("not-a-number", text.replace('"version":1', '"version":NaN').encode(), "NaN is not allowed")
+    put("minus-zero", text.replace('"id":0', '"id":-0').encode(), "canonical")
+    put("duplicate-key", text.replace('"id":0', '"id":0,"id":0').encode(), "canonical")
+    put("white-space", text.replace('"id":0', '"id": 0').encode(), "canonical")
+    put("last-newline", (text + "\n").encode(), "canonical")
+    put("unordered-keys", json.dumps(dict(reversed(base.items())), separators=(",", ":")).encode(), "canonical")
+    put("escaped", text.replace("swapproof", "\\u0073wapproof").encode(), "canonical")
+    put("deep", b"[" * 20_000 + b"]" * 20_000, "nested too deep")
+    put("unbalanced", b"]" + text.encode(), "not balanced")
+    put("many-digits", text.replace('"id":0', '"id":' + "9" * 10_000).encode(), "19 digits")
+    put("not-ascii", text.replace("swapproof", "swäpproof").encode(), "not ASCII")
+    put("not-utf8", text.encode().replace(b"swapproof", b"sw\xffpproof"), "not ASCII")
+    put("gzip", gzip.compress(text.encode(), mtime=0), "not ASCII")
+    put("cut-short", text.encode()[:-1], "not JSON")
+    put("empty-file", b"", "not JSON")
+    put("array", b"[]", "must have exactly the keys")
+    put("strange-character", {**base, "text": "a<b"}, "characters outside the format")
+    # The statement.
+    put("other-format", {**base, "format": "swapproof  certificate"}, "not a swapproof certificate")
+    put("version-two", {**base, "version": 2}, "only version 1")
+    put("key-missing", {k: v for k, v in base.items() if k != "text"}, "must have exactly the keys")
+    put("key-more", {**base, "extra": 1}, "must have exactly the keys")
+    put("claims-nothing", {**base, "lower": None, "upper": None}, "claims nothing")
+    put("hash-of-model", {**base, "model": {**base["model"], "sha256": "0" * 64}}, "another model")
+    put("model-swapped", {**base, "model": {**base["model"], "file": "bag.onnx"}}, "another model")
+    put("path-in-name", {**base, "model": {**base["model"], "file": "../paper.onnx"}}, "not as it should be")
+    put("tensors-more", {**base, "model": {**base["model"], "tensors": [["bag.onnx", "0" * 64]]}}, "external tensors")
+    tensors = wide["model"]["tensors"]
+    put(
+        "tensor-swapped",
+        {**wide, "model": {**wide["model"], "tensors": [[tensors[0][0], "1" * 64]]}},
+        "external tensors",
+    )
+    put("vocabulary-swapped", {**wide, "vocabulary": {"file": "apart.bin", "sha256": "2" * 64}}, "another vocabulary")
+    put("upper-case-hash", {**base, "text": base["text"].upper()}, "not as it should be")
+    put("space-changed", {**base, "space": "0" * 64}, "hash of the choices")
+    more = [list(options) for options in base["choices"]]
+    more[0] = [*more[0], next(t for t in range(7) if t not in more[0])]
+    put("choice-added-hash-kept", {**base, "choices": more}, "hash of the choices")
+    put("another-text", choices(base["choices"][1:] + base["choices"][:1]), ANOTHER)
+    put("no-choices", choices([[], *base["choices"][1:]]), "empty choices")
+    put("token-twice", choices([[1, 1], *base["choices"][1:]]), "lists a token twice")
+    put("token-beyond", choices([[7], *base["choices"][1:]]), "beyond the embedding")
+    put("token-negative", choices([[-1], *base["choices"][1:]]), "a token must be")
+    put("position-missing", choices(base["choices"][1:]), "reads 4 tokens")
+    put("label-changed", {**base, "label": 1 - base["label"], "rivals": [base["label"]]}, ANOTHER)
+    put("label-beyond", {**base, "label": 9}, "label must be")
+    put("rival-is-label", {**base, "rivals": [base["label"]]}, "impossible rivals")
+    put("no-rivals", {**base, "rivals": []}, "impossible rivals")
+    put("rivals-repeated", {**base, "rivals": base["rivals"] * 2}, "impossible rivals")
+    put("id-negative", {**base, "id": -1}, "id must be")
+    # Claims.
+    k = base["lower"]["swaps"]
+    put("stronger-claim", {**lower(swaps=k + 1), "upper": None}, ANOTHER)
+    put("contradiction", lower(swaps=k + 1), ANOTHER)
+    put("swaps-negative", lower(swaps=-1), "swaps must be")
+    put("swaps-as-text", lower(swaps=str(k)), "swaps must be")
+    put("level-replay", lower(level="replay"), "level must be")
+    put("other-recipe", lower(recipe="linear-2"), "recipe")
+    put("witness-not-a-choice", upper(swaps=[[0, 6 if 6 not in base["choices"][0] else 5]]), "no swap")
+    put("witness-original", upper(swaps=[[0, base["choices"][0][0]]]), "no swap")
+    put("witness-beyond", upper(swaps=[[4, 0]]), "a position must be")
+    put("witness-unordered", upper(swaps=list(reversed(base["upper"]["swaps"]))), "a position must be")
+    put("witness-shorter", {**upper(swaps=base["upper"]["swaps"][:1]), "lower": None}, "changes nothing")
+    put("witness-empty", {**upper(swaps=[]), "lower": None}, "changes nothing")
+    replayed = upper(swaps=base["upper"]["swaps"][:1], levels=["replay"])
+    put("upper-below-lower", replayed, "contradict each other")
+    put("levels-unordered", upper(levels=["replay", "real"]), "impossible levels")
+    put("levels-empty", upper(levels=[]), "impossible levels")
+    put("levels-nested", upper(levels=[["real"]]), "impossible levels")
+    # The tree.
+    put("tree-empty", with_tree(base, b""), "ends too early")
+    put("tree-cut", with_tree(base, tree[:-1]), "ends too early")
+    put("tree-more", with_tree(base, tree + b"\1"), "after the end")
+    put("tree-leaf-twice", with_tree(base, tree[:-1] + tree[-1:] * 2), "after the end")
+    put("tree-open-leaf", with_tree(base, b"\3"), "open leaf")
+    put("tree-one-linear-leaf", with_tree(base, b"\1"), "does not hold")
+    put("tree-empty-leaf", with_tree(base, b"\0"), "is not")
+    put("tree-reserved-byte", with_tree(base, b"\x10"), "not in version 1")
+    put("tree-unknown-byte", with_tree(base, b"\xff"), "not in version 1")
+    put("tree-not-base64", lower(tree="*" * 4), "characters outside")
+    put("tree-base64-unpadded", lower(tree="AQ"), "not base64")
+    put("tree-base64-not-canonical", lower(tree="AR=="), "not canonical base64")
+    put("tree-position-beyond", with_tree(base, b"\4\x04\1\2\2"), "nothing to split")
+    put("tree-position-huge", with_tree(base, b"\4\xff\xff\xff\xff\x07\1\2\2"), "nothing to split")
+    put("tree-number-too-large", with_tree(base, b"\4\xff\xff\xff\xff\x08\1\2\2"), "not minimal or too large")
+    put("tree-number-not-minimal", with_tree(base, b"\4\x80\x00\1\2\2"), "not minimal or too large")
+    put("tree-number-endless", with_tree(base, b"\4" + b"\xff" * 9), "too large")
+    free = next(p for p, options in enumerate(base["choices"]) if len(options) > 1)
+    size = len(base["choices"][free])
+    everything = (1 << size) - 1
+    for name, mask, reason in (
+        ("nothing", 0, "splits nothing"),
+        ("everything", everything, "splits nothing"),
+        ("more", everything + 1, "beyond its options"),
+    ):
+        put(f"tree-mask-{name}", with_tree(base, bytes([4, free, mask, 2, 2])), reason)
+    put("tree-split-twice", with_tree(base, bytes([4, free, 1, 4, free, 1, 2, 2, 2])), "splits nothing")
+    put("tree-outside-subset", with_tree(base, bytes([4, free, 1, 4, free, 2, 2, 2, 2])), "splits nothing")
+    relu = next(
+        i for i, node in enumerate(onnx.load_from_string(good["paper.onnx"]).graph.node) if node.op_type == "Relu"
+    )
+    put("tree-phase-elsewhere", with_tree(base, bytes([5, relu + 1, 0, 2, 2])), "not a Relu")
+    put("tree-phase-beyond", with_tree(base, bytes([5, relu, 5, 2, 2])), "out of range")
+    put("tree-phase-twice", with_tree(base, bytes([5, relu, 0, 5, relu, 0, 2, 2, 2])), "set twice")
+    put("tree-group-empty", with_tree(base, bytes([6, 0, 0, 2, 2])), "impossible size")
+    put("tree-group-beyond", with_tree(base, bytes([6, 1, 4, 0, 2, 2])), "beyond the text")
+    put("tree-group-repeats", with_tree(base, bytes([6, 2, 1, 0, 0, 2, 2])), "must ascend")
+    put("tree-groups-overlap", with_tree(base, bytes([6, 2, 0, 1, 0, 6, 2, 1, 1, 0, 2, 2, 2])), "overlaps")
+    put("tree-rivals-all", with_tree(base, bytes([7, 1, 2, 2])), "splits nothing")
+    put("tree-slopes-empty", with_tree(base, bytes([8, 0, 2])), "empty table")
+    put("tree-slope-above-one", with_tree(base, bytes([8, 1, relu, 1, 0, 65, 2])), "out of range")
+    put("tree-slope-beyond", with_tree(base, bytes([8, 1, relu, 1, 5, 0, 2])), "out of range")
+    put("tree-betas-too-fine", with_tree(base, bytes([9, 31, 1, relu, 1, 0, 1, 2])), "finer")
+    put("tree-endless-slopes", with_tree(base, bytes([8, 1, relu, 1, 0, 1]) * 30), "ends too early")
+    # Open parts.
+    opened = json.loads(good["all-open.json"])["open"]
+    put("open-covered", {**base, "open": {**opened, "covered": "1"}}, "covered is another")
+    put("open-total", {**base, "open": {**opened, "total": "1"}}, "total number")
+    put("open-number", {**base, "open": {**opened, "total": int(opened["total"])}}, "not as it should be")
+    put("open-leading-zero", {**base, "open": {**opened, "covered": "00"}}, "not as it should be")
+    put("open-adds-nothing", {**base, "open": {**opened, "swaps": k}}, "adds nothing")
+    under_phase = base64.b64encode(bytes([5, relu, 0, 3, 3])).decode()
+    put("open-under-phase", {**base, "open": {**opened, "tree": under_phase}}, "open leaf")
+    many, model = many_choices()
+    for name, (value, reason) in many.items():
+        put(name, value, reason)
+    bad["many.onnx"] = (model, "")
+    return bad
+
+
+def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
+    """A bag of 70 tokens, one of which (at index 40, beyond 32 bits) beats the label."""
+    import hashlib
+
+    table = np.zeros((70, 2), np.float32)
+    table[:, 0] = 1
+    table[40] = (-5, 5)
+    m = made.Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(table), "tokens"))
+    data = m.model(m.add("Gemm", x, m.constant(np.eye(2, dtype=np.float32))), 2)
+    case = made.Case(data, (tuple(range(70)),), 0, 2)
+    tree = c.Words(0, frozenset([40]), c.Linear(), c.Linear())
+    value = json.loads(c.write_certificate(made.statement(case, lower=c.Lower(1, "real", tree))))
+    value["model"] = {"file": "many.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
+    bit = bytes([4, 0]) + (1 << 8).to_bytes(9, "little") + b"\1\1"
+    beyond = bytes([4, 0]) + (1 << 70).to_bytes(9, "little") + b"\1\1"
+    return {
+        "many-counterexample": (value, "does not hold"),
+        "many-other-bit": (with_tree(value, bit), "does not hold"),
+        "many-bit-beyond": (with_tree(value, beyond), "beyond its options"),
+        "many-enumerated": (with_tree(value, b"\2"), "is not safe"),
+    }, data
+
+
+def main() -> None:
+    good = accepted()
+    for folder in ("accepted", "refused"):
+        (HERE / folder).mkdir(exist_ok=True)
+        for old in (HERE / folder).iterdir():
+            old.unlink()
+    for name, data in good.items():
+        (HERE / "accepted" / name).write_bytes(data)
+        if not name.endswith(".json"):
+            (HERE / "refused" / name).write_bytes(data)
+    bad = refused(good)
+    for name, (data, _) in bad.items():
+        (HERE / "refused" / name).write_bytes(data)
+    lines = [f"{name}\t{reason}\n" for name, (_, reason) in sorted(bad.items()) if name.endswith(".json")]
+    (HERE / "refused" / "reasons.tsv").write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,282 @@
+"""`check`: every certificate of a run checked again, every witness replayed, every claimed line compared with both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.reading import open_model
+from swapproof.proofs.check import MAX_CERTIFICATE, SECONDS, Files, Refused, Unusable, Verdict, parse_canonical
+
+from .inputs import Inputs, Text, read_inputs
+from .progress import progress
+from .replay import Replay
+from .run import CERTIFICATE, Run, existing, sha256
+from .summary import HOLDS, UNCHECKED, summarise
+from .task import read_task
+from .trial import length_of
+
+FEW = 24
+"""So few certificates are checked here sooner than other processes start."""
+AT_ONCE = 8
+"""Certificates handed to a process together."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A certificate, a line of results.jsonl, or both, of one text; `text` None: the run has no such text."""
+
+    id: int
+    line: Mapping[str, Any] | None
+    certificate: Path | None
+    text: Text | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of an item: its plain sentence, or why it is refused."""
+
+    id: int
+    has_certificate: bool
+    sentence: str
+    refusal: str | None
+
+
+def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
+    """Print one line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
+
+    Every check is exact: `exact` asks for what is done anyway.
+    """
+    run = existing(folder)
+    task = read_task(run.task)
+    inputs = read_inputs(task, length_of(task, open_model(run.model)))
+    items = list(items_of(run, inputs))
+    if not any(item.certificate for item in items):
+        raise BadInput(f"{folder}: holds no certificates; run certify again")
+    certificates = refused = 0
+    with progress("check", len(items)) as advance:
+        for finding in findings(run, items, jobs or os.cpu_count() or 1):
+            certificates += finding.has_certificate
+            name = f"{finding.id:06d}.json" if finding.has_certificate else f"text {finding.id}"
+            if finding.refusal is not None:
+                refused += 1
+                print(f"refused {name}: {finding.refusal}", flush=True)
+            else:
+                print(f"{name}: {finding.sentence}", flush=True)
+            advance(1)
+    for problem in problems_of(run, inputs, items):
+        refused += 1
+        print(f"refused: {problem}")
+    if refused:
+        print(f"refused {refused}, of {certificates} certificates")
+        return UNCHECKED
+    print(f"accepted {certificates} of {certificates}")
+    return HOLDS
+
+
+def items_of(run: Run, inputs: Inputs) -> Iterator[Item]:
+    """Every text that has a line or a certificate, by id."""
+    texts = {text.id: text for text in inputs.texts}
+    lines = read_lines(run)
+    try:
+        found = sorted(run.certificates.iterdir())
+    except OSError as error:
+        raise BadInput(f"{run.certificates}: cannot be read ({error.strerror})") from error
+    strange = [path.name for path in found if path.suffix == ".json" and not CERTIFICATE.fullmatch(path.name)]
+    if strange:
+        raise BadInput(f"{run.certificates}: holds files that are no certificates: {strange[0]}")
+    paths = {int(path.stem): path for path in found if CERTIFICATE.fullmatch(path.name)}
+    for id in sorted(lines.keys() | paths.keys()):
+        yield Item(id, lines.get(id), paths.get(id), texts.get(id))
+
+
+def read_lines(run: Run) -> dict[int, dict[str, Any]]:
+    """results.jsonl by id."""
+    lines: dict[int, dict[str, Any]] = {}
+    try:
+        with run.results.open(encoding="utf-8") as file:
+            for number, raw in enumerate(file, start=1):
+                where = f"{run.results}, line {number}"
+                line = json.loads(raw)
+                if not isinstance(line, dict) or type(line.get("id")) is not int:
+                    raise BadInput(f'{where}: not an object with an integer "id"')
+                if line["id"] in lines:
+                    raise BadInput(f"{where}: a second line for text {line['id']}")
+                lines[line["id"]] = line
+    except OSError as error:
+        raise BadInput(f"{run.results}: cannot be read ({error.strerror}); run certify again") from error
+    except ValueError as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{run.results}: not lines of JSON ({error})") from error
+    return lines
+
+
+def problems_of(run: Run, inputs: Inputs, items: Iterable[Item]) -> Iterator[str]:
+    """What is wrong with the run as a whole: its summary must be the summary of its lines."""
+    lines = [item.line for item in items if item.line is not None]
+    try:
+        stated = json.loads(run.summary.read_text(encoding="utf-8"))
+        again = summarise(lines, stated.get("radius"), len(inputs.texts))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        yield f"summary.json cannot be compared with results.jsonl: {type(error).__name__}: {error}"
+        return
+    for name, value in json.loads(json.dumps(again)).items():
+        if stated.get(name) != value:
+            yield f"summary.json says {name} = {stated.get(name)}, and the lines of results.jsonl make {value}"
+
+
+def findings(run: Run, items: list[Item], jobs: int) -> Iterator[Finding]:
+    if jobs == 1 or len(items) <= FEW:
+        bench = Bench.open(run.folder)
+        for item in items:
+            yield bench.examine(item)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=start_bench, initargs=(run.folder,)) as pool:
+        try:
+            yield from pool.map(examine_on_bench, items, chunksize=AT_ONCE)
+        except BrokenProcessPool:
+            raise BadInput("a process that was checking died, perhaps for want of memory; try --jobs 1") from None
+
+
+BENCH: list[Bench] = []
+"""The bench of a checking process, which the pool's functions cannot be handed."""
+
+
+def start_bench(folder: Path) -> None:
+    BENCH.append(Bench.open(folder))
+
+
+def examine_on_bench(item: Item) -> Finding:
+    return BENCH[0].examine(item)
+
+
+@dataclass(eq=False)
+class Bench:
+    """One process's model, as the checker reads it and as onnxruntime runs it."""
+
+    run: Run
+    files: Files
+    replay: Replay
+    spaces_sha256: str
+
+    @classmethod
+    def open(cls, folder: Path) -> Bench:
+        run = Run(folder)
+        return cls(run, Files(folder), Replay.open(open_model(run.model)), sha256(run.spaces))
+
+    def examine(self, item: Item) -> Finding:
+        """The certificate proves what it says, and the line says no more than that and what was replayed."""
+        sentence = "nothing is claimed"
+        try:
+            verdict = None
+            if item.certificate is not None:
+                verdict, _ = self.files.check(item.certificate, SECONDS)
+                sentence = verdict.sentence
+            if item.text is None:
+                raise Refused("the run has no such text")
+            statement = self.statement(item)
+            if item.line is not None:
+                self.compare(item.line, item.text, verdict, statement)
+            if statement is not None and statement["upper"] is not None:
+                self.replay_witness(item.text, statement["upper"]["swaps"])
+        except (Refused, Unusable) as error:
+            return Finding(item.id, item.certificate is not None, sentence, str(error))
+        except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
+            met = f"the check met {type(error).__name__}: {error}"
+            return Finding(item.id, item.certificate is not None, sentence, met)
+        return Finding(item.id, item.certificate is not None, sentence, None)
+
+    def statement(self, item: Item) -> dict[str, Any] | None:
+        """What the certificate is about must be this text of this run."""
+        if item.certificate is None or item.text is None:
+            return None
+        if item.certificate.stat().st_size > MAX_CERTIFICATE:
+            raise Refused("the certificate is too large")
+        statement: dict[str, Any] = parse_canonical(item.certificate.read_bytes())
+        text = item.text
+        expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
+        expect(statement["label"] == text.label, "is for another label")
+        expect(statement["synonyms"] == self.spaces_sha256, "is for other frozen swaps than spaces.jsonl")
+        expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
+        rivals = [c for c in range(len(self.answers(text)[0])) if c != text.label]
+        expect(statement["rivals"] == rivals, "does not speak of all other classes")
+        return statement
+
+    def answers(self, text: Text) -> Any:
+        """[1, classes]: what the model answers for the original."""
+        return self.replay.outputs(np.array([text.frozen.space.original], dtype=np.int64))
+
+    def compare(
+        self, line: Mapping[str, Any], text: Text, verdict: Verdict | None, statement: Mapping[str, Any] | None
+    ) -> None:
+        """A line may claim less than its certificate proves, never more."""
+        expect(line["text"] == text.encoded.text and line["label"] == text.label, "has another text or label", "line")
+        expect(line["positions"] == len(text.encoded.words), "has another number of words", "line")
+        expect(line["candidates"] == text.frozen.space.candidates, "has another number of single swaps", "line")
+        named = None if verdict is None else f"certificates/{text.id:06d}.json"
+        expect(line["certificate"] == named, f"names {line['certificate']} as its certificate, not {named}", "line")
+        low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
+        proved = 0 if verdict is None else verdict.low
+        shown = None if verdict is None else verdict.high
+        endless = proved > len(text.frozen.space.swappable)
+        match status:
+            case "unbreakable":
+                expect(
+                    endless and high is None, f"claims unbreakable, and {proved - 1} swaps are proved harmless", "line"
+                )
+                expect(low == len(text.encoded.words) + 1, "has another low end than words + 1", "line")
+            case "exact":
+                expect(low == high and low > 0, "claims an exact minimum with two ends", "line")
+            case "already_wrong":
+                expect(low == high == 0, "claims to be already wrong, with swaps", "line")
+            case "open" | "ambiguous":
+                expect(type(low) is int, "has no low end", "line")
+            case _:
+                raise Refused(f"the line has the status {status!r}")
+        if status != "unbreakable":
+            expect(low <= proved, f"claims that {low - 1} swaps are harmless, and {proved - 1} are proved", "line")
+        expect(high == shown, f"claims a witness of {high} swaps, and the certificate has {shown}", "line")
+        if line["level"] == "float32" and proved and status != "already_wrong":
+            expect(verdict is not None and verdict.level == "float32", "claims float32, and real is proved", "line")
+        swaps = [] if line["witness"] is None else list(self.tokens(text, line["witness"]["swaps"]))
+        stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
+        expect((line["witness"] is None) == (stated is None), "and certificate differ in having a witness", "line")
+        expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
+        if line["predicted"] is not None:
+            answer = int(self.answers(text)[0].argmax())
+            expect(
+                line["predicted"] == answer, f"says the model answers {line['predicted']}; it answers {answer}", "line"
+            )
+
+    def tokens(self, text: Text, swaps: Iterable[Mapping[str, Any]]) -> Iterator[list[int]]:
+        """[position in the model's input, token] of swaps that are given by word."""
+        for swap in sorted(swaps, key=lambda swap: int(swap["position"])):
+            words = text.frozen.words[swap["position"]]
+            position = text.encoded.places[swap["position"]][0]
+            expect(words[0] == swap["from"], f"swaps {swap['from']!r}, where the text has {words[0]!r}", "line")
+            expect(swap["to"] in words[1:], f"swaps in {swap['to']!r}, which is no synonym there", "line")
+            yield [position, text.frozen.space.choices[position][words.index(swap["to"])]]
+
+    def replay_witness(self, text: Text, swaps: Iterable[tuple[int, int]]) -> None:
+        sentence = np.array(text.frozen.space.sentence(swaps), dtype=np.int64)
+        expect(self.replay.breaks(sentence, text.label), "does not fool onnxruntime", "witness")
+
+
+def expect(fact: bool, otherwise: str, who: str = "certificate") -> None:
+    if not fact:
+        raise Refused(f"the {who} {otherwise}")

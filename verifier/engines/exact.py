@@ -1,0 +1,224 @@
+"""The exact engine: proves from below, swap by swap, until a witness is met or nothing is left to swap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.incremental import DOUBLE, Differences
+from swapproof.encodings.joint_bounds import Ascent, JointBound
+from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.query import Query
+from swapproof.encodings.selection import Places
+from swapproof.encodings.shallow import is_shallow, shallow_margin
+from swapproof.proofs.certificate import Linear, Node
+
+from ..interval import Interval, Level
+from .greedy import Greedy
+from .proof_tree import Joint, against_all, joint_tree, tree_of
+from .protocol import Bound, Budget, Doubtful, Findings, Sentence, Stopped
+from .truth import exactly_beaten
+from .word_search import Bounds, Search
+
+Array = NDArray[Any]
+
+FIRST_LOOK = 24
+"""Swaps up to which the bounds of the whole space are computed at once, when no witness is known."""
+BEFORE_JOINT = 2_000
+"""Regions spent on linear bounds before the dearer joint bounds."""
+REACH, SHRINK = 0.3, 0.97
+"""How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
+DIRECT = 20_000
+"""Regions spent on proving at once all swaps below the known witness, before going up one by one."""
+GUARD = 64.0
+"""Bounds must exceed this many times the error of evaluating a margin in float64: they add up a few times more terms."""
+
+
+@dataclass(eq=False)
+class Broken(Exception):
+    """A sentence that breaks the text over the reals."""
+
+    tokens: tuple[int, ...]
+
+
+class Unclaimable(Exception):
+    """Some margin is inside the rounding bound: nothing can be claimed at level float32."""
+
+
+class Unfinished(Exception):
+    """Out of time, or of the regions allowed."""
+
+
+@dataclass(eq=False)
+class Attempt:
+    """Proves that no sentence with at most k swaps breaks the text, at one level of truth."""
+
+    query: Query
+    places: Places
+    k: int
+    level: Level
+    budget: Budget
+    joint: bool = False
+    most_regions: float = float("inf")
+    regions: int = 0
+    doubtful: list[Array] = field(default_factory=list)
+
+    def run(self) -> Node | Joint:
+        """The tree. Raises Broken, Unclaimable or Unfinished."""
+        return against_all({rival: self.against(number) for number, rival in enumerate(self.query.rivals)})
+
+    def against(self, rival: int) -> Node | Joint:
+        if self.joint and self.k > 1:
+            try:
+                return self.searched(ordered_bounds(self.places, rival, self.k), rival, BEFORE_JOINT)
+            except Unfinished:
+                if self.budget.spent:
+                    raise
+                return self.jointly(rival)
+        return self.searched(ordered_bounds(self.places, rival, self.k), rival)
+
+    def jointly(self, rival: int) -> Joint:
+        shallow = shallow_margin(self.places, rival)
+        relaxation = None
+        for size, steps in ((4, 24), (8, 48)):
+            ascent = Ascent(shallow, self.k, size, relaxation)
+            for step in range(steps):
+                if ascent.step(REACH * SHRINK**step) > self.threshold(rival):
+                    break
+            relaxation = ascent.relaxation()
+            if ascent.best > self.threshold(rival):
+                break
+        bounds = JointBound(shallow, relaxation, self.k)
+        return joint_tree(relaxation, shallow, self.searched(bounds, rival))
+
+    def searched(self, bounds: Bounds, rival: int, most: float = float("inf")) -> Node:
+        search = Search(bounds, self.threshold(rival), self.judge(bounds, rival), self.pause)
+        search.most = min(most, self.most_regions - self.regions)
+        try:
+            return tree_of(search.run(), bounds.places)
+        finally:
+            self.regions += search.regions
+            self.budget.evaluations += search.evaluations
+
+    def pause(self, search: Search) -> None:
+        if self.budget.spent or search.regions > search.most:
+            raise Unfinished
+
+    def error(self, rival: int) -> float:
+        """How far the margin of a sentence, evaluated in float64, can be from the real one."""
+        return float(self.places.differences.evaluation_errors(self.k, DOUBLE)[rival])
+
+    def threshold(self, rival: int) -> float:
+        """What a bound must exceed to be believed."""
+        claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
+        return float(claimable) + GUARD * self.error(rival)
+
+    def judge(self, bounds: Bounds, rival: int) -> Any:
+        differences, error = self.places.differences, self.error(rival)
+        label, other = self.query.label, self.query.rivals[rival]
+        alone = Query(self.query.network, self.query.space, label, (other,))
+
+        def judged(margins: Array, paths: Array) -> None:
+            sentences = np.array([self.sentence(bounds, path) for path in paths], dtype=np.int64)
+            if margins[0] < -error:
+                raise Broken(tuple(sentences[0].tolist()))
+            doubt, claimable = (part[:, rival] for part in differences.own_errors(sentences))
+            unsure = margins <= error
+            for row in np.flatnonzero(unsure):
+                tokens = tuple(sentences[row].tolist())
+                won, plain = exactly_beaten(alone, tokens)
+                if won:
+                    raise Broken(tokens)
+                unsure[row] = not plain
+            doubtful = np.where(margins > error, margins <= error + doubt, unsure)
+            if doubtful.any():
+                self.doubtful.append(sentences[doubtful])
+            if self.level == "float32" and (margins <= error + claimable).any():
+                raise Unclaimable
+
+        return judged
+
+    def sentence(self, bounds: Bounds, path: Array) -> tuple[int, ...]:
+        return self.places.differences.sentence(bounds.places.swaps.reshape(-1)[path[path >= 0]].tolist())
+
+
+def ordered_bounds(places: Places, rival: int, k: int) -> LinearBounds:
+    """Positions in the order of how much they can lower the bound of the whole space."""
+    return LinearBounds(places.reordered(LinearBounds(places, rival, k).order()), rival, k)
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Bounds of the whole space for all numbers of swaps at once, an attack when no witness is known, then the search."""
+
+    joint: bool = False
+    """Whether networks with one hidden layer may be proved by joint bounds."""
+    name: str = field(default="exact", init=False)
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        differences = Differences.of(query)
+        places = Places.of(differences)
+        joint = self.joint and is_shallow(query.network)
+        level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
+        low = self.first_look(places, interval, level, budget)
+        if low > interval.low:
+            interval = yield Bound(low, Linear(), level)
+        if interval.high is None and not interval.closed:
+            attack = Greedy().narrow(query, interval, budget)
+            finding = next(attack, None)
+            while finding is not None:
+                interval = yield finding
+                try:
+                    finding = attack.send(interval)
+                except StopIteration:
+                    break
+        direct = True
+        while not interval.closed and not interval.contradictory:
+            top = places.count if interval.high is None else interval.high - 1
+            k = min(top, interval.low)
+            limit = float("inf")
+            if direct and interval.high is not None and top > k:
+                k, limit = top, DIRECT
+            attempt = Attempt(query, places, k, level, budget, joint, limit)
+            try:
+                tree = attempt.run()
+            except Broken as found:
+                before = interval
+                interval = yield Sentence(found.tokens)
+                if interval is before:
+                    yield Stopped("a sentence that breaks the network over the reals is rounded back by onnxruntime")
+                    return
+                continue
+            except Unclaimable:
+                level = "real"
+                continue
+            except Unfinished:
+                if budget.spent:
+                    yield Stopped(f"out of time at {k} swaps, after {attempt.regions} regions")
+                    return
+                direct = False
+                continue
+            if attempt.doubtful:
+                before = interval
+                interval = yield Doubtful(np.concatenate(attempt.doubtful))
+                if interval is not before:
+                    continue
+            interval = yield Bound(k + 1, tree, level)
+
+    def first_look(self, places: Places, interval: Interval, level: Level, budget: Budget) -> int:
+        """The low end that the bounds of the whole space prove."""
+        highest = min(places.count, FIRST_LOOK if interval.high is None else interval.high - 1)
+        if highest < interval.low:
+            return interval.low
+        swaps = np.arange(interval.low, highest + 1)
+        proved = np.ones(len(swaps), dtype=bool)
+        for rival in range(len(places.differences.query.rivals)):
+            bounds = LinearBounds(places, rival, highest)
+            states = np.repeat(bounds.base[None], len(swaps), axis=0)
+            low = bounds.low(states, np.zeros(len(swaps), dtype=np.int64), swaps)
+            budget.evaluations += 1
+            proved &= low > Attempt(places.differences.query, places, highest, level, budget).threshold(rival)
+        return interval.low + int(np.argmin(np.append(proved, False)))
