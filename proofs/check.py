@@ -511,12 +511,15 @@ class Maximum(Layer):
         x = inputs[0]
         return [max([x[i] for i in window]) for window in self.windows]
 
-    def relax(self, c: int, window: list[int], bounds: Bounds) -> tuple[int | None, int]:
-        """c * y >= c * element, or >= c * constant (on the grid) when the element is None."""
-        best = max(window, key=lambda i: bounds[i][0])
-        if c > 0 or all(i == best or bounds[i][1] <= bounds[best][0] for i in window):
-            return best, 0
-        return None, max(bounds[i][1] for i in window)
+    def pick(self, bounds: Bounds) -> list[tuple[int, bool, int]]:
+        """Per window: the first element with the greatest low bound, whether it is the greatest for sure, the top."""
+        found = []
+        for window in self.windows:
+            lows, highs = [bounds[i][0] for i in window], [bounds[i][1] for i in window]
+            at = lows.index(max(lows))
+            others = highs[:at] + highs[at + 1 :]
+            found.append((window[at], not others or max(others) <= lows[at], max(highs)))
+        return found
 
     def rounded(self, source: Rounding, bounds: Bounds) -> Rounding:
         return (
@@ -1517,6 +1520,13 @@ OPERATORS: dict[str, Callable[[Interpreter, Node], Value]] = {
 Group = tuple[frozenset[int], int, int]
 
 
+class Box(NamedTuple):
+    """Bounds of the inputs of nonlinear layers, and what `Maximum.pick` says of them."""
+
+    inputs: dict[int, Bounds]
+    picks: dict[int, list[tuple[int, bool, int]]]
+
+
 class Words:
     """A set of sentences: a mask of choices for every swappable position, and groups of positions with swap ranges."""
 
@@ -1524,7 +1534,8 @@ class Words:
         self.space = space
         self.masks = masks
         self.cut: dict[int, tuple[int, int]] = {}
-        self.rows = [space.gains(i, mask) for i, mask in enumerate(masks)]
+        rows = [space.gains(i, mask) for i, mask in enumerate(masks)]
+        self.ups, self.downs = [up for up, _ in rows], [down for _, down in rows]
         self.steps: list[tuple[list[int], list[int], list[int], int, int]] = []
         left = [i for i, mask in enumerate(masks) if mask != 1]
         open_steps: list[tuple[frozenset[int], int]] = []
@@ -1536,16 +1547,30 @@ class Words:
             open_steps.append((members, len(self.steps)))
             forced = [i for i in inside if not masks[i] & 1]
             self.steps.append(([i for i in inside if masks[i] & 1], forced, children, low, high))
+        self.free = [bool(mask & 1) for mask in masks]
+        self.forced = self.free.count(False)
+        self.spare = self.steps[-1][4] - self.forced
+        self.simple = len(self.steps) == 1 and self.steps[0][3] <= self.forced
         self.empty = self.best([0] * len(masks)) is None
 
-    def best(self, gains: list[int]) -> int | None:
-        """The greatest total of gains over sets of swapped positions that the region allows; None if there is none."""
-        if len(self.steps) == 1 and self.steps[0][3] <= len(self.steps[0][1]):
-            free, forced, _, _, high = self.steps[0]
-            if len(forced) > high:
+    def best(self, gains: Sequence[int], at: Sequence[int] | None = None) -> int | None:
+        """The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
+
+        Gains belong to the swappable positions `at` (all in order when it is not given) and are 0 elsewhere.
+        """
+        if self.simple:
+            if self.spare < 0:
                 return None
-            useful = sorted([gains[i] for i in free if gains[i] > 0], reverse=True)
-            return sum([gains[i] for i in forced]) + sum(useful[: high - len(forced)])
+            pairs = list(zip(range(len(gains)) if at is None else at, gains, strict=True))
+            useful = [gain for i, gain in pairs if gain > 0 and self.free[i]]
+            if len(useful) > self.spare:
+                useful = sorted(useful, reverse=True)[: self.spare]
+            return sum(useful) + (sum(gain for i, gain in pairs if not self.free[i]) if self.forced else 0)
+        if at is not None:
+            full = [0] * len(self.masks)
+            for i, gain in zip(at, gains, strict=True):
+                full[i] = gain
+            gains = full
         done: list[tuple[int, int, list[int]]] = []
         for free, forced, children, low, high in self.steps:
             swaps, total = len(forced), sum(gains[i] for i in forced)
@@ -1585,12 +1610,9 @@ class Words:
     def element(self, e: int) -> tuple[int, int]:
         """Bounds of an element of the cut, on the grid."""
         if e not in self.cut:
-            ups, downs = [0] * len(self.masks), [0] * len(self.masks)
-            for i, offset in self.space.touching[e]:
-                row = self.rows[i]
-                if row is not None:
-                    ups[i], downs[i] = row[0][offset], row[1][offset]
-            up, down = self.best(ups), self.best(downs)
+            at, offsets = self.space.touching[e]
+            up = self.best([self.ups[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
+            down = self.best([self.downs[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
             require(up is not None and down is not None, "bounds of an empty region")
             base, scale = self.space.base[e], self.space.scales[e]
             self.cut[e] = ((base - (down or 0)) << GRID) // scale, ceiling((base + (up or 0)) << GRID, scale)
@@ -1626,7 +1648,7 @@ class Space:
         self.original = [options[0] for options in choices]
         self.base = network.evaluate_cut(self.original)
         self.scales = [network.layers[n].scale for n in network.cut for _ in range(network.layers[n].size)]
-        self.touching: list[list[tuple[int, int]]] = [[] for _ in self.base]
+        self.touching: list[tuple[Numbers, Numbers]] = [([], []) for _ in self.base]
         self.touched: list[list[int]] = []
         self.offsets: list[dict[int, int]] = []
         self.known_rises: dict[tuple[tuple[int, int], ...], dict[tuple[int, int], int]] = {}
@@ -1635,24 +1657,26 @@ class Space:
         for i, p in enumerate(self.positions):
             touched = network.touched.get(p, [])
             for offset, e in enumerate(touched):
-                self.touching[e].append((i, offset))
+                self.touching[e][0].append(i)
+                self.touching[e][1].append(offset)
             deltas = [network.embedding_delta(p, choices[p][0], token) for token in choices[p]]
             kernels = network.kernels.get(p, [])
             self.touched.append(touched)
             self.offsets.append({e: offset for offset, e in enumerate(touched)})
             self.deltas.append(deltas)
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
-        self.known_gains: dict[tuple[int, int], tuple[Numbers, Numbers] | None] = {}
+        self.known_gains: dict[tuple[int, int], tuple[Numbers, Numbers]] = {}
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
         self.whole: Numbers = []
 
-    def gains(self, i: int, mask: int) -> tuple[Numbers, Numbers] | None:
+    def gains(self, i: int, mask: int) -> tuple[Numbers, Numbers]:
         """For each element position i touches: the most a swap within the mask adds, and the most it takes away."""
         if (i, mask) not in self.known_gains:
             moves = [move for c, move in enumerate(self.moves[i]) if c and mask >> c & 1]
             columns = list(zip(*moves, strict=True))
-            rows = ([max(column) for column in columns], [-min(column) for column in columns]) if moves else None
-            self.known_gains[(i, mask)] = rows
+            still = [0] * len(self.touched[i])
+            rows = ([max(column) for column in columns], [-min(column) for column in columns])
+            self.known_gains[(i, mask)] = rows if moves else (still, still)
         return self.known_gains[(i, mask)]
 
     def words(self, masks: tuple[int, ...], groups: tuple[Group, ...]) -> Words:
@@ -1665,11 +1689,12 @@ class Space:
 
     # ---- the linear recipe
 
-    def bounds(self, words: Words, phases: dict[tuple[int, int], int]) -> dict[int, Bounds] | None:
+    def bounds(self, words: Words, phases: dict[tuple[int, int], int]) -> Box | None:
         """Bounds of every input element of every nonlinear layer; None if no sentence has these phases."""
-        found: dict[int, Bounds] = {}
+        box = Box({}, {})
+        found = box.inputs
         layers = self.network.layers
-        for n, _ in self.network.nonlinear:
+        for n, layer in self.network.nonlinear:
             here: Bounds = []
             for origin, i in self.network.traces[n]:
                 source = layers[origin]
@@ -1684,8 +1709,8 @@ class Space:
                 elif self.network.affine[origin]:
                     here.append(words.element(self.network.start[origin] + i))
                 else:
-                    low, low_scale = self.minimum(words, {origin: {i: 1}}, source.scale, found)
-                    high, high_scale = self.minimum(words, {origin: {i: -1}}, source.scale, found)
+                    low, low_scale = self.minimum(words, {origin: {i: 1}}, source.scale, box)
+                    high, high_scale = self.minimum(words, {origin: {i: -1}}, source.scale, box)
                     here.append((low // low_scale, -(high // high_scale)))
             for (m, i), sign in phases.items():
                 if m == n:
@@ -1695,14 +1720,16 @@ class Space:
                         return None
                     here[i] = low, high
             found[n] = here
-        return found
+            if isinstance(layer, Maximum):
+                box.picks[n] = layer.pick(here)
+        return box
 
     def minimum(
         self,
         words: Words,
         pending: Coefficients,
         scale: int,
-        bounds: dict[int, Bounds],
+        bounds: Box,
         region: Region | None = None,
     ) -> tuple[int, int]:
         """(number, scale): number / scale, in units of the grid, is at most sum pending * numbers / scale everywhere.
@@ -1724,7 +1751,7 @@ class Space:
             if given and isinstance(layer, Nonlinear):
                 pending = {m: {i: c << SLOPE_BITS for i, c in old.items()} for m, old in pending.items()}
                 scale, constant = scale << SLOPE_BITS, constant << SLOPE_BITS
-                target, here = pending.setdefault(layer.inputs[0], {}), bounds[n]
+                target, here = pending.setdefault(layer.inputs[0], {}), bounds.inputs[n]
                 source_scale = network.layers[layer.inputs[0]].scale
                 groups: dict[int, list[tuple[int, int, int]]] = {}
                 for i, c in given.items():
@@ -1739,11 +1766,11 @@ class Space:
                         add_to(target, i, coefficient)
                         constant += rest
                     elif c:
-                        element, limit = layer.relax(c, layer.windows[i], here)
-                        if element is None:
-                            constant += c * source_scale * limit << SLOPE_BITS
-                        else:
+                        element, certain, top = bounds.picks[n][i]
+                        if c > 0 or certain:
                             add_to(target, element, c << SLOPE_BITS)
+                        else:
+                            constant += c * source_scale * top << SLOPE_BITS
                 constant -= sum(self.joint_rise(words, members) for members in groups.values()) << GRID
             elif given:
                 constant += layer.backward(given, pending) << GRID
@@ -1765,7 +1792,11 @@ class Space:
             local = [coefficients[e] for e in self.touched[i]]
             steps = self.moves[i]
             columns = self.network.columns.get(self.positions[i], [])
-            if len(columns) < mask.bit_count():
+            if local.count(0) * 2 > len(local):
+                kept = [(offset, c) for offset, c in enumerate(local) if c]
+                steps = [[step[offset] for offset, _ in kept] for step in steps]
+                local = [c for _, c in kept]
+            elif len(columns) < mask.bit_count():
                 local = [sum(map(mul, local, column)) for column in columns]
                 steps = self.deltas[i]
             gains.append(-min([sum(map(mul, local, step)) for c, step in enumerate(steps) if c and mask >> c & 1]))
@@ -2068,7 +2099,7 @@ class Tree:
             if self.proven(number, below, rival, error):
                 continue
             if self.float32:
-                local = local or space.errors(bounds)
+                local = local or space.errors(bounds.inputs)
                 error = local[label] + local[rival]
             enough = self.float32 and self.proven(number, below, rival, error)
             require(enough, f"a linear leaf does not hold against class {rival}: margin {number / (below << GRID):.3g}")

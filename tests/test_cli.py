@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,16 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tiny import LENGTH, ROWS, WORDS, model, write_task
+from tiny import LENGTH, ROWS, SENTIMENT, WORDS, model, write_task
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.query import Query
+from swapproof.proofs.certificate import Linear
+from swapproof.verifier import settle
 from swapproof.verifier.cli import main
+from swapproof.verifier.engines.protocol import Bound, Budget, Findings
+from swapproof.verifier.interval import Interval
+from swapproof.verifier.replay import Replay
 
 ROOT = Path(__file__).parent.parent
 Capture = pytest.CaptureFixture[str]
@@ -53,15 +60,15 @@ def session(run: Path) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(str(run / "model.onnx"), providers=["CPUExecutionProvider"])
 
 
-def ids(words: list[str]) -> list[int]:
+def ids(words: list[str], length: int = LENGTH) -> list[int]:
     known = [WORDS.index(word) if word in WORDS else 1 for word in words]
-    return known + [0] * (LENGTH - len(known))
+    return known + [0] * (length - len(known))
 
 
-def fewest_swaps(run: Path, choices: list[list[str]], label: int) -> int | None:
+def fewest_swaps(run: Path, choices: list[list[str]], label: int, length: int = LENGTH) -> int | None:
     """By asking onnxruntime about every sentence."""
     sentences = list(itertools.product(*choices))
-    logits = session(run).run(None, {"tokens": np.array([ids(list(words)) for words in sentences])})[0]
+    logits = session(run).run(None, {"tokens": np.array([ids(list(words), length) for words in sentences])})[0]
     original = tuple(options[0] for options in choices)
     swaps = [
         sum(a != b for a, b in zip(words, original, strict=True))
@@ -478,7 +485,122 @@ class TestBadInput:
         assert main(["certify", str(task), "--out", str(tmp_path / "run"), "--limit", "1"]) == 0
 
 
+def save_batch_dependent(folder: Path) -> None:
+    """The logits of a sentence are those of its own, plus a part that depends on the greatest of its batch."""
+    proto = model()
+    proto.graph.node[-1].output[0] = "own"
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([0], dtype=np.int64), "axes"))
+    proto.graph.node.append(helper.make_node("ReduceMax", ["own", "axes"], ["greatest"], keepdims=1))
+    proto.graph.node.append(helper.make_node("Add", ["own", "greatest"], ["logits"]))
+    onnx.save(proto, folder / "model.onnx")
+
+
+def save_dynamic(folder: Path) -> None:
+    """The greatest sentiment decides, over any number of words."""
+    table = np.array([SENTIMENT, [-value for value in SENTIMENT]], dtype=np.float32).T
+    arrays = {"table": np.ascontiguousarray(table), "axes": np.array([1], dtype=np.int64)}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "tokens"], ["embedded"], axis=0),
+            helper.make_node("ReduceMax", ["embedded", "axes"], ["logits"], keepdims=0),
+        ],
+        "dynamic",
+        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", "length"])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    proto.ir_version = 9
+    onnx.save(proto, folder / "model.onnx")
+
+
+@dataclass(frozen=True)
+class Liar:
+    """An engine that claims what is not so."""
+
+    name: str = "liar"
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        yield Bound(5, Linear(), "real")
+
+
+class TestTrust:
+    """What does not check is never claimed."""
+
+    def test_a_false_proof_is_exit_code_4_and_claims_nothing(
+        self, task: Path, tmp_path: Path, monkeypatch: Any, capsys: Capture
+    ) -> None:
+        monkeypatch.setattr(settle, "engines_named", lambda names: (Liar(),))
+        assert main(["certify", str(task), "--out", str(tmp_path / "run"), "--limit", "1"]) == 4
+        (line,) = results(tmp_path / "run")
+        assert line["min_swaps"] == {"low": 0, "high": None}
+        assert "the proof of liar that 4 swaps are harmless is refused" in line["contradiction"]
+        assert main(["report", str(tmp_path / "run")]) == 4
+        assert "do not rely on this run" in capsys.readouterr().out
+
+    def test_a_runtime_that_disagrees_with_the_network_is_exit_code_4_and_no_folder(
+        self, task: Path, tmp_path: Path, monkeypatch: Any, capsys: Capture
+    ) -> None:
+        right = Replay.outputs
+        monkeypatch.setattr(Replay, "outputs", lambda self, tokens: right(self, tokens) + np.float32(0.5))
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 4
+        assert len(capsys.readouterr().err.splitlines()) == 1
+        assert not (tmp_path / "run").exists()
+
+    def test_a_model_whose_answers_depend_on_the_batch_is_reported(
+        self, task: Path, tmp_path: Path, capsys: Capture
+    ) -> None:
+        save_batch_dependent(task.parent)
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        assert "depends on its batch neighbours" in " ".join(capsys.readouterr().out.split())
+        assert main(["check", str(tmp_path / "run")]) == 0
+
+    def test_a_model_of_any_length_reads_every_text_whole(self, tmp_path: Path) -> None:
+        rows = [("the a", "positive"), ("a good film " * 4, "positive"), ("bad", "negative"), ("a awful", "negative")]
+        task = write_task(tmp_path / "task", rows, model_length=None)
+        save_dynamic(task.parent)
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        lines = results(tmp_path / "run")
+        spaces = [json.loads(raw)["choices"] for raw in (tmp_path / "run" / "spaces.jsonl").read_text().splitlines()]
+        assert [line["positions"] for line in lines] == [len(space) for space in spaces] == [2, 12, 1, 2]
+        for line, space in zip(lines, spaces, strict=True):
+            few = fewest_swaps(tmp_path / "run", space, line["label"], 0)
+            assert line["min_swaps"] == {"low": line["positions"] + 1 if few is None else few, "high": few}
+        assert main(["check", str(tmp_path / "run")]) == 0
+
+    def test_train_makes_a_task_that_certify_takes(self, tmp_path: Path, capsys: Capture) -> None:
+        pytest.importorskip("torch")
+        moods = {"good": "pos", "great": "pos", "fine": "pos", "bad": "neg", "poor": "neg", "awful": "neg"}
+        texts = [f"{a} {word} {b}\t{moods[word]}" for a in WORDS[8:] for word in moods for b in WORDS[8:]]
+        (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *texts]) + "\n")
+        (tmp_path / "synonyms.json").write_text('{"good": ["great"], "bad": ["poor", "awful"]}')
+        (tmp_path / "recipe.toml").write_text(
+            '[data]\ntrain = "texts.tsv"\ntext = "text"\nlabel = "label"\nlabels = ["neg", "pos"]\n'
+            "held_out_rows = 4\n[vocabulary]\nsize = 20\nlength = 5\n"
+            '[network]\narchitecture = "mmws"\nembedding = 2\nhidden = [4]\n'
+            "[training]\nepochs = 2\nbatch = 8\nlearning_rate = 0.01\n"
+            '[swaps]\nfile = "synonyms.json"\nmax_per_word = 4\n'
+        )
+        assert main(["train", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "trained")]) == 0
+        task = Path(capsys.readouterr().out.strip())
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        assert main(["check", str(tmp_path / "run")]) == 0
+        assert main(["train", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "trained")]) == 2
+        assert "not an empty folder" in capsys.readouterr().err
+
+
 class TestOthers:
+    def test_progress_that_no_terminal_shows_is_a_plain_line_on_stderr(self, monkeypatch: Any, capsys: Capture) -> None:
+        from swapproof.verifier import progress
+
+        monkeypatch.setattr(progress, "EVERY", 0.0)
+        with progress.progress("certify", 10, 4) as advance:
+            advance(1)
+            advance(2)
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert [line.split(",")[0] for line in captured.err.splitlines()] == ["certify: 5 of 10", "certify: 7 of 10"]
+
     def test_no_arguments_and_unknown_commands_are_usage_errors(self, capsys: Capture) -> None:
         assert main([]) == 2
         assert main(["measur"]) == 2

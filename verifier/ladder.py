@@ -119,7 +119,7 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
         finding = next(steps, None)
         while finding is not None:
             state.take(finding, engine.name)
-            if state.contradiction or budget.spent:
+            if state.contradiction:
                 steps.close()
                 break
             try:

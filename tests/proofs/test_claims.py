@@ -174,5 +174,5 @@ def test_bounds_of_a_region_hold_for_each_of_its_sentences(kind: Callable[[Maker
             continue
         assert bounds is not None
         for n, (numbers, scale) in inputs.items():
-            for (low, high), number in zip(bounds[n], numbers, strict=True):
+            for (low, high), number in zip(bounds.inputs[n], numbers, strict=True):
                 assert low * scale <= number << check.GRID <= high * scale

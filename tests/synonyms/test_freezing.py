@@ -217,6 +217,7 @@ def test_the_summary_says_what_each_filter_removed() -> None:
         "counter-fitted table: 7 candidates in 1 texts",
         "removed, word of several tokens: 0",
         "removed, unknown word: 0",
+        "removed, punctuation touching a word: 0",
         "removed, not in vocabulary: 1",
         "removed, several tokens: 0",
         "removed, same token: 0",
@@ -244,3 +245,13 @@ def test_a_real_table_gives_spaces_for_real_sentences() -> None:
     assert freezing.considered == freezing.candidates + sum(freezing.removed.values())
     film = next(options for text in freezing.texts for options in text.words if options[0] == "film")
     assert film[1] == "movie"
+
+
+def test_a_mark_that_touches_a_word_does_not_move() -> None:
+    """Replacing "(" in "(film" by a word would give one longer word, which is another token."""
+    known = ("<pad>", "<unk>", "(", "film", "and", "&")
+    vocabulary = WordVocabulary("v", {word: index for index, word in enumerate(known)}, split="words")
+    graph = graph_of({"(": ["and"], "&": ["and"]})
+    freezing = freeze([(0, vocabulary.encode("(film & film", 6))], vocabulary, graph)
+    assert freezing.texts[0].words == (("(",), ("film",), ("&", "and"), ("film",))
+    assert freezing.removed["punctuation touching a word"] == 1

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Enumerate
 
-from ..interval import Interval
+from ..interval import Interval, Level
 from .combinations import Tables
-from .protocol import Bound, Budget, Doubtful, Findings, Sentence, Stopped
+from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
 from .truth import Judge
 
 
@@ -23,21 +23,42 @@ class Enumeration:
     name: str = field(default="enumerate", init=False)
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
-        differences = Differences.of(query)
+        """One bound at the end, for all that was swept: checking a proof costs more than finding it."""
+        sweep = Sweep(query, budget, self.most)
+        yield from sweep.witnesses(interval)
+        if sweep.harmless > interval.low or (sweep.harmless and interval.low_float32 < sweep.harmless):
+            yield Bound(sweep.harmless, Enumerate(), sweep.level)
+        if sweep.stopped:
+            yield Stopped(sweep.stopped)
+
+
+class Sweep:
+    """The state of one enumeration: fewer than `harmless` swaps break nothing, at this level of truth."""
+
+    harmless = 0
+    level: Level = "float32"
+    stopped: str | None = None
+
+    def __init__(self, query: Query, budget: Budget, most: int) -> None:
+        self.query, self.budget, self.most = query, budget, most
+
+    def witnesses(self, interval: Interval) -> Generator[Finding, Interval, None]:
+        """Every sentence that may break the text, until one does."""
+        differences = Differences.of(self.query)
         judge, tables = Judge(differences), Tables(differences)
         swept, provable = 0, True
-        for size, count in enumerate(query.space.counts()):
+        for size, count in enumerate(self.query.space.counts()):
             swept += count
             if interval.closed or (interval.high is not None and size >= interval.high):
                 return
             if swept > self.most:
-                yield Stopped(f"{swept} sentences of up to {size} swaps, and at most {self.most} are enumerated")
+                self.stopped = f"{swept} sentences of up to {size} swaps, and at most {self.most} are enumerated"
                 return
             for block in tables.blocks(size):
-                if budget.spent:
-                    yield Stopped(f"out of time among the sentences of {size} swaps")
+                if self.budget.spent:
+                    self.stopped = f"out of time among the sentences of {size} swaps"
                     return
-                budget.evaluations += len(block.cut)
+                self.budget.evaluations += len(block.cut)
                 for found in judge.judge(size, block.cut, block.swaps):
                     if found.truth == "broken":
                         provable = False
@@ -47,9 +68,9 @@ class Enumeration:
                     if interval.high is not None and interval.high <= size:
                         return
             if provable:
-                interval = yield Bound(size + 1, Enumerate(), judge.level)
+                self.harmless, self.level = size + 1, judge.level
         if not provable:
-            yield Stopped("sentences that break the network over the reals are rounded back by onnxruntime")
+            self.stopped = "sentences that break the network over the reals are rounded back by onnxruntime"
 
 
 def all_sentences(query: Query, most_swaps: int) -> Iterator[tuple[int, ...]]:

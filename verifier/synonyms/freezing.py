@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 # Why a word cannot be swapped at all; its candidates are counted as removed for this reason.
 WORD_OF_SEVERAL_TOKENS = "word of several tokens"
 UNKNOWN_WORD = "unknown word"
-OBSTACLES = (WORD_OF_SEVERAL_TOKENS, UNKNOWN_WORD)
+TOUCHING_MARK = "punctuation touching a word"
+OBSTACLES = (WORD_OF_SEVERAL_TOKENS, UNKNOWN_WORD, TOUCHING_MARK)
 
 # What else of a text does not move: it has no place in the model's input, or is no word.
 CUT = "word beyond the model's length"
@@ -115,7 +116,9 @@ def freeze(
     for id, text in encoded:
         words = spelling(text, vocabulary)
         moves = {}
-        for index, (word, reason) in enumerate(zip(words, obstacles(text, swap_unknown), strict=True)):
+        marks = touching_marks(text)
+        for index, (word, obstacle) in enumerate(zip(words, obstacles(text, swap_unknown), strict=True)):
+            reason = obstacle or (TOUCHING_MARK if index in marks else None)
             if reason:
                 fixed[reason] += 1
                 candidates = neighbours(graph, word.lower())
@@ -150,6 +153,17 @@ def obstacles(text: Encoded, swap_unknown: bool) -> Iterator[str | None]:
             yield WORD_OF_SEVERAL_TOKENS
         else:
             yield UNKNOWN_WORD if index in unknown else None
+
+
+def touching_marks(text: Encoded) -> frozenset[int]:
+    """Words without letter or digit that have no space on one side: a word in their place would join its neighbour,
+    and the changed text would no longer be read as the changed tokens."""
+    starts, ends = {start for start, _ in text.spans}, {end for _, end in text.spans}
+    return frozenset(
+        index
+        for index, (word, (start, end)) in enumerate(zip(text.words, text.spans, strict=True))
+        if not any(character.isalnum() for character in word) and (start in ends or end in starts)
+    )
 
 
 def outside(text: Encoded) -> dict[str, int]:
