@@ -106,9 +106,8 @@ def exact_layer(
             common = lcm(*(int(d) for d in divisors.ravel()))
             factors = factors * np.array([common // int(d) for d in divisors.ravel()], dtype=object).reshape(shape)
             scale = x.scale * grid / unit_of_divisors / common
-            product = Exact(
-                x.integers * factors, scale, x.rounded or common & (common - 1) != 0, x.gross * abs(factors)
-            )
+            # Divisors that are no powers of two leave a scale that is none: `plus` then finds the quotient rounded.
+            product = Exact(x.integers * factors, scale, x.rounded, x.gross * abs(factors))
             return plus(product, add, unit)
         case Sum(signs):
             scale, arrays, grosses = common_scale(inputs)

@@ -47,6 +47,7 @@ MAX_TREE_NODES = 5_000_000
 MAX_DEPTH = 100_000
 MAX_SENTENCES = 20_000_000
 MAX_JOINT = 8
+MAX_COUNTING = 10**7
 MAX_SWAPS = 10**6
 SECONDS = 3600.0
 
@@ -359,93 +360,49 @@ class Move(Layer):
         return [inputs[k][0][i] for k, i in self.places], [inputs[k][1][i] for k, i in self.places]
 
 
-@dataclass(eq=False)
-class Affine(Layer):
-    """Every run of K input elements gives one output per row: sum(row[k] * x[k]) + bias[row]."""
+Row = tuple[Sequence[int], Numbers, int]
 
-    rows: list[Numbers]
-    bias: Numbers
+
+@dataclass(eq=False)
+class Linear(Layer):
+    """Element by element: sum of weights[k] * x[places[k]] + bias; rows share their lists where they can."""
+
+    rows: list[Row]
     source_scale: int
-    merge_bias: bool = False
 
     def forward(self, inputs: list[Numbers]) -> Numbers:
-        x, width = inputs[0], len(self.rows[0])
-        if len(x) == width:
-            return [sum(map(mul, row, x)) + b for row, b in zip(self.rows, self.bias, strict=True)]
-        parts = [x[start : start + width] for start in range(0, len(x), width)]
-        return [sum(map(mul, row, p)) + b for p in parts for row, b in zip(self.rows, self.bias, strict=True)]
+        x = inputs[0]
+        return [
+            sum(map(mul, weights, x[at.start : at.stop] if isinstance(at, range) else [x[i] for i in at])) + bias
+            for at, weights, bias in self.rows
+        ]
 
     def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        target, constant, width = handed.setdefault(self.inputs[0], {}), 0, len(self.rows[0])
+        target, constant = handed.setdefault(self.inputs[0], {}), 0
         for index, c in given.items():
-            part, m = divmod(index, len(self.rows))
-            constant += c * self.bias[m]
-            for i, w in enumerate(self.rows[m], part * width):
+            places, weights, bias = self.rows[index]
+            constant += c * bias
+            for i, w in zip(places, weights, strict=True):
                 if w:
                     target[i] = target.get(i, 0) + c * w
         return constant
 
     def rounding(self, inputs: list[Rounding]) -> Rounding:
-        (magnitudes, errors), width = inputs[0], len(self.rows[0])
-        found = []
-        for start in range(0, len(magnitudes), width):
-            part = magnitudes[start : start + width], errors[start : start + width]
-            for row, b in zip(self.rows, self.bias, strict=True):
-                found.append(affine_rounding(row, self.source_scale, self.scale, b, part))
-        self.limit = max(total for _, _, total in found)
-        return [a for a, _, _ in found], [e for _, e, _ in found]
-
-
-@dataclass(eq=False)
-class Scaling(Layer):
-    """Element by element multiply[i] * x[i] + offset[i]."""
-
-    multiply: Numbers
-    offset: Numbers
-    source_scale: int
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        return list(map(add, map(mul, self.multiply, inputs[0]), self.offset))
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        target, constant = handed.setdefault(self.inputs[0], {}), 0
-        for i, c in given.items():
-            constant += c * self.offset[i]
-            add_to(target, i, c * self.multiply[i])
-        return constant
-
-    def rounding(self, inputs: list[Rounding]) -> Rounding:
+        magnitudes, errors = inputs[0]
         found = [
-            affine_rounding([m], self.source_scale, self.scale, b, ([a], [e]))
-            for m, b, a, e in zip(self.multiply, self.offset, *inputs[0], strict=True)
+            affine_rounding(
+                weights, self.source_scale, self.scale, bias, ([magnitudes[i] for i in at], [errors[i] for i in at])
+            )
+            for at, weights, bias in self.rows
         ]
         self.limit = max(total for _, _, total in found)
         return [a for a, _, _ in found], [e for _, e, _ in found]
 
-
-@dataclass(eq=False)
-class Sum(Layer):
-    """Sum of factors[k] * input k, element by element; each factor is +-1 times what makes the scales equal."""
-
-    factors: list[int]
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        return [sum(map(mul, self.factors, items)) for items in zip(*inputs, strict=True)]
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        for source, factor in zip(self.inputs, self.factors, strict=True):
-            target = handed.setdefault(source, {})
-            for i, c in given.items():
-                add_to(target, i, c * factor)
-        return 0
-
-    def rounding(self, inputs: list[Rounding]) -> Rounding:
-        ones = [1] * len(inputs)
-        magnitudes, errors = zip(*(a for a, _ in inputs), strict=True), zip(*(e for _, e in inputs), strict=True)
-        pairs = zip(magnitudes, errors, strict=True)
-        found = [affine_rounding(ones, 1, 1, 0, (list(a), list(e))) for a, e in pairs]
-        self.limit = max(total for _, _, total in found)
-        return [a for a, _, _ in found], [e for _, e, _ in found]
+    def largest(self) -> int:
+        """The greatest magnitude of a weight or bias, rounded up."""
+        lists = {id(weights): weights for _, weights, _ in self.rows}.values()
+        weight = max(max(map(abs, weights), default=0) for weights in lists) * self.source_scale
+        return ceiling(max(weight, *(abs(bias) for _, _, bias in self.rows)), self.scale)
 
 
 @dataclass(eq=False)
@@ -836,7 +793,9 @@ class Model:
 
     def network(self, length: int) -> Network:
         if length not in self.networks:
-            need(self.length in (None, length), f"the model reads {self.length} tokens, the certificate has {length}")
+            require(
+                self.length in (None, length), f"the model reads {self.length} tokens, the certificate has {length}"
+            )
             self.networks[length] = Interpreter(self, length).network()
         return self.networks[length]
 
@@ -946,51 +905,42 @@ class Interpreter:
         self.computed = self.computed or constant.computed
         return constant.exact()
 
-    def affine(
-        self, x: Variable, rows: list[Numbers], row_scale: int, bias: Numbers, bias_scale: int
-    ) -> tuple[Affine, int]:
-        """The layer, and its number of outputs."""
-        source = self.scale(x)
-        scale = lcm(source * row_scale, bias_scale)
-        factor, bias_factor = scale // (source * row_scale), scale // bias_scale
-        size = prod(x.shape) // len(rows[0]) * len(rows)
-        exact_rows = [[w * factor for w in row] for row in rows] if factor != 1 else rows
-        return Affine((x.layer,), size, scale, exact_rows, [b * bias_factor for b in bias], source), size
-
-    def scaled(
-        self, x: Variable, multiply: Numbers, multiply_scale: int, offset: Numbers, offset_scale: int
+    def linear(
+        self,
+        x: Variable,
+        rows: list[Row],
+        weight_scale: int,
+        bias_scale: int,
+        shape: Iterable[int],
+        product: bool = False,
     ) -> Variable:
+        """Rows whose weights are over weight_scale and whose biases are over bias_scale."""
         source = self.scale(x)
-        scale = lcm(source * multiply_scale, offset_scale)
-        factor, offset_factor = scale // (source * multiply_scale), scale // offset_scale
-        layer = Scaling(
-            (x.layer,),
-            len(multiply),
-            scale,
-            [m * factor for m in multiply],
-            [b * offset_factor for b in offset],
-            source,
-        )
-        return self.put(layer, x.shape)
+        scale = lcm(source * weight_scale, bias_scale)
+        factor, bias_factor = scale // (source * weight_scale), scale // bias_scale
+        lists = {id(weights): weights for _, weights, _ in rows}
+        exact = {key: [w * factor for w in weights] if factor != 1 else weights for key, weights in lists.items()}
+        rows = [(at, exact[id(weights)], bias * bias_factor) for at, weights, bias in rows]
+        return self.put(Linear((x.layer,), len(rows), scale, rows, source), shape, product)
+
+    def scaled(self, x: Variable, multiply: Fraction, offset: Numbers, offset_scale: int) -> Variable:
+        """multiply * x + offset, element by element."""
+        weights = [multiply.numerator]
+        rows: list[Row] = [(range(i, i + 1), weights, b) for i, b in enumerate(offset)]
+        return self.linear(x, rows, multiply.denominator, offset_scale, x.shape)
 
     def widened(self, value: Value, target: tuple[int, ...]) -> Value:
         return value if value.shape == target else self.moved(value, spread(value.shape, target), target)
 
-    def summed(self, x: Variable, windows: list[list[int]], shape: Iterable[int], mean: bool) -> Variable:
-        """Sum (or mean) over windows of input elements; a window is padded by zeros to the common width."""
-        width = max(map(len, windows))
-        places = [(0, i) for window in windows for i in window]
-        parts = [x]
-        if any(len(window) != width for window in windows):
-            parts.append(self.put(Fixed((), 1, 1, [0]), (1,)))
-            places = [(0, i) if i >= 0 else (1, 0) for window in windows for i in (window + [-1] * width)[:width]]
-        rows = self.gathered(parts, places, (len(windows), width))
-        layer, _ = self.affine(rows, [[1] * width], 1, [0], 1)
-        total = self.put(layer, shape)
-        if not mean:
+    def summed(self, x: Variable, windows: list[list[int]], shape: Iterable[int], counts: Numbers | None) -> Variable:
+        """Sums over windows of input elements, then divided by the counts if there are any."""
+        ones = {len(window): [1] * len(window) for window in windows}
+        total = self.linear(x, [(window, ones[len(window)], 0) for window in windows], 1, 1, shape)
+        if counts is None:
             return total
-        common = lcm(*map(len, windows))
-        return self.scaled(total, [common // len(window) for window in windows], common, [0] * len(windows), 1)
+        common = lcm(*counts)
+        rows: list[Row] = [(range(i, i + 1), [common // count], 0) for i, count in enumerate(counts)]
+        return self.linear(total, rows, common, 1, total.shape)
 
     # ---- operators: movement
 
@@ -1192,13 +1142,11 @@ class Interpreter:
             return self.folded(node, a, b, shape)
         if isinstance(a, Variable) and isinstance(b, Variable):
             need(name in ("Add", "Sub"), f"{node}: two values that depend on tokens cannot be multiplied or divided")
-            parts = [self.widened(a, shape), self.widened(b, shape)]
-            sources = [part for part in parts if isinstance(part, Variable)]
-            scale = lcm(*map(self.scale, sources))
-            factors = [scale // self.scale(part) for part in sources]
+            parts = [self.fixed(self.widened(value, shape), node) for value in (a, b)]
+            size = prod(shape)
+            both = self.gathered(parts, [(k, i) for k in (0, 1) for i in range(size)], (2, *shape))
             signs = [1, -1 if name == "Sub" else 1]
-            layer = Sum(tuple(p.layer for p in sources), prod(shape), scale, list(map(mul, factors, signs)))
-            return self.put(layer, shape)
+            return self.linear(both, [((i, size + i), signs, 0) for i in range(size)], 1, 1, shape)
         if name == "Add" and self.is_bias(a, b):
             return self.with_bias(node, *((a, b) if isinstance(a, Variable) else (b, a)))
         x, c = (a, b) if isinstance(a, Variable) else (b, a)
@@ -1206,18 +1154,18 @@ class Interpreter:
         if not isinstance(x, Variable) or not isinstance(c, Constant):
             raise Unusable(f"{node}: integers meet variables")
         numbers, scale = self.exact(c, node)
-        ones, zeros = [1] * len(numbers), [0] * len(numbers)
+        zeros = [0] * len(numbers)
         if name == "Add":
-            return self.scaled(x, ones, 1, numbers, scale)
+            return self.scaled(x, Fraction(1), numbers, scale)
+        if name == "Sub" and isinstance(a, Variable):
+            return self.scaled(x, Fraction(1), [-n for n in numbers], scale)
         if name == "Sub":
-            first = isinstance(a, Variable)
-            return self.scaled(x, ones if first else [-1] * len(ones), 1, [-n if first else n for n in numbers], scale)
+            return self.scaled(x, Fraction(-1), numbers, scale)
         if name == "Mul":
-            return self.scaled(x, numbers, scale, zeros, 1)
+            return self.linear(x, [(range(i, i + 1), [n], 0) for i, n in enumerate(numbers)], scale, 1, shape)
         need(isinstance(a, Variable), f"{node}: a constant divided by a variable")
         need(len(set(numbers)) == 1 and numbers[0] != 0, f"{node}: all divisors must be equal, and not 0")
-        factor = Fraction(scale, numbers[0])
-        return self.scaled(x, [factor.numerator] * len(ones), factor.denominator, zeros, 1)
+        return self.scaled(x, Fraction(scale, numbers[0]), zeros, 1)
 
     @staticmethod
     def is_bias(a: Value, b: Value) -> bool:
@@ -1230,14 +1178,12 @@ class Interpreter:
         if not isinstance(x, Variable) or not isinstance(c, Constant):
             raise Unusable(f"{node}: not a product and a bias")
         layer = self.layers[x.layer]
-        if not isinstance(layer, Affine):
+        if not isinstance(layer, Linear):
             raise Unusable(f"{node}: not a product")
         numbers, bias_scale = self.exact(c, node)
-        scale = lcm(layer.scale, bias_scale)
-        factor = scale // layer.scale
-        rows = [[w * factor for w in row] for row in layer.rows]
-        bias = [n * (scale // bias_scale) for n in numbers]
-        return self.put(Affine(layer.inputs, layer.size, scale, rows, bias, layer.source_scale), x.shape)
+        source = Variable(x.shape, layer.inputs[0])
+        rows: list[Row] = [(at, weights, numbers[i % len(numbers)]) for i, (at, weights, _) in enumerate(layer.rows)]
+        return self.linear(source, rows, layer.scale // layer.source_scale, bias_scale, x.shape)
 
     def folded(self, node: Node, a: Constant, b: Constant, shape: tuple[int, ...]) -> Constant:
         need(a.kind == b.kind, f"{node}: integers and floating numbers")
@@ -1262,8 +1208,7 @@ class Interpreter:
         node.known()
         node.count(1, 1)
         x = node.variable()
-        size = prod(x.shape)
-        return self.scaled(x, [-1] * size, 1, [0] * size, 1)
+        return self.scaled(x, Fraction(-1), [0] * prod(x.shape), 1)
 
     def op_matmul(self, node: Node) -> Value:
         node.known()
@@ -1272,10 +1217,11 @@ class Interpreter:
         need(len(x.shape) >= 2 and len(w.shape) == 2, f"{node}: needs a variable of rank >= 2 and a constant of rank 2")
         need(x.shape[-1] == w.shape[0], f"{node}: shapes {x.shape} and {w.shape}")
         numbers, scale = self.exact(w, node)
-        width = w.shape[1]
-        rows = [numbers[m::width] for m in range(width)]
-        layer, _ = self.affine(x, rows, scale, [0] * width, 1)
-        return self.put(layer, (*x.shape[:-1], width), product=True)
+        deep, wide = w.shape
+        columns = [numbers[m::wide] for m in range(wide)]
+        starts = range(0, prod(x.shape), deep)
+        rows: list[Row] = [(range(start, start + deep), column, 0) for start in starts for column in columns]
+        return self.linear(x, rows, scale, 1, (*x.shape[:-1], wide), product=True)
 
     def op_gemm(self, node: Node) -> Value:
         node.known("alpha", "beta", "transA", "transB")
@@ -1299,9 +1245,11 @@ class Interpreter:
             bias, bias_scale = self.exact(c, node)
             bias = [bias[i] * beta.numerator for i in spread(c.shape, (1, len(rows)))]
         need(x.shape[0] == 1, f"{node}: A has more than one row")
-        rows = [[n * alpha.numerator for n in row] for row in rows]
-        layer, size = self.affine(x, rows, scale * alpha.denominator, bias, bias_scale * beta.denominator)
-        return self.put(layer, (1, size))
+        taken = range(len(rows[0]))
+        weighted: list[Row] = [
+            (taken, [n * alpha.numerator for n in row], b) for row, b in zip(rows, bias, strict=True)
+        ]
+        return self.linear(x, weighted, scale * alpha.denominator, bias_scale * beta.denominator, (1, len(rows)))
 
     # ---- operators: windows
 
@@ -1369,24 +1317,19 @@ class Interpreter:
         if node.get(2) is not None:
             need(node.constant(2).shape == (w.shape[0],), f"{node}: bias of shape {node.constant(2).shape}")
             bias, bias_scale = self.exact(node.constant(2), node)
-        zero = self.put(Fixed((), 1, 1, [0]), (1,))
         width = channels * prod(kernel)
-        need(len(windows) * width <= MAX_SHAPE, f"{node}: the windows are too many")
-        parts = []
-        for g in range(groups):
-            places = [
-                (1, 0) if i is None else (0, (g * channels + c) * area + i)
-                for window in windows
-                for c in range(channels)
-                for i in window
-            ]
-            patches = self.gathered([x, zero], places, (len(windows), width))
-            chosen = range(g * outputs, (g + 1) * outputs)
-            rows = [numbers[m * width : (m + 1) * width] for m in chosen]
-            layer, size = self.affine(patches, rows, scale, [bias[m] for m in chosen], bias_scale)
-            parts.append(self.put(layer, (size,)))
-        places = [(g, at * outputs + m) for g in range(groups) for m in range(outputs) for at in range(len(windows))]
-        return self.gathered(parts, places, (1, w.shape[0], *sizes))
+        need(len(windows) * width * w.shape[0] <= MAX_SHAPE * 16, f"{node}: the windows are too many")
+        rows: list[Row] = []
+        for group in range(groups):
+            origins = [(group * channels + c) * area for c in range(channels)]
+            under = [[None if i is None else origin + i for origin in origins for i in window] for window in windows]
+            held = [[(k, i) for k, i in enumerate(places) if i is not None] for places in under]
+            places = [[i for _, i in pairs] for pairs in held]
+            for m in range(group * outputs, (group + 1) * outputs):
+                weights = numbers[m * width : (m + 1) * width]
+                for at, pairs in zip(places, held, strict=True):
+                    rows.append((at, weights if len(at) == width else [weights[k] for k, _ in pairs], bias[m]))
+        return self.linear(x, rows, scale, bias_scale, (1, w.shape[0], *sizes))
 
     def reduction(self, node: Node) -> tuple[Variable, list[list[int]], list[int]]:
         """The input, the window of every output element, and the output shape of a Reduce operator."""
@@ -1429,7 +1372,7 @@ class Interpreter:
         x, windows, shape = self.reduction(node)
         if node.operator == "ReduceMax":
             return self.maximum(node, x, windows, shape)
-        return self.summed(x, windows, shape, node.operator == "ReduceMean")
+        return self.summed(x, windows, shape, list(map(len, windows)) if node.operator == "ReduceMean" else None)
 
     def op_pool(self, node: Node) -> Value:
         common = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides")
@@ -1442,11 +1385,8 @@ class Interpreter:
         x, windows, shape, area = self.pooling(node)
         if node.operator in ("MaxPool", "GlobalMaxPool"):
             return self.maximum(node, x, windows, shape)
-        if not node.take("count_include_pad", 2, 0):
-            return self.summed(x, windows, shape, True)
-        total = self.summed(x, windows, shape, False)
-        size = prod(total.shape)
-        return self.scaled(total, [1] * size, area, [0] * size, 1)
+        padded = node.take("count_include_pad", 2, 0)
+        return self.summed(x, windows, shape, [area if padded else len(window) for window in windows])
 
     # ---- operators: nonlinear
 
@@ -1588,6 +1528,8 @@ class Words:
 
     def sentences(self, only_whole: bool = False) -> int:
         """How many sentences there are; with `only_whole` the ranges of smaller groups are left out of account."""
+        able = sum(mask != 1 for mask in self.masks)
+        require(able * min(able, self.steps[-1][4]) <= MAX_COUNTING, "too many positions to count sentences")
         done: list[list[int]] = []
         for step, (free, forced, children, low, high) in enumerate(self.steps):
             counts = [1]
@@ -1595,7 +1537,7 @@ class Words:
                 alternatives = (self.masks[i] >> 1).bit_count()
                 stays = self.masks[i] & 1
                 pairs = zip([*counts, 0], [0, *counts], strict=True)
-                counts = [stays * same + alternatives * fewer for same, fewer in pairs]
+                counts = [stays * same + alternatives * fewer for same, fewer in pairs][: self.steps[-1][4] + 1]
             for child in children:
                 joined = [0] * (len(counts) + len(done[child]) - 1)
                 for a, x in enumerate(counts):
@@ -1860,11 +1802,8 @@ class Space:
         self.whole = self.errors(None)
         for layer in self.network.layers:
             fits = layer.limit <= 1 << (40 + GRID)
-            if isinstance(layer, Affine | Scaling):
-                weights = [w for row in layer.rows for w in row] if isinstance(layer, Affine) else layer.multiply
-                offsets = layer.bias if isinstance(layer, Affine) else layer.offset
-                fits = fits and max(map(abs, weights)) * layer.source_scale <= layer.scale << 40
-                fits = fits and max(map(abs, offsets)) <= layer.scale << 40
+            if isinstance(layer, Linear):
+                fits = fits and layer.largest() <= 1 << 40
             require(fits, "no float32 claim is possible: weights, sums or numbers of terms are too large")
 
     def errors(self, bounds: dict[int, Bounds] | None) -> Numbers:
@@ -2095,12 +2034,12 @@ class Tree:
         for rival in region.rivals:
             pending = {last: {label: 1, rival: -1}}
             number, below = space.minimum(words, pending, scale, bounds, region)
-            error = space.whole[label] + space.whole[rival] if self.float32 else 0
+            error = difference(space.whole, label, rival) if self.float32 else 0
             if self.proven(number, below, rival, error):
                 continue
             if self.float32:
                 local = local or space.errors(bounds.inputs)
-                error = local[label] + local[rival]
+                error = difference(local, label, rival)
             enough = self.float32 and self.proven(number, below, rival, error)
             require(enough, f"a linear leaf does not hold against class {rival}: margin {number / (below << GRID):.3g}")
 
@@ -2141,14 +2080,19 @@ class Tree:
         logits, scale = values[last], space.network.layers[last].scale
         for rival in rivals:
             margin = (logits[label] - logits[rival]) << GRID
-            error = space.whole[label] + space.whole[rival] if self.float32 else 0
+            error = difference(space.whole, label, rival) if self.float32 else 0
             if self.proven(margin, scale, rival, error):
                 continue
             if self.float32:
                 local = space.sentence_errors(values)
-                error = local[label] + local[rival]
+                error = difference(local, label, rival)
             enough = self.float32 and self.proven(margin, scale, rival, error)
             require(enough, f"an enumerated sentence is not safe from class {rival}")
+
+
+def difference(errors: Numbers, label: int, rival: int) -> int:
+    """How far the difference of two float32 logits can be from the real one; a unit for reading subnormals as zero."""
+    return errors[label] + errors[rival] + 1
 
 
 def changed(region: Region, **news: Any) -> Region:
@@ -2327,8 +2271,8 @@ def check_certificate(
         tree.check(may_be_open=False)
         level, low = entry["level"], entry["swaps"] + 1
         unbreakable = entry["swaps"] >= len(space.positions)
-        extent = "however many" if unbreakable else f"at most {entry['swaps']}"
-        parts.append(f"no sentence with {extent} swaps changes {against} ({level})")
+        extent = "however many swaps" if unbreakable else f"at most {swaps(entry['swaps'])}"
+        parts.append(f"no sentence with {extent} changes {against} ({level})")
     if top["open"] is not None:
         entry = keys(top["open"], "open", "level", "recipe", "swaps", "tree", "covered", "total")
         require(top["lower"] is None or entry["swaps"] > top["lower"]["swaps"], "an open part that adds nothing")
@@ -2338,19 +2282,23 @@ def check_certificate(
         covered, said = total - tree.open_sentences, entry["covered"]
         require(matches(entry["total"], DECIMAL, "total") == decimal(total), "the total number of sentences is another")
         require(matches(said, DECIMAL, "covered") == decimal(covered), "the number of sentences covered is another")
-        parts.append(
-            f"{said} of the {entry['total']} sentences with at most {entry['swaps']} do not ({entry['level']})"
-        )
+        extent = f"at most {swaps(entry['swaps'])}"
+        parts.append(f"{said} of the {entry['total']} sentences with {extent} do not change it ({entry['level']})")
     if top["upper"] is not None:
         entry = keys(top["upper"], "upper", "levels", "swaps")
         high, levels = check_witness(entry, space, rivals)
         require(high >= low, "upper and lower contradict each other")
         how = ", ".join("replay as recorded, not checked" if name == "replay" else name for name in levels)
-        parts.append(f"{high} swaps change it ({how})")
+        found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
+        parts.append(f"{found} ({how})")
     if high is not None and low == high:
         parts.append(f"min_swaps = {high}")
     sentence = f"text {bound.id}, class {label}: " + "; ".join(parts)
     return Verdict(bound.id, low, high, level, levels, sentence)
+
+
+def swaps(number: int) -> str:
+    return f"{number} swap" if number == 1 else f"{number} swaps"
 
 
 def decimal(number: int) -> str:
@@ -2361,14 +2309,14 @@ def decimal(number: int) -> str:
 def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: float) -> Tree:
     require(entry["level"] in ("real", "float32"), "the level must be real or float32")
     require(entry["recipe"] == "linear-1", "only the recipe linear-1 is known")
-    swaps = whole_number(entry["swaps"], "swaps", 0, MAX_SWAPS)
+    most = whole_number(entry["swaps"], "swaps", 0, MAX_SWAPS)
     require(type(entry["tree"]) is str, "the tree must be base64")
     try:
         data = base64.b64decode(entry["tree"], validate=True)
     except ValueError:
         raise Refused("the tree is not base64") from None
     require(base64.b64encode(data).decode() == entry["tree"], "the tree is not canonical base64")
-    return Tree(space, data, rivals, swaps, entry["level"], stop)
+    return Tree(space, data, rivals, most, entry["level"], stop)
 
 
 def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tuple[int, tuple[str, ...]]:
@@ -2376,8 +2324,8 @@ def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tup
     allowed = ("real", "float32", "replay")
     require(bool(levels) and levels == tuple(name for name in allowed if name in levels), "impossible levels")
     vector, last_position = space.base, -1
-    swaps = items_of(entry["swaps"], "swaps")
-    for pair in swaps:
+    pairs = items_of(entry["swaps"], "swaps")
+    for pair in pairs:
         require(type(pair) is list and len(pair) == 2, "a swap is a pair of position and token")
         position = whole_number(pair[0], "a position", last_position + 1, len(space.choices) - 1)
         token = whole_number(pair[1], "a token", 0, (1 << 31) - 1)
@@ -2394,10 +2342,10 @@ def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tup
     if "float32" in levels:
         space.prepare_float32()
         local = space.sentence_errors(values)
-        errors = [min(space.whole[label] + space.whole[r], local[label] + local[r]) for r in rivals]
+        errors = [min(difference(space.whole, label, r), difference(local, label, r)) for r in rivals]
         beaten = any((logits[r] - logits[label]) << GRID > e * scale for r, e in zip(rivals, errors, strict=True))
         require(beaten, "the witness is within the float32 rounding error")
-    return len(swaps), levels
+    return len(pairs), levels
 
 
 # -------------------------------------------------------------------------------------------------- files and folders

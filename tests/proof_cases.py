@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -42,7 +43,7 @@ class Maker:
         self.initializers.append(numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: object) -> str:
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
@@ -299,9 +300,8 @@ class Prover:
             groups = []
             for origin, size in self.first:
                 elements = self.rng.sample(range(size), min(size, 4))
-                for part in (elements[:2], elements[2:]):
-                    if part:
-                        groups.append((origin, {i: self.rng.randint(0, 64) for i in part}))
+                parts = [part for part in (elements[:2], elements[2:]) if part]
+                groups += [(origin, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
             return self.one(region, lambda a: c.Joint(tuple(groups), a))
         if kind == "betas" and region.phases:
             origin, _, size = self.rng.choice(self.relus)

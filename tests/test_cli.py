@@ -194,6 +194,14 @@ class TestCertify:
         assert summary["model"]["embedding_rows_without_a_word"] == 3
         assert any("3 rows" in remark for remark in summary["remarks"])
 
+    def test_unknown_words_move_when_asked_to(self, tmp_path: Path) -> None:
+        task = write_task(tmp_path / "task", [("good , film", "positive")], swaps_swap_unknown=True)
+        (task.parent / "synonyms.json").write_text('{",": ["awful"]}')
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        (line,) = results(tmp_path / "run")
+        assert (line["candidates"], line["unknown"], line["min_swaps"]) == (1, 1, {"low": 1, "high": 1})
+        assert main(["check", str(tmp_path / "run")]) == 0
+
     def test_external_tensors_are_copied_bound_and_checked(self, task: Path, tmp_path: Path) -> None:
         onnx.save(
             model(), task.parent / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0
@@ -392,7 +400,16 @@ def save_regression(folder: Path) -> None:
     onnx.save(proto, folder / "model.onnx")
 
 
+def save_with_external_data_in(name: str) -> Spoil:
+    return lambda folder: onnx.save(
+        model(), folder / "model.onnx", save_as_external_data=True, location=name, size_threshold=0
+    )
+
+
 BAD: dict[str, tuple[Spoil, str]] = {
+    "external data under a name of ours": (save_with_external_data_in("summary.json"), "external data in"),
+    "external data under a name that cannot be bound": (save_with_external_data_in("my weights"), "external data in"),
+    "pairs of texts": (edit('label = "label"', 'label = "label"\ncontext = "text"'), "pairs of texts"),
     "model missing": (remove("model.onnx"), "model.onnx: no such file"),
     "model is a directory": (directory("model.onnx"), "directory"),
     "model truncated": (truncate("model.onnx"), "not a readable ONNX model"),
@@ -498,7 +515,7 @@ def save_batch_dependent(folder: Path) -> None:
 def save_dynamic(folder: Path) -> None:
     """The greatest sentiment decides, over any number of words."""
     table = np.array([SENTIMENT, [-value for value in SENTIMENT]], dtype=np.float32).T
-    arrays = {"table": np.ascontiguousarray(table), "axes": np.array([1], dtype=np.int64)}
+    arrays: dict[str, Any] = {"table": np.ascontiguousarray(table), "axes": np.array([1], dtype=np.int64)}
     graph = helper.make_graph(
         [
             helper.make_node("Gather", ["table", "tokens"], ["embedded"], axis=0),

@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -59,8 +60,7 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     Every check is exact: `exact` asks for what is done anyway.
     """
     run = existing(folder)
-    task = read_task(run.task)
-    inputs = read_inputs(task, length_of(task, open_model(run.model)))
+    inputs = own_inputs(run)
     items = list(items_of(run, inputs))
     if not any(item.certificate for item in items):
         raise BadInput(f"{folder}: holds no certificates; run certify again")
@@ -83,6 +83,13 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
         return UNCHECKED
     print(f"accepted {certificates} of {certificates}")
     return HOLDS
+
+
+def own_inputs(run: Run) -> Inputs:
+    """The texts and spaces of the run, as they lie in its folder: what is written in spaces.jsonl may move."""
+    task = read_task(run.task)
+    every = task.model_copy(update={"swaps": task.swaps.model_copy(update={"swap_unknown": True})})
+    return read_inputs(every, length_of(task, open_model(run.model)))
 
 
 def items_of(run: Run, inputs: Inputs) -> Iterator[Item]:
@@ -158,6 +165,7 @@ BENCH: list[Bench] = []
 
 
 def start_bench(folder: Path) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     BENCH.append(Bench.open(folder))
 
 

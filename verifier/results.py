@@ -47,7 +47,7 @@ def lost(text: Text, reason: str, seconds: float) -> dict[str, Any]:
     return opening(text, None) | {
         "min_swaps": {"low": 0, "high": None},
         "status": "open",
-        "level": "real",
+        "level": "float32",
         "witness": None,
         "certificate": None,
         "engine": None,

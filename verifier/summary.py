@@ -184,13 +184,13 @@ def share(part: int, total: int) -> float:
 
 def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, missing: int = 0) -> Verdict:
     if contradictions:
-        return Verdict(UNCHECKED, f"{contradictions} of {len(texts)} answers did not check: do not rely on this run")
+        return Verdict(UNCHECKED, f"{contradictions} of {len(texts)} texts did not check: do not rely on this run")
     if missing and (radius is None or not any(broken(text, radius) for text in texts)):
         return Verdict(INCOMPLETE, f"{missing} of {len(texts) + missing} texts are not settled yet: run certify again")
     if radius is None:
         unsettled = sum(text.status in ("open", "ambiguous") for text in texts)
         rest = f", {unsettled} of them not closed" if unsettled else ""
-        return Verdict(HOLDS, f"all {len(texts)} texts ended in a checked interval{rest}")
+        return Verdict(HOLDS, f"{every(len(texts))} ended in a checked interval{rest}")
     failed = sum(broken(text, radius) for text in texts)
     proved = sum(robust(text, radius) for text in texts)
     if failed:
@@ -199,7 +199,11 @@ def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, 
         return Verdict(
             INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts"
         )
-    return Verdict(HOLDS, f"all {len(texts)} texts are proved robust to {swaps(radius)}")
+    return Verdict(HOLDS, f"proved robust to {swaps(radius)}: {every(len(texts))}")
+
+
+def every(number: int) -> str:
+    return "the one text" if number == 1 else f"all {number:,} texts"
 
 
 def swaps(number: int) -> str:

@@ -181,6 +181,20 @@ def test_fused_sums_are_judged_as_one() -> None:
     assert not judged(g)[1]
 
 
+def test_fused_sums_are_judged_as_one_across_moves() -> None:
+    """The same where the product is moved about before it is added."""
+    for added, unrounded in ((False, True), (True, False)):
+        g = one_word(2.0**23, -(2.0**23), 1.0)
+        product_with(g, [1.0, 0.0], [1.0, 0.0], [0.0, 1.0])
+        backwards = [g.wholes(-1), g.wholes(-3), g.wholes(1), g.wholes(-1)]
+        g.go(g.call("Slice", g.at, *backwards), 1, 2)
+        if added:
+            g.go(g.call("Add", g.at, g.call("Neg", g.at)), 1, 2)
+        exact, plain = judged(g)
+        assert exact == ([0, 0] if added else [1, 0])
+        assert plain is unrounded
+
+
 def test_what_makes_rounding_possible() -> None:
     """Weights of many bits, a third, a leaky slope of 0.01, underflow, and a head: each is said."""
     for row, matrix in (

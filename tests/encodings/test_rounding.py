@@ -198,6 +198,22 @@ def test_factors_folded_into_weights_are_covered(source: int) -> None:
     assert abs(float(total) - float(found[2][0, 0, 0])) <= float(allowed[2][0, 0, 0])
 
 
+def test_the_factors_of_a_gemm_are_covered(tmp_path: Path) -> None:
+    """alpha * (a w) + beta * c rounds three times where a w + c rounds twice; some words need all of it."""
+    numbers = np.random.default_rng(0).uniform(1, 1.1, size=(20_000, 1)).astype(np.float32)
+    weight, alpha, beta, added = (np.float32(n) for n in (1.0054146, 1.0164847, 1.0164453, 1.6977932e-06))
+    g = Graph(np.random.default_rng(0), 17)
+    flat = g.call("Flatten", g.call("Gather", g.constant(numbers), "tokens"))
+    matrix, bias = g.constant(np.full((1, 2), weight)), g.constant(np.full(2, added))
+    g.go(g.call("Gemm", flat, matrix, bias, alpha=float(alpha), beta=float(beta)), 1, 2)
+    network = read_network(finished(g, length=1, vocabulary=20_000, classes=2).save(tmp_path))
+    last = len(network.nodes) - 1
+    found, allowed = bounds(network, np.arange(20_000)[:, None], SINGLE)
+    lost = np.abs((alpha * (numbers * weight) + beta * added).astype(np.float64) - found[last][:, 0])
+    assert (lost <= allowed[last][:, 0]).all()
+    assert (lost > 2 * SINGLE * np.abs(found[last][:, 0])).any()
+
+
 def test_values_that_might_overflow_have_no_bound() -> None:
     """Beyond 2**120 (2**15 in half precision) a float evaluation may be infinite: so is the bound."""
     one = np.ones((1, 2))

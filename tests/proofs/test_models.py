@@ -38,7 +38,7 @@ def weights(array: object) -> Callable[[Any], object]:
     return change
 
 
-def node(operator: str, **attributes: object) -> Callable[[Any], object]:
+def node(operator: str, **attributes: Any) -> Callable[[Any], object]:
     """Another operator in place of Relu."""
 
     def change(model: Any) -> None:

@@ -117,9 +117,9 @@ def external(model: bytes, base: Json) -> dict[str, bytes]:
         data = onnx.numpy_helper.to_array(tensor).tobytes()
         tensor.ClearField("raw_data")
         entries = {"location": "apart.bin", "offset": str(len(blob)), "length": str(len(data))}
-        for key, value in entries.items():
+        for key, item in entries.items():
             entry = tensor.external_data.add()
-            entry.key, entry.value = key, value
+            entry.key, entry.value = key, item
         tensor.data_location = onnx.TensorProto.EXTERNAL
         blob += data
     packed = loaded.SerializeToString()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from swapproof.encodings.shallow import is_shallow, shallow_margin
 from swapproof.proofs.certificate import Linear, Node
 
 from ..interval import Interval, Level
-from .greedy import Greedy
+from .greedy import hardest_swap, without_needless
 from .proof_tree import Joint, against_all, joint_tree, tree_of
 from .protocol import Bound, Budget, Doubtful, Findings, Sentence, Stopped
 from .truth import exactly_beaten
@@ -107,17 +108,18 @@ class Attempt:
         if self.budget.spent or search.regions > search.most:
             raise Unfinished
 
-    def error(self, rival: int) -> float:
-        """How far the margin of a sentence, evaluated in float64, can be from the real one."""
-        return float(self.places.differences.evaluation_errors(self.k, DOUBLE)[rival])
+    @cached_property
+    def errors(self) -> Array:
+        """[rivals]: how far the margin of a sentence, evaluated in float64, can be from the real one."""
+        return self.places.differences.evaluation_errors(self.k, DOUBLE)
 
     def threshold(self, rival: int) -> float:
         """What a bound must exceed to be believed."""
         claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
-        return float(claimable) + GUARD * self.error(rival)
+        return float(claimable) + GUARD * float(self.errors[rival])
 
     def judge(self, bounds: Bounds, rival: int) -> Any:
-        differences, error = self.places.differences, self.error(rival)
+        differences, error = self.places.differences, float(self.errors[rival])
         label, other = self.query.label, self.query.rivals[rival]
         alone = Query(self.query.network, self.query.space, label, (other,))
 
@@ -150,6 +152,24 @@ def ordered_bounds(places: Places, rival: int, k: int) -> LinearBounds:
     return LinearBounds(places.reordered(LinearBounds(places, rival, k).order()), rival, k)
 
 
+def descent(differences: Differences, rival: int, budget: Budget) -> tuple[int, ...] | None:
+    """A sentence that breaks the text over the reals, by the hardest single swaps one after the other."""
+    swaps: list[int] = []
+    while not budget.spent:
+        best = hardest_swap(differences, swaps, rival, budget)
+        if best is None:
+            return None
+        swaps.append(best[0])
+        if best[1] <= 0:
+            kept = without_needless(differences, swaps, rival, budget)
+            tokens = differences.sentence(kept)
+            margin = differences.margins((differences.base + differences.rows[kept].sum(axis=0))[None])[0, rival]
+            certain = margin < -differences.evaluation_errors(len(kept), DOUBLE)[rival]
+            if certain or exactly_beaten(differences.query, tokens)[0]:
+                return tokens
+    return None
+
+
 @dataclass(frozen=True)
 class Exact:
     """Bounds of the whole space for all numbers of swaps at once, an attack when no witness is known, then the search."""
@@ -167,14 +187,10 @@ class Exact:
         if low > interval.low:
             interval = yield Bound(low, Linear(), level)
         if interval.high is None and not interval.closed:
-            attack = Greedy().narrow(query, interval, budget)
-            finding = next(attack, None)
-            while finding is not None:
-                interval = yield finding
-                try:
-                    finding = attack.send(interval)
-                except StopIteration:
-                    break
+            for rival in range(len(query.rivals)):
+                tokens = descent(differences, rival, budget)
+                if tokens is not None:
+                    interval = yield Sentence(tokens)
         direct = True
         while not interval.closed and not interval.contradictory:
             top = places.count if interval.high is None else interval.high - 1
@@ -215,10 +231,11 @@ class Exact:
             return interval.low
         swaps = np.arange(interval.low, highest + 1)
         proved = np.ones(len(swaps), dtype=bool)
+        attempt = Attempt(places.differences.query, places, highest, level, budget)
         for rival in range(len(places.differences.query.rivals)):
             bounds = LinearBounds(places, rival, highest)
             states = np.repeat(bounds.base[None], len(swaps), axis=0)
             low = bounds.low(states, np.zeros(len(swaps), dtype=np.int64), swaps)
             budget.evaluations += 1
-            proved &= low > Attempt(places.differences.query, places, highest, level, budget).threshold(rival)
+            proved &= low > attempt.threshold(rival)
         return interval.low + int(np.argmin(np.append(proved, False)))
