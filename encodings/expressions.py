@@ -70,12 +70,13 @@ class Expressions:
     def mapped(self, weight: Floats, bias: Floats) -> Expressions:
         """The functions in blocks of len(weight): out[block, m] = sum_k in[block, k] * weight[k, m] + bias[m]."""
         width, outputs = weight.shape
+        functions = self.rows
         rows, columns, coefficients = [], [], []
         for block in range(len(self) // width):
             part = slice(int(self.starts[block * width]), int(self.starts[(block + 1) * width]))
             used, place = np.unique(self.columns[part], return_inverse=True)
             local = np.zeros((width, len(used)))
-            local[self.rows[part] - block * width, place] = self.coefficients[part]
+            local[functions[part] - block * width, place] = self.coefficients[part]
             product = weight.T @ local
             rows.append(np.repeat(np.arange(outputs) + block * outputs, len(used)))
             columns.append(np.tile(used, outputs))

@@ -123,9 +123,9 @@ def ask_gurobi(program: Program, seconds: float, threads: int, clock: Clock) -> 
     try:
         with gurobipy.Env(params=settings) as environment, gurobipy.Model(env=environment) as model:
             kinds = ["B" if one.binary else "C" for one in program.variables]
-            columns = model.addVars(
-                len(kinds), lb=program.low.tolist(), ub=program.high.tolist(), obj=program.cost.tolist(), vtype=kinds
-            ).values()
+            ends = {"lb": program.low.tolist(), "ub": program.high.tolist()}
+            added = model.addVars(len(kinds), **ends, obj=program.cost.tolist(), vtype=kinds)
+            columns = [added[column] for column in range(len(kinds))]
             for row in program.rows:
                 terms = gurobipy.LinExpr(row.coefficients.tolist(), [columns[column] for column in row.columns])
                 if row.low == row.high:

@@ -1,193 +1,278 @@
-"""The textbook mixed-integer model of min_swaps: one binary per word choice, big-M rectifiers and maxima, as plain data.
+"""The integer program of the minimum word swap paper (MMWS), as it is in the textbook: what we are measured against.
 
-    minimise   number of swaps
-    one choice per position:       sum over c of b[p, c] = 1
-    y = relu(z), l <= z <= u:      y >= 0, y >= z, y <= u a, y <= z - l (1 - a), a binary
-    y = max over w of z_w:         y >= z_w, y <= z_w + (max u - l_w) (1 - a_w), sum a_w = 1
-    margin against one rival:      z_label - z_rival <= -tolerance
+    minimise    sum of swap[p, t] over the positions p and their alternatives t
+    subject to  sum over the choices t of swap[p, t] = 1                      for every position p
+                embedded word at p = sum over t of table[t] * swap[p, t]      (substituted, no variables of their own)
+                y = relu(x):  y >= x,  y <= x - l (1 - a),  y <= u a,  y >= 0,  a binary      for l <= x <= u
+                y = max x_i:  y >= x_i,  y <= x_i + (u_max,-i - l_i)(1 - a_i),  sum of a_i = 1,  a_i binary
+                logit[rival] - logit[label] >= TOLERANCE
 
-The bounds l, u are those of all sentences, by plain intervals behind the first layer. What solvers are compared with: nobody's
-best model, but the one of the published work.
+with one program for each rival class. l and u are by interval arithmetic over the space; neurons and window elements
+whose outcome they settle are replaced.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .evaluation import needed
-from .incremental import Differences
-from .network import Affine, Constant, Embedding, Layer, Maximum, Rearrangement, Rectifier, Scaling, Sum
+from .evaluation import values
+from .expressions import Expressions, added, joined
+from .milp import Floats, Indices, Program, Row, Variable
+from .network import Affine, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum, Table
 from .query import Query
+from .space import SwapSpace
 
-Array = NDArray[Any]
-Terms = dict[int, float]
+TOLERANCE = 1e-5
+"""Stands for "strictly greater", which a linear program cannot say: ten times what solvers let a row be violated.
 
-TOLERANCE = 1e-6
-"""A solver's strict inequality; its answers are claims, so this decides no verdict."""
+It never decides a verdict: the solution is replayed, and a solver's claim that there is none is only a claim."""
+
+INFINITY = float("inf")
 
 
-@dataclass(frozen=True)
-class Row:
-    """low <= sum terms <= high."""
+@dataclass(frozen=True, eq=False)
+class Textbook:
+    """The rows that hold in every sentence of the space; `against` adds the change of class."""
 
-    terms: Terms
-    low: float
-    high: float
+    query: Query
+    variables: tuple[Variable, ...]
+    rows: tuple[Row, ...]
+    logits: Expressions
+
+    @classmethod
+    def of(cls, query: Query) -> Textbook:
+        writer = Writer(query.space)
+        known: list[Expressions] = []
+        for index, node in enumerate(query.network.nodes):
+            known.append(writer.layer(index, node, [known[source] for source in node.inputs]))
+        return cls(query, tuple(writer.variables), tuple(writer.rows), known[-1])
+
+    def margin(self, rival: int) -> Expressions:
+        """logit[rival] - logit[label]."""
+        pair = [self.logits.taken(np.array([rival])), self.logits.taken(np.array([self.query.label]))]
+        return added(pair, (1, -1))
+
+    def against(self, rival: int) -> Program:
+        """The fewest swaps that make this class win."""
+        margin = self.margin(rival)
+        columns, coefficients = margin.terms(0)
+        low = TOLERANCE - float(margin.constant[0])
+        return Program(self.variables, (*self.rows, Row(f"class[{rival}]", columns, coefficients, low, INFINITY)))
+
+    def sentence(self, solution: Floats) -> tuple[int, ...]:
+        """The token ids of a solution: at each position the choice with the greatest value."""
+        best: dict[int, tuple[float, int]] = {}
+        for variable, value in zip(self.variables, solution, strict=True):
+            if variable.kind == "swap":
+                position, token = variable.index
+                best[position] = max(best.get(position, (-INFINITY, token)), (float(value), token))
+        return self.query.space.sentence((position, token) for position, (_, token) in best.items())
+
+    def assignment(self, tokens: tuple[int, ...]) -> Floats:
+        """The values that the network itself gives to the variables for a sentence."""
+        nodes = self.query.network.nodes
+        found = values(self.query.network, np.array([tokens], dtype=np.int64), wanted=range(len(nodes)))
+        flat = {index: array.reshape(-1) for index, array in found.items()}
+        result = np.zeros(len(self.variables))
+        windows: dict[tuple[int, int], list[tuple[float, int]]] = {}
+        for column, variable in enumerate(self.variables):
+            match variable.kind, variable.index:
+                case "swap", (position, token):
+                    result[column] = tokens[position] == token
+                case "input", (node, element):
+                    result[column] = flat[nodes[node].inputs[0]][element]
+                case "relu" | "maximum", (node, element):
+                    result[column] = flat[node][element]
+                case "active", (node, element):
+                    result[column] = flat[nodes[node].inputs[0]][element] > 0
+                case "largest", (node, element, place):
+                    x = flat[nodes[node].inputs[0]].reshape(nodes[node].size, -1)[element, place]
+                    windows.setdefault((node, element), []).append((float(x), column))
+        for window in windows.values():
+            result[max(window)[1]] = 1.0
+        return result
+
+    def get_error(self, tokens: tuple[int, ...]) -> float:
+        """How far, for one sentence, the network is from satisfying the rows and the rows from giving its logits."""
+        assigned = self.assignment(tokens)
+        logits = values(self.query.network, np.array([tokens], dtype=np.int64))[len(self.query.network.nodes) - 1]
+        apart = float(np.abs(self.logits.values(assigned) - logits.reshape(-1)).max())
+        return max(apart, Program(self.variables, self.rows).violation(assigned))
 
 
 @dataclass
-class Milp:
-    """Minimise the sum of `costs`; variable v lies in [low[v], high[v]] and is whole when `whole[v]`."""
+class Writer:
+    """Writes variables and rows down, layer by layer."""
 
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
-    whole: list[bool] = field(default_factory=list)
-    costs: Terms = field(default_factory=dict)
+    space: SwapSpace
+    variables: list[Variable] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    choices: dict[tuple[int, int], int] = field(default_factory=dict)
-    """(position, token) -> its binary; fixed positions have none."""
+    columns: dict[int, Indices] = field(default_factory=dict)
+    """Swappable position -> the columns of its choices."""
 
-    def variable(self, low: float, high: float, *, whole: bool = False) -> int:
-        self.low.append(low)
-        self.high.append(high)
-        self.whole.append(whole)
-        return len(self.low) - 1
+    def __post_init__(self) -> None:
+        for position in self.space.swappable:
+            first, choices = len(self.variables), self.space.choices[position]
+            for place, token in enumerate(choices):
+                self.variables.append(Variable("swap", (position, token), 0.0, 1.0, True, float(place > 0)))
+            self.columns[position] = np.arange(first, len(self.variables))
+            self.rows.append(Row(f"word[{position}]", self.columns[position], np.ones(len(choices)), 1.0, 1.0))
 
-    def row(self, terms: Terms, low: float = -np.inf, high: float = np.inf) -> None:
-        self.rows.append(Row({v: c for v, c in terms.items() if c}, low, high))
+    def layer(self, index: int, node: Node, inputs: list[Expressions]) -> Expressions:
+        """What a node comes to, as affine functions of the variables; a nonlinear one adds variables and rows."""
+        match node.layer:
+            case Embedding(table, positions):
+                return self.embedded(table, positions)
+            case Constant(value):
+                return Expressions.fixed(value)
+            case Rearrangement(order):
+                return joined(inputs).taken(order)
+            case Affine(weight, bias):
+                return inputs[0].mapped(weight, bias)
+            case Scaling(multiply, divide, add, _):
+                return inputs[0].scaled((multiply / divide).reshape(-1), add.reshape(-1))
+            case Sum(signs):
+                return added(inputs, signs)
+            case Rectifier(slope):
+                return self.rectified(index, slope, inputs[0])
+            case Maximum():
+                return self.largest(index, node.size, inputs[0])
 
-    def sentence(self, query: Query, values: Array) -> tuple[int, ...]:
-        """The token ids that these values of the variables choose."""
-        swaps = [at for at, v in self.choices.items() if values[v] > 0.5 and at[1] != query.space.original[at[0]]]
-        return query.space.sentence(swaps)
+    def embedded(self, table: Floats | Table, positions: Indices) -> Expressions:
+        size = table.shape[1]
+        rows, columns, coefficients = [], [], []
+        constant = np.zeros((positions.size, size))
+        for place, position in enumerate(positions.reshape(-1).tolist()):
+            choices = self.space.choices[position]
+            if len(choices) == 1:
+                constant[place] = table[choices[0]]
+                continue
+            words = np.asarray(table[list(choices)], dtype=np.float64)
+            rows.append(np.repeat(np.arange(size) + place * size, len(choices)))
+            columns.append(np.tile(self.columns[position], size))
+            coefficients.append(words.T.reshape(-1))
+        if not rows:
+            return Expressions.fixed(constant)
+        terms = (np.concatenate(parts) for parts in (rows, columns, coefficients))
+        return Expressions.of_terms(*terms, constant.reshape(-1))
+
+    def bounds(self, functions: Expressions) -> tuple[Floats, Floats]:
+        group = np.full(len(self.variables), -1, dtype=np.int64)
+        for number, columns in enumerate(self.columns.values()):
+            group[columns] = number
+        low, high = (np.array([getattr(one, end) for one in self.variables]) for end in ("low", "high"))
+        return functions.bounds(low, high, group)
+
+    def rectified(self, index: int, slope: float, inputs: Expressions) -> Expressions:
+        """y = max(x, slope x): y >= x, y >= slope x, y <= x - (1 - slope) l (1 - a), y <= slope x + (1 - slope) u a."""
+        low, high = self.bounds(inputs)
+        outputs: dict[int, int] = {}
+        for element in np.flatnonzero((low < 0) & (high > 0) & (slope < 1)).tolist():
+            least, greatest = float(low[element]), float(high[element])
+            x = self.input((index, element), inputs, element, least, greatest)
+            y = self.variable(Variable("relu", (index, element), min(0.0, slope * least), greatest))
+            a = self.variable(Variable("active", (index, element), 0.0, 1.0, True))
+            where, room = f"[{index},{element}]", (1.0 - slope) * -least
+            self.compare(f"above{where}", {y: 1.0}, x, low=0.0)
+            if slope:
+                self.compare(f"above_slope{where}", {y: 1.0}, x, times=slope, low=0.0)
+            self.compare(f"if_active{where}", {y: 1.0, a: room}, x, high=room)
+            self.compare(f"if_inactive{where}", {y: 1.0, a: (slope - 1.0) * greatest}, x, times=slope, high=0.0)
+            outputs[element] = y
+        settled = inputs.scaled(np.where(low >= 0, 1.0, slope), np.zeros(len(inputs)))
+        return replaced(settled, outputs)
+
+    def largest(self, index: int, size: int, inputs: Expressions) -> Expressions:
+        """y = max over i of x_i; elements that another one always exceeds, and all but one of equal ones, are left out."""
+        low, high = (end.reshape(size, -1) for end in self.bounds(inputs))
+        width, leaders = low.shape[1], low.argmax(axis=1)
+        outputs: dict[int, int] = {}
+        for element, leader in enumerate(leaders.tolist()):
+            least = float(low[element, leader])
+            able = [leader, *(place for place in np.flatnonzero(high[element] > least).tolist() if place != leader)]
+            able = distinct(inputs, element * width, able)
+            if len(able) == 1:
+                continue
+            y = self.variable(Variable("maximum", (index, element), least, float(high[element, able].max())))
+            chosen = []
+            for place in able:
+                number, bottom = element * width + place, float(low[element, place])
+                x = self.input((index, number), inputs, number, bottom, float(high[element, place]))
+                a = self.variable(Variable("largest", (index, element, place), 0.0, 1.0, True))
+                chosen.append(a)
+                room = max(0.0, float(max(high[element, other] for other in able if other != place)) - bottom)
+                self.compare(f"above[{index},{element},{place}]", {y: 1.0}, x, low=0.0)
+                self.compare(f"if_largest[{index},{element},{place}]", {y: 1.0, a: room}, x, high=room)
+            self.rows.append(Row(f"one[{index},{element}]", np.array(chosen), np.ones(len(chosen)), 1.0, 1.0))
+            outputs[element] = y
+        return replaced(inputs.taken(leaders + np.arange(size) * width), outputs)
+
+    def variable(self, variable: Variable) -> int:
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def input(self, index: tuple[int, int], functions: Expressions, row: int, low: float, high: float) -> Expressions:
+        """What a nonlinear element reads: the function itself if it has one variable or none, else a variable for it."""
+        one = functions.taken(np.array([row]))
+        columns, coefficients = one.terms(0)
+        if len(columns) <= 1:
+            return one
+        variable = Variable("input", index, low, high)
+        x, constant = self.variable(variable), float(one.constant[0])
+        self.rows.append(Row(variable.name, np.append(columns, x), np.append(coefficients, -1.0), -constant, -constant))
+        return Expressions.of_terms(np.array([0]), np.array([x]), np.array([1.0]), np.zeros(1))
+
+    def compare(
+        self,
+        name: str,
+        terms: dict[int, float],
+        x: Expressions,
+        *,
+        times: float = 1.0,
+        low: float = -INFINITY,
+        high: float = INFINITY,
+    ) -> None:
+        """low <= sum of the terms - times * x <= high."""
+        columns, coefficients = x.terms(0)
+        if not times:
+            columns, coefficients = columns[:0], coefficients[:0]
+        moved = times * float(x.constant[0])
+        own = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
+        self.rows.append(
+            Row(
+                name,
+                np.concatenate([own[0], columns]),
+                np.concatenate([own[1], -times * coefficients]),
+                low + moved,
+                high + moved,
+            )
+        )
 
 
-@dataclass(frozen=True)
-class Element:
-    """terms + constant, between low and high in every sentence."""
-
-    terms: Terms
-    constant: float
-    low: float
-    high: float
-
-
-def textbook_model(query: Query, rival: int) -> Milp:
-    """Against one rival class."""
-    milp = Milp()
-    differences = Differences.of(query)
-    for position in query.space.swappable:
-        options = query.space.choices[position]
-        for token in options:
-            milp.choices[position, token] = milp.variable(0.0, 1.0, whole=True)
-        milp.row({milp.choices[position, token]: 1.0 for token in options}, 1.0, 1.0)
-        milp.costs |= {milp.choices[position, token]: 1.0 for token in options[1:]}
-    binaries = [milp.choices[int(p), int(t)] for p, t in zip(differences.positions, differences.tokens, strict=True)]
-    known: dict[int, list[Element]] = {
-        index: cut_elements(differences, binaries, part) for index, part in differences.parts.items()
-    }
-    last = len(query.network.nodes) - 1
-    for index in needed(query.network, frozenset(known)):
-        node = query.network.nodes[index]
-        inputs = [element for source in node.inputs for element in known[source]]
-        known[index] = elements_of(milp, node.layer, inputs, [known[source] for source in node.inputs], node.size)
-    margin = combined([(1.0, known[last][query.label]), (-1.0, known[last][rival])], 0.0)
-    milp.row(margin.terms, high=-TOLERANCE - margin.constant)
-    return milp
+def replaced(functions: Expressions, variables: dict[int, int]) -> Expressions:
+    """The functions, some of them now single variables."""
+    if not variables:
+        return functions
+    elements = np.array(list(variables), dtype=np.int64)
+    columns = np.array(list(variables.values()), dtype=np.int64)
+    kept = ~np.isin(functions.rows, elements)
+    constant = functions.constant.copy()
+    constant[elements] = 0.0
+    return Expressions.of_terms(
+        np.concatenate([functions.rows[kept], elements]),
+        np.concatenate([functions.columns[kept], columns]),
+        np.concatenate([functions.coefficients[kept], np.ones(len(columns))]),
+        constant,
+    )
 
 
-def cut_elements(differences: Differences, binaries: list[int], part: slice) -> list[Element]:
-    _, place = np.unique(differences.positions, return_inverse=True)
-    count = int(place.max(initial=-1)) + 1
-    rows = differences.rows[:, part]
-    down, up = np.zeros((count, rows.shape[1])), np.zeros((count, rows.shape[1]))
-    np.minimum.at(down, place, rows)
-    np.maximum.at(up, place, rows)
-    base = differences.base[part]
-    low, high = base + down.sum(axis=0), base + up.sum(axis=0)
-    found = []
-    for e in range(rows.shape[1]):
-        terms = {binaries[s]: float(rows[s, e]) for s in np.flatnonzero(rows[:, e])}
-        found.append(Element(terms, float(base[e]), float(low[e]), float(high[e])))
-    return found
-
-
-def combined(parts: list[tuple[float, Element]], constant: float) -> Element:
-    """constant + sum of factor * element."""
-    terms: Terms = {}
-    low = high = constant
-    for factor, element in parts:
-        if not factor:
-            continue
-        constant += factor * element.constant
-        ends = factor * element.low, factor * element.high
-        low, high = low + min(ends), high + max(ends)
-        for variable, coefficient in element.terms.items():
-            terms[variable] = terms.get(variable, 0.0) + factor * coefficient
-    return Element(terms, constant, low, high)
-
-
-def elements_of(
-    milp: Milp, layer: Layer, inputs: list[Element], separate: list[list[Element]], size: int
-) -> list[Element]:
-    """The elements of a layer of this size, new variables where it is not linear."""
-    match layer:
-        case Constant(value):
-            return [Element({}, float(x), float(x), float(x)) for x in value.reshape(-1)]
-        case Rearrangement(index):
-            return [inputs[i] for i in index.reshape(-1).tolist()]
-        case Affine(weight, bias):
-            width = len(weight)
-            return [
-                combined(list(zip(weight[:, m].tolist(), inputs[first : first + width], strict=True)), float(bias[m]))
-                for first in range(0, len(inputs), width)
-                for m in range(weight.shape[1])
-            ]
-        case Scaling(multiply, divide, add, _):
-            factors = (multiply / divide).reshape(-1).tolist()
-            shifts = add.reshape(-1).tolist()
-            return [combined([(f, x)], s) for f, x, s in zip(factors, inputs, shifts, strict=True)]
-        case Sum(signs):
-            return [combined(list(zip(signs, parts, strict=True)), 0.0) for parts in zip(*separate, strict=True)]
-        case Rectifier(slope):
-            return [rectified(milp, slope, x) for x in inputs]
-        case Maximum():
-            width = len(inputs) // size
-            return [largest(milp, inputs[first : first + width]) for first in range(0, len(inputs), width)]
-        case Embedding():
-            raise ValueError("an embedding behind the cut")
-
-
-def rectified(milp: Milp, slope: float, x: Element) -> Element:
-    """max(x, slope x) = slope x + (1 - slope) relu(x)."""
-    if x.low >= 0:
-        return x
-    if x.high <= 0:
-        return combined([(slope, x)], 0.0)
-    y, a = milp.variable(0.0, x.high), milp.variable(0.0, 1.0, whole=True)
-    milp.row({**x.terms, y: -1.0}, high=-x.constant)
-    milp.row({y: 1.0, a: -x.high}, high=0.0)
-    milp.row({**{v: -c for v, c in x.terms.items()}, y: 1.0, a: -x.low}, high=x.constant - x.low)
-    relu = Element({y: 1.0}, 0.0, 0.0, x.high)
-    return combined([(slope, x), (1.0 - slope, relu)], 0.0)
-
-
-def largest(milp: Milp, window: list[Element]) -> Element:
-    low, high = max(x.low for x in window), max(x.high for x in window)
-    live = [x for x in window if x.high > low or x.low == low]
-    if len(live) == 1:
-        return live[0]
-    y = milp.variable(low, high)
-    flags = []
-    for x in live:
-        a = milp.variable(0.0, 1.0, whole=True)
-        flags.append(a)
-        milp.row({**{v: -c for v, c in x.terms.items()}, y: 1.0}, low=x.constant)
-        reach = high - x.low
-        milp.row({**{v: -c for v, c in x.terms.items()}, y: 1.0, a: reach}, high=x.constant + reach)
-    milp.row(dict.fromkeys(flags, 1.0), 1.0, 1.0)
-    return Element({y: 1.0}, 0.0, low, high)
+def distinct(functions: Expressions, start: int, places: list[int]) -> list[int]:
+    """The first of every set of equal functions: padding repeats an element of its window."""
+    seen: dict[tuple[bytes, bytes, float], int] = {}
+    for place in places:
+        columns, coefficients = functions.terms(start + place)
+        key = columns.tobytes(), coefficients.tobytes(), float(functions.constant[start + place])
+        seen.setdefault(key, place)
+    return list(seen.values())

@@ -1,160 +1,295 @@
-"""`bench exact`: the exact engine beside MILP solvers on the textbook model, same frozen spaces, one thread each."""
+"""`bench exact`: our engines beside outside solvers, on the same frozen spaces, one after the other, one thread each."""
 
 from __future__ import annotations
 
+import datetime
+import json
+import math
+import os
+import platform
+import shlex
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
-from statistics import median
+from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.incremental import Differences
+from swapproof.encodings.milp import Floats, Program
+from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import network_of, open_model
-from swapproof.encodings.textbook import textbook_model
-from swapproof.encodings.textbook_solvers import SOLVERS
+from swapproof.encodings.reading import Model, network_of, open_model
+from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Outcome, Solver
+from swapproof.encodings.textbook import Textbook
 
+from .certifying import versions
+from .comparison import Table
+from .engines import ENGINES
 from .engines.exact import Exact
-from .engines.proof_tree import leaves
-from .engines.protocol import Bound, Budget, Sentence, Stopped
-from .engines.truth import exactly_beaten
-from .inputs import read_inputs
-from .interval import Interval, Proof, Witness
+from .engines.protocol import Budget, Engine
+from .inputs import Text, read_inputs
+from .ladder import climb
+from .progress import progress as shown_progress
+from .replay import Replay
+from .store import unwritable
 from .task import read_task
-from .trial import length_of
+from .trial import length_of, tried
 
-OURS = "exact"
-Progress = Callable[[int, int], None]
-"""(texts done, texts in all)."""
+DEFAULT = ("exact", "gurobi", "scip", "highs")
+SECONDS = 60.0
+WHOLE = 1e-4
+"""Solvers state bounds on a whole number of swaps with errors up to about this."""
+
+Status = Literal["exact", "unbreakable", "open", "ambiguous", "size", "unavailable", "error"]
 
 
 @dataclass(frozen=True)
-class Timing:
-    """One engine on one text; `high` None: it knows no witness. `closed`: it says this is the whole answer."""
+class Answer:
+    """What one engine says of one text: low <= min_swaps <= high, and what that took.
+
+    `high` counts the swaps of a sentence that broke the model in onnxruntime; a solver's `low` is its claim. `refused`
+    says which answer did not check.
+    """
 
     id: int
-    positions: int
-    candidates: int
     engine: str
-    seconds: float
+    status: Status
     low: int
     high: int | None
-    closed: bool
-    note: str = ""
+    seconds: float
+    cpu_seconds: float
+    build_seconds: float = 0.0
+    nodes: int | None = None
+    evaluations: int | None = None
+    detail: str = ""
+    refused: str | None = None
 
     @property
-    def answer(self) -> tuple[int, int | None] | None:
-        return (self.low, self.high) if self.closed else None
+    def solved(self) -> bool:
+        return self.status in ("exact", "unbreakable")
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is about speed at all: it ran."""
+        return self.status not in ("size", "unavailable", "error")
+
+
+class Encoding(Protocol):
+    """A query as programs, one for each rival class, and the sentence that a solution stands for."""
+
+    def against(self, rival: int) -> Program: ...
+    def sentence(self, solution: Floats) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One engine against ours, over the texts that ours closed."""
+class Rival:
+    """A solver and the model it is given."""
 
-    engine: str
-    texts: int
-    unfinished: int
-    median_ratio: float
-    total_ratio: float
-    disagreements: tuple[int, ...]
+    name: str
+    encode: Callable[[Query], Encoding]
+    solver: Solver
+
+    def answer(self, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
+        """The minimum over rival classes, each a program of its own, all within the one time limit."""
+        started = time.perf_counter()
+        encoding = self.encode(query)
+        writing = time.perf_counter() - started
+        ceiling = len(query.space.swappable) + 1
+        total = Answer(id, self.name, "open", ceiling, None, 0.0, 0.0, writing, nodes=0)
+        for rival in query.rivals:
+            left = seconds - total.seconds
+            if left <= 0:
+                return replace(total, low=1, status="open", detail="out of time")
+            program = encoding.against(rival)
+            outcome = self.solver.solve(program, left)
+            total = replace(
+                total,
+                seconds=total.seconds + outcome.seconds,
+                cpu_seconds=total.cpu_seconds + outcome.cpu_seconds,
+                build_seconds=total.build_seconds + outcome.build_seconds,
+                nodes=(total.nodes or 0) + (outcome.nodes or 0),
+                low=min(total.low, claimed_low(outcome, ceiling)),
+                detail="; ".join(part for part in (total.detail, outcome.detail) if part),
+            )
+            match outcome.status:
+                case "size" | "unavailable" | "error":
+                    return replace(total, low=1, status=outcome.status)
+                case "optimal" | "infeasible" | "time":
+                    total = with_witness(total, outcome, encoding, query, replay)
+        if total.low == ceiling and total.high is None:
+            return replace(total, status="unbreakable")
+        return replace(total, status="exact" if total.low == total.high else "open")
+
+
+RIVALS: tuple[Rival, ...] = (
+    Rival("gurobi", Textbook.of, GUROBI),
+    Rival("scip", Textbook.of, SCIP),
+    Rival("highs", Textbook.of, HIGHS),
+)
+"""Whom we are compared with. Another model, or another solver, is another row."""
+
+
+def claimed_low(outcome: Outcome, ceiling: int) -> int:
+    """At least 1, as the text itself was replayed and is right."""
+    if outcome.status == "infeasible":
+        return ceiling
+    return 1 if outcome.bound is None else min(ceiling, max(1, math.ceil(outcome.bound - WHOLE)))
+
+
+def with_witness(total: Answer, outcome: Outcome, encoding: Encoding, query: Query, replay: Replay) -> Answer:
+    """The answer narrowed by a solver's sentence, if that breaks the deployed model."""
+    if outcome.solution is None:
+        return total
+    tokens = encoding.sentence(outcome.solution)
+    swaps = len(query.space.swaps_of(tokens))
+    if not replay.breaks(np.array(tokens, dtype=np.int64), query.label):
+        return replace(total, refused=f"its sentence of {swaps} swaps does not break the model")
+    return replace(total, high=swaps if total.high is None else min(total.high, swaps))
+
+
+def own_answer(engine: Engine, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
+    """One of our engines on the ladder, alone: witnesses replayed, certificates not checked."""
+    Differences.of.cache_clear()  # what the engine before it computed would be a present
+    wall, cpu = time.perf_counter(), time.process_time()
+    budget = Budget(deadline=time.monotonic() + seconds)
+    verdict = climb(query, replay, [engine], budget, lambda bound: None)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    interval = verdict.interval
+    return Answer(
+        id=id,
+        engine=engine.name,
+        status="exact" if verdict.status == "already_wrong" else verdict.status,
+        low=interval.low,
+        high=interval.high,
+        seconds=wall,
+        cpu_seconds=cpu,
+        evaluations=verdict.evaluations,
+        detail=verdict.reason or "",
+        refused=verdict.contradiction,
+    )
+
+
+def contestants(names: Sequence[str]) -> list[Engine | Rival]:
+    """Engines and rivals by name, in the order asked for."""
+    known: dict[str, Engine | Rival] = {Exact().name: Exact()}
+    known |= {engine.name: engine for engine in ENGINES} | {rival.name: rival for rival in RIVALS}
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise BadInput(f"no engine is named {name!r}; {hint}")
+    if not names:
+        raise BadInput(f"no engine is named; there are {', '.join(known)}")
+    if len(set(names)) != len(names):
+        raise BadInput(f"an engine is named twice: {', '.join(names)}")
+    return [known[name] for name in names]
 
 
 def bench_exact(
-    task_path: Path, engines: Sequence[str], limit: int | None, seconds: float, progress: Progress
-) -> list[Timing]:
-    """Every engine on every text that the network answers rightly. A text may cost `seconds` per engine.
+    task_path: str | Path,
+    engines: Sequence[str] = DEFAULT,
+    limit: int | None = None,
+    seconds: float = SECONDS,
+    progress: bool = False,
+    json_file: Path | None = None,
+) -> Table:
+    """Every engine on each of the first `limit` texts that the model answers rightly, `seconds` for an engine and text.
 
-    Texts are taken in order; the solvers' time is that of solving alone, without building the model. numpy's own
-    threads are the caller's affair: OMP_NUM_THREADS=1.
+    `json_file` receives a line about the machine, one for every answer as soon as it is there, and one with the totals.
     """
-    unknown = [name for name in engines if name != OURS and name not in SOLVERS]
-    if unknown:
-        raise BadInput(f"no engine is named {unknown[0]!r}; there are {', '.join([OURS, *SOLVERS])}")
-    rows: list[Timing] = []
-    for done, total, id, query in queries(task_path, limit):
-        if not exactly_beaten(query, query.space.original)[0]:
-            rows += [timing(name, id, query, seconds) for name in engines]
-        progress(done, total)
-    return rows
-
-
-def queries(task_path: Path, limit: int | None) -> Iterator[tuple[int, int, int, Query]]:
-    """(texts so far, texts in all, id, query)."""
+    if not (seconds > 0 and math.isfinite(seconds)):
+        raise BadInput(f"seconds = {seconds}: a time above 0")
+    chosen = contestants(engines)
+    own = next((one.name for one in chosen if not isinstance(one, Rival)), None)
     task = read_task(task_path)
     model = open_model(task.model.onnx)
     inputs = read_inputs(task, length_of(task, model), limit)
-    networks = {}
-    for number, text in enumerate(inputs.texts, start=1):
-        length = text.frozen.space.length
-        if length not in networks:
-            networks = {length: network_of(model, length)}
-        yield number, len(inputs.texts), text.id, Query.of(networks[length], text.frozen.space, text.label)
+    tried(model, length_of(task, model), inputs)
+    replay = Replay.open(model)
+    about = surroundings(task_path, seconds, [one.solver.distribution for one in chosen if isinstance(one, Rival)])
+    answers: list[Answer] = []
+    wrong = 0
+    with (
+        lines_to(json_file) as write,
+        shown_progress("bench", len(inputs.texts) * len(chosen), shown=progress) as advance,
+    ):
+        write(about)
+        for text, query in queries(model, inputs.texts):
+            if replay.answer(np.array(query.space.original)) != query.label:
+                wrong += 1
+                advance(len(chosen))
+                continue
+            for one in chosen:
+                if isinstance(one, Rival):
+                    answer = one.answer(text.id, query, replay, seconds)
+                else:
+                    answer = own_answer(one, text.id, query, replay, seconds)
+                answers.append(answer)
+                write(asdict(answer))
+                advance(1)
+        table = Table(tuple(answers), tuple(engines), own, seconds, wrong, about)
+        write(table.totals())
+    return table
 
 
-def timing(engine: str, id: int, query: Query, seconds: float) -> Timing:
-    spent, low, high, closed, note = ours(query, seconds) if engine == OURS else theirs(engine, query, seconds)
-    space = query.space
-    return Timing(id, len(space.swappable), space.candidates, engine, spent, low, high, closed, note)
+def queries(model: Model, texts: Iterable[Text]) -> Iterator[tuple[Text, Query]]:
+    """Texts of one length in a row share their network."""
+    network: Network | None = None
+    for text in texts:
+        space = text.frozen.space
+        if network is None or network.length != space.length:
+            network = network_of(model, space.length)
+        yield text, Query.of(network, space, text.label)
 
 
-def ours(query: Query, seconds: float) -> tuple[float, int, int | None, bool, str]:
-    """Sentences are judged by exact arithmetic, bounds are taken as they come: checking is timed elsewhere."""
-    interval = Interval(ceiling=len(query.space.swappable) + 1)
-    started = time.perf_counter()
-    steps = Exact().narrow(query, interval, Budget(deadline=time.monotonic() + seconds))
-    finding, note = next(steps, None), ""
-    while finding is not None:
-        match finding:
-            case Sentence(tokens):
-                interval = interval.lowered(Witness(query.space.swaps_of(tokens), True, OURS))
-            case Bound(low, tree, level):
-                interval = interval.raised(low, Proof(tree, level, OURS))
-                note = f"{leaves(tree)} leaves"
-            case Stopped(reason):
-                note = reason
-            case _:
-                pass
-        try:
-            finding = steps.send(interval)
-        except StopIteration:
-            finding = None
-    return time.perf_counter() - started, interval.low, interval.high, interval.closed, note
+def surroundings(task: str | Path, seconds: float, distributions: Sequence[str]) -> dict[str, Any]:
+    """Where and how this was measured."""
+    return {
+        "command": shlex.join(sys.argv),
+        "task": str(task),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "versions": versions("swapproof", "numpy", "onnxruntime", *dict.fromkeys(distributions)),
+        "seconds_per_text": seconds,
+        "numpy_threads": os.environ.get("OMP_NUM_THREADS", "as many as numpy likes"),
+    }
 
 
-def theirs(solver: str, query: Query, seconds: float) -> tuple[float, int, int | None, bool, str]:
-    """One model per rival, the time added up; a claimed witness counts when exact arithmetic confirms it."""
-    spent, low, high, closed = 0.0, query.space.length + 1, None, True
-    notes = []
-    for rival in query.rivals:
-        milp = textbook_model(query, rival)
-        claim = SOLVERS[solver](milp, max(0.01, seconds - spent))
-        spent += claim.seconds
-        closed = closed and claim.finished
-        low = min(low, int(min(claim.low, len(query.space.swappable) + 1)))
-        if claim.note:
-            notes.append(claim.note)
-        if claim.values is not None:
-            tokens = milp.sentence(query, claim.values)
-            swaps = len(query.space.swaps_of(tokens))
-            if not exactly_beaten(query, tokens)[0]:
-                notes.append(f"its witness of {swaps} swaps does not break the network")
-            elif high is None or swaps < high:
-                high = swaps
-    return spent, low, high, closed, "; ".join(notes)
+def processor() -> str:
+    """Its name, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def compared(rows: Sequence[Timing], engine: str) -> Comparison:
-    """Ratios of another engine's seconds to ours; one that did not finish counts with the seconds it was given."""
-    mine = {row.id: row for row in rows if row.engine == OURS and row.closed}
-    other = [row for row in rows if row.engine == engine and row.id in mine]
-    ratios = [row.seconds / max(mine[row.id].seconds, 1e-9) for row in other]
-    total = sum(mine[row.id].seconds for row in other)
-    differ = [row.id for row in other if row.answer is not None and row.answer != mine[row.id].answer]
-    return Comparison(
-        engine,
-        len(other),
-        sum(not row.closed for row in other),
-        median(ratios) if ratios else 0.0,
-        sum(row.seconds for row in other) / total if total else 0.0,
-        tuple(differ),
-    )
+@contextmanager
+def lines_to(file: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Writes JSON lines, each at once, so that an interrupted run leaves what it has measured."""
+    if file is None:
+        yield lambda line: None
+        return
+    try:
+        with file.open("w", encoding="utf-8") as stream:
+
+            def write(line: dict[str, Any]) -> None:
+                try:
+                    stream.write(json.dumps(line) + "\n")
+                    stream.flush()
+                except OSError as error:
+                    raise unwritable(file, error) from error
+
+            yield write
+    except OSError as error:
+        raise unwritable(file, error) from error

@@ -236,7 +236,7 @@ def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str
     """The task of the copies in this folder, which `certify` can run again; above it, what it was made from."""
     model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
     data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
-    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name))
+    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name), swap_unknown=task.swaps.swap_unknown)
     copied = task.model_copy(update={"model": task.model.model_copy(update=model), "data": data, "swaps": swaps})
     hashes = {name: facts[name] for name in ("model", "vocabulary", "texts", "spaces", "task")}
     ours = versions("swapproof", "numpy", "onnx", "onnxruntime")

@@ -124,7 +124,7 @@ class SwapsSection(Section):
         fields = SwapsSection.model_fields
         given = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.frozen is not None:
-            idle = given - {"frozen", "max_per_word"}
+            idle = given - {"frozen", "max_per_word", "swap_unknown"}
             if "file" in idle:
                 raise ValueError("has both file and frozen: keep the one to use")
             if idle:

@@ -42,7 +42,9 @@ def region_of(draw: st.DrawFn, places: Places) -> tuple[list[tuple[int, int]], i
     return swaps, start, draw(st.integers(0, places.count)), swapped
 
 
-def cuts_of(places: Places, rows: Floats, base: Floats, region: tuple[list[tuple[int, int]], int, int, int | None]) -> Floats:
+def cuts_of(
+    places: Places, rows: Floats, base: Floats, region: tuple[list[tuple[int, int]], int, int, int | None]
+) -> Floats:
     """The states of all sentences of a region."""
     swaps, start, left, swapped = region
     fixed = base + sum((rows[swap] for swap in swaps), np.zeros_like(base))

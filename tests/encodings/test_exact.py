@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from numpy.typing import NDArray
 from onnx import TensorProto
 from random_networks import Graph, Sample, finished, networks, tiny_networks
@@ -84,7 +85,7 @@ def read(sample: Sample) -> Network:
         return read_network(sample.save(Path(folder)), sample.length)
 
 
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(networks(half=True))
 def test_exact_logits_equal_brute_force(sample: Sample) -> None:
     """Over all operators, three precisions, normal and small weights."""
@@ -103,7 +104,7 @@ def deployed(sample: Sample, tokens: Array) -> tuple[Network, list[Array]]:
         return read_network(path, sample.length), answers
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(networks(weights="small", half=True))
 def test_unrounded_means_the_same_bits_in_onnxruntime(sample: Sample) -> None:
     """Small integer weights over all operators: wherever no rounding is said to be possible, there is none."""
@@ -116,7 +117,7 @@ def test_unrounded_means_the_same_bits_in_onnxruntime(sample: Sample) -> None:
                 assert [Fraction(float(number)) for number in answer[row]] == exact
 
 
-@settings(max_examples=40, deadline=None)
+@cases(40)
 @given(tiny_networks(weights="small", shapes=("mlp", "deep", "cnn", "residual", "maximum")))
 def test_small_integer_networks_are_never_rounded(sample: Sample) -> None:
     """Integers of a few bits: every evaluation is exact and known to be."""
@@ -261,7 +262,7 @@ def test_ties_are_exact() -> None:
     assert plain
 
 
-@settings(max_examples=25, deadline=None)
+@cases(25)
 @given(networks(weights="small", heads=False, kinds=False))
 def test_every_sentence_of_a_small_vocabulary(sample: Sample) -> None:
     """All sentences of the first two positions: exact and brute force agree on each."""

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -55,14 +56,14 @@ def test_the_steps_cover_every_operator() -> None:
     assert set(OPERATORS) <= met
 
 
-@settings(max_examples=120, deadline=None)
+@cases(120)
 @given(networks(half=True))
 def test_mixtures_read_as_onnxruntime_computes(sample: Sample) -> None:
     """Random graphs over all operators, opsets 13 to 20, three precisions, with and without a head."""
     agreed(sample)
 
 
-@settings(max_examples=40, deadline=None)
+@cases(40)
 @given(tiny_networks())
 def test_tiny_networks_read_as_onnxruntime_computes(sample: Sample) -> None:
     """The strategy that engines are tested with yields readable networks."""
@@ -91,7 +92,7 @@ def cut_suffices(sample: Sample) -> Network:
     return network
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(networks(kinds=False))
 def test_everything_after_the_cut_depends_on_tokens_through_it(sample: Sample) -> None:
     """The values at the cut alone give the logits; nothing behind the cut reads the tokens again."""
@@ -380,7 +381,7 @@ def test_tiny_shapes(shape: str) -> None:
         assert network.vocabulary_size >= 4
 
 
-@settings(max_examples=30, deadline=None)
+@cases(30)
 @given(networks(kinds=False), st.integers(0, 2**32 - 1))
 def test_single_precision_numpy_stays_within_the_bound(sample: Sample, source: int) -> None:
     """The same network evaluated by numpy in float32 is within the bound of its float64 values, at every node."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -100,7 +101,7 @@ def bounds(network: Network, tokens: Array, unit: float) -> tuple[dict[int, Arra
     return found, {index: errors[index] + own[index] for index in found}
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(networks(kinds=False), st.sampled_from(DOTS), st.integers(0, 2**32 - 1))
 def test_float32_in_any_order_is_within_the_bound(sample: Sample, dot: Dot, source: int) -> None:
     """Permuted, pairwise, fused and blocked sums, at every node of random networks."""
@@ -111,7 +112,7 @@ def test_float32_in_any_order_is_within_the_bound(sample: Sample, dot: Dot, sour
         assert (np.abs(single[index].astype(np.float64) - found[index]) <= allowed[index]).all()
 
 
-@settings(max_examples=40, deadline=None)
+@cases(40)
 @given(tiny_networks(weights="normal"), st.integers(0, 2**32 - 1))
 def test_float64_is_within_the_bound_of_the_exact_logits(sample: Sample, source: int) -> None:
     """With the unit of double precision the bound covers the float64 evaluation, against exact rationals."""
@@ -254,7 +255,7 @@ def test_a_coarser_unit_covers_the_rounding_of_constants() -> None:
             assert (np.abs(single[index].astype(np.float64) - found[index]) <= allowed[index]).all()
 
 
-@settings(max_examples=25, deadline=None)
+@cases(25)
 @given(tiny_networks(weights="normal"))
 def test_margins_beyond_their_bound_keep_their_sign(sample: Sample) -> None:
     """margin_errors: no float32 evaluation of onnxruntime turns a real margin that is larger."""

@@ -7,7 +7,8 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from random_networks import swap_spaces, tiny
 
@@ -19,7 +20,7 @@ from swapproof.encodings.space import SwapSpace
 spaces = st.integers(1, 6).flatmap(lambda length: swap_spaces(length, 9)).map(SwapSpace)
 
 
-@settings(max_examples=100)
+@cases(100)
 @given(spaces)
 def test_counts_equal_brute_force(space: SwapSpace) -> None:
     """counts()[s] is the number of sentences with exactly s swaps; together they are the whole space."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,8 @@ class Attempt:
 
     query: Query
     places: Places
+    errors: Array
+    """[rivals]: how far the margin of any sentence, evaluated in float64, can be from the real one."""
     k: int
     level: Level
     budget: Budget
@@ -108,11 +109,6 @@ class Attempt:
         if self.budget.spent or search.regions > search.most:
             raise Unfinished
 
-    @cached_property
-    def errors(self) -> Array:
-        """[rivals]: how far the margin of a sentence, evaluated in float64, can be from the real one."""
-        return self.places.differences.evaluation_errors(self.k, DOUBLE)
-
     def threshold(self, rival: int) -> float:
         """What a bound must exceed to be believed."""
         claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
@@ -152,7 +148,7 @@ def ordered_bounds(places: Places, rival: int, k: int) -> LinearBounds:
     return LinearBounds(places.reordered(LinearBounds(places, rival, k).order()), rival, k)
 
 
-def descent(differences: Differences, rival: int, budget: Budget) -> tuple[int, ...] | None:
+def descent(differences: Differences, errors: Array, rival: int, budget: Budget) -> tuple[int, ...] | None:
     """A sentence that breaks the text over the reals, by the hardest single swaps one after the other."""
     swaps: list[int] = []
     while not budget.spent:
@@ -164,8 +160,7 @@ def descent(differences: Differences, rival: int, budget: Budget) -> tuple[int, 
             kept = without_needless(differences, swaps, rival, budget)
             tokens = differences.sentence(kept)
             margin = differences.margins((differences.base + differences.rows[kept].sum(axis=0))[None])[0, rival]
-            certain = margin < -differences.evaluation_errors(len(kept), DOUBLE)[rival]
-            if certain or exactly_beaten(differences.query, tokens)[0]:
+            if margin < -errors[rival] or exactly_beaten(differences.query, tokens)[0]:
                 return tokens
     return None
 
@@ -181,14 +176,15 @@ class Exact:
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
         differences = Differences.of(query)
         places = Places.of(differences)
+        errors = differences.evaluation_errors(places.count, DOUBLE)
         joint = self.joint and is_shallow(query.network)
         level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
-        low = self.first_look(places, interval, level, budget)
+        low = self.first_look(places, errors, interval, level, budget)
         if low > interval.low:
             interval = yield Bound(low, Linear(), level)
         if interval.high is None and not interval.closed:
             for rival in range(len(query.rivals)):
-                tokens = descent(differences, rival, budget)
+                tokens = descent(differences, errors, rival, budget)
                 if tokens is not None:
                     interval = yield Sentence(tokens)
         direct = True
@@ -198,7 +194,7 @@ class Exact:
             limit = float("inf")
             if direct and interval.high is not None and top > k:
                 k, limit = top, DIRECT
-            attempt = Attempt(query, places, k, level, budget, joint, limit)
+            attempt = Attempt(query, places, errors, k, level, budget, joint, limit)
             try:
                 tree = attempt.run()
             except Broken as found:
@@ -224,14 +220,16 @@ class Exact:
                     continue
             interval = yield Bound(k + 1, tree, level)
 
-    def first_look(self, places: Places, interval: Interval, level: Level, budget: Budget) -> int:
+    def first_look(
+        self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget
+    ) -> int:
         """The low end that the bounds of the whole space prove."""
         highest = min(places.count, FIRST_LOOK if interval.high is None else interval.high - 1)
         if highest < interval.low:
             return interval.low
         swaps = np.arange(interval.low, highest + 1)
         proved = np.ones(len(swaps), dtype=bool)
-        attempt = Attempt(places.differences.query, places, highest, level, budget)
+        attempt = Attempt(places.differences.query, places, errors, highest, level, budget)
         for rival in range(len(places.differences.query.rivals)):
             bounds = LinearBounds(places, rival, highest)
             states = np.repeat(bounds.base[None], len(swaps), axis=0)
