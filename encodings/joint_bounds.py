@@ -7,13 +7,15 @@ a_j in [0, 1] and a partition of the neurons with w_j < 0 into groups G,
     T_G = max over x of sum over j in G of |w_j| (relu(y_j) - a_j y_j)
         = max over patterns d in {0, 1}^G of max over x of sum of |w_j| (d_j - a_j) y_j(x)
 
-since relu(y) is the greater of 0 and y, and relu(y) >= a y for the neurons with w_j >= 0. Each maximum is that of a linear
-function, hence a selection of the k best swaps, so T_G is exact: all the looseness a chord has because different neurons reach
-their extremes in different sentences is gone within a group. The bound is concave in the slopes, which are found by ascent.
+since relu(y) is the greater of 0 and y, and relu(y) >= a y for the neurons with w_j >= 0. Each maximum is that of a
+linear function, hence a selection of the k best swaps, and T_G is exact: what chords lose because different neurons
+reach their extremes in different sentences is lost between groups only. The bound is concave in the slopes, which are
+found by ascent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -45,6 +47,8 @@ class Shallow:
     """[P, C, N + 1]: what each swap adds; 0 where there is none."""
     elements: tuple[tuple[int, int], ...]
     """Of every neuron: its rectifier node in the network, and its element there."""
+    leaks: Array
+    """[N]: the slopes of the rectifiers themselves below 0, taken into the linear part."""
 
     @property
     def neurons(self) -> int:
@@ -69,7 +73,19 @@ class Relaxation:
 
     slopes: Array
     """[N]."""
+    steps: tuple[int, ...]
+    """The same for the rectifiers with their leaks, leak + (1 - leak) slope, as multiples of 1 / GRID."""
     groups: tuple[tuple[int, ...], ...]
+
+
+def grouped(neurons: Sequence[int], elements: Sequence[tuple[int, int]], size: int) -> tuple[tuple[int, ...], ...]:
+    """At most `size` neurons together, and only of one layer."""
+    layers: dict[int, list[int]] = {}
+    for neuron in neurons:
+        layers.setdefault(elements[neuron][0], []).append(neuron)
+    return tuple(
+        tuple(members[first : first + size]) for members in layers.values() for first in range(0, len(members), size)
+    )
 
 
 def patterns(size: int) -> Array:
@@ -94,9 +110,7 @@ class Ascent:
         self.unstable = (lower < 0) & (upper > 0) & (weights != 0)
         self.settled = np.where(lower >= 0, 1.0, 0.0)
         concave = np.flatnonzero(self.unstable & (weights < 0))
-        self.groups = tuple(
-            tuple(int(j) for j in concave[first : first + group_size]) for first in range(0, len(concave), group_size)
-        )
+        self.groups = grouped(concave.tolist(), shallow.elements, group_size)
         if start is None:
             chord = upper / np.where(self.unstable, upper - lower, 1.0)
             # Measured: the best slopes of concave neurons lie well below the chord's.
@@ -154,7 +168,11 @@ class Ascent:
             won = rises[numbers, :, winner].reshape(len(self.groups), count, width)
             choices = won.argmax(axis=2)
             greatest = np.take_along_axis(won, choices[:, :, None], axis=2)[:, :, 0]
-            chosen = np.argpartition(-greatest, k - 1, axis=1)[:, :k] if k < count else np.tile(np.arange(count), (len(numbers), 1))
+            chosen = (
+                np.argpartition(-greatest, k - 1, axis=1)[:, :k]
+                if k < count
+                else np.tile(np.arange(count), (len(numbers), 1))
+            )
             worth = np.take_along_axis(greatest, chosen, axis=1) > 0
             swaps = chosen * width + np.take_along_axis(choices, chosen, axis=1)
             reached = self.origin + (self.swings[numbers[:, None], swaps] * worth[:, :, None]).sum(axis=1)
@@ -174,7 +192,11 @@ class Ascent:
 
     def relaxation(self) -> Relaxation:
         """The best slopes so far, on the grid."""
-        return Relaxation(np.round(self.best_slopes * GRID) / GRID, self.groups)
+        leaks = self.shallow.leaks
+        outer = np.round((leaks + (1.0 - leaks) * self.best_slopes) * GRID)
+        outer = np.maximum(outer, np.ceil(leaks * GRID))
+        slopes = np.where(self.unstable, (outer / GRID - leaks) / (1.0 - leaks), self.settled)
+        return Relaxation(slopes, tuple(outer.astype(int).tolist()), self.groups)
 
 
 class JointBound:
@@ -235,7 +257,6 @@ class JointBound:
             bound = bound - heights.reshape(len(states), len(self.relaxation.groups), -1).max(axis=2).sum(axis=1)
         slack = np.maximum((1.0 - self.convex_slopes) * lower, -self.convex_slopes * upper)
         return np.asarray(bound + np.maximum(slack, 0.0) @ self.convex_weights)
-
 
     def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
         """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.

@@ -1,8 +1,9 @@
 """Linear lower bounds of a margin for any network, every layer's bounds recomputed in every region.
 
-For each nonlinear layer in order its inputs are bounded: those at the cut exactly (a selection of swaps), the others by
-backward substitution down to the cut and then a selection; then the margin in the same way. Regions are those of
-`selection`: a state at the cut after some swaps, positions before `start` decided, at most `left` swaps among the others.
+For each nonlinear layer in order its inputs are bounded: those at the cut exactly (a selection of swaps), the others
+by backward substitution down to the cut and then a selection; then the margin in the same way. Regions are those of
+`selection`: a state at the cut after some swaps, positions before `start` decided, at most `left` swaps among the
+others.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .incremental import Differences
-from .network import Constant, Maximum, Rearrangement, Rectifier
+from .network import Affine, Constant, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Places, suffix_sums
-from .substitution import substituted
+from .substitution import Coefficients, substituted
 
 Array = NDArray[Any]
 
@@ -63,8 +64,18 @@ class LinearBounds:
         self.coefficients = np.zeros(self.network.nodes[last].size)
         self.coefficients[self.differences.query.label] = 1.0
         self.coefficients[self.differences.query.rivals[rival]] = -1.0
-        self.widest = max(
-            [1, *(self.network.nodes[node.inputs[0]].size for node in self.network.nodes if isinstance(node.layer, Rectifier | Maximum))]
+        # Numbers per region: bounds of elements, and the gains of the functions that bound a layer.
+        elements = [
+            self.network.nodes[n.inputs[0]] for n in self.network.nodes if isinstance(n.layer, Rectifier | Maximum)
+        ]
+        functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
+        self.cells = max(
+            functions * places.swaps.size, *(8 * node.size for node in elements), self.differences.width, 1
+        )
+
+    def substitutes(self, node: Node) -> bool:
+        return (
+            isinstance(node.layer, Affine | Scaling | Sum) and self.network.nodes.index(node) not in self.network.linear
         )
 
     def order(self) -> Array:
@@ -77,7 +88,7 @@ class LinearBounds:
 
     def low(self, states: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
         regions = Regions(states, start, left, swapped)
-        rows = max(1, CELLS // (self.widest * max(1, self.places.swaps.size)))
+        rows = max(1, CELLS // self.cells)
         blocks = [regions.part(slice(first, first + rows)) for first in range(0, len(regions), rows)]
         return np.concatenate([np.zeros(0), *(self.margin(block)[0] for block in blocks)])
 
@@ -148,34 +159,36 @@ class ElementBounds:
 
     def least(self, index: int, coefficients: Array) -> tuple[Array, Array]:
         """[n, R]: lower bounds of functions [n, R, size] of a node, and the gains [n, R, P, C] that give them."""
-        regions, linear = self.regions, self.linear
+        regions, linear, count = self.regions, self.linear, self.linear.places.count
         kept, bound = substituted(self.network, index, coefficients, self.replace)
-        of_cut = np.zeros((*coefficients.shape[:2], linear.differences.width))
-        for node, part in linear.differences.parts.items():
-            if node in kept:
-                of_cut[:, :, part] = kept[node]
-        bound = bound + (of_cut @ regions.states[:, :, None])[:, :, 0]
-        gains = linear.places.gains(of_cut)
+        gains = np.zeros((*coefficients.shape[:2], *linear.places.swaps.shape))
+        for node, given in kept.items():
+            part = linear.differences.parts[node]
+            states = given.at(regions.states[:, part])
+            bound = bound + (given.values @ states[:, :, None])[:, :, 0]
+            gains += linear.places.gains(given.values, part, given.columns)
         if regions.swapped is not None:
             own = np.take_along_axis(gains, regions.swapped[:, None, None, None], axis=2)[:, :, 0]
             bound += np.where(linear.places.there[regions.swapped][:, None], own, np.inf).min(axis=2)
         most = int(regions.left.max(initial=0))
-        if most and linear.places.count:
+        if most and count:
             best = np.maximum(-gains.min(axis=3), 0.0)
-            best *= (np.arange(linear.places.count) >= regions.start[:, None])[:, None, :]
-            if most < linear.places.count:
-                best = np.partition(best, linear.places.count - most, axis=2)[:, :, linear.places.count - most :]
-            best = np.sort(best, axis=2)[:, :, ::-1]
-            best *= (np.arange(best.shape[2]) < regions.left[:, None])[:, None, :]
+            best *= (np.arange(count) >= regions.start[:, None])[:, None, :]
+            if most < count:
+                best = np.partition(best, count - most, axis=2)[:, :, count - most :]
+            if (regions.left < most).any():
+                best = np.sort(best, axis=2)[:, :, ::-1]
+                best *= (np.arange(best.shape[2]) < regions.left[:, None])[:, None, :]
             bound = bound - best.sum(axis=2)
         return bound, gains
 
-    def replace(self, index: int, coefficients: Array) -> tuple[Array, Array]:
+    def replace(self, index: int, given: Coefficients) -> tuple[Coefficients, Array]:
         node = self.network.nodes[index]
         low, high = self.of(node.inputs[0])
         match node.layer:
             case Rectifier(slope):
-                return replaced_rectifier(slope, low, high, coefficients)
+                passed, constant = replaced_rectifier(slope, given.at(low), given.at(high), given.values)
+                return Coefficients(passed, given.columns), constant
             case _:
                 shape = (len(low), node.size, -1)
-                return replaced_maximum(low.reshape(shape), high.reshape(shape), coefficients)
+                return replaced_maximum(low.reshape(shape), high.reshape(shape), given.dense(node.size))

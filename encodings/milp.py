@@ -65,9 +65,7 @@ class Program:
 
     @cached_property
     def size(self) -> Size:
-        return Size(
-            len(self.variables), sum(row.sides for row in self.rows), sum(one.binary for one in self.variables)
-        )
+        return Size(len(self.variables), sum(row.sides for row in self.rows), sum(one.binary for one in self.variables))
 
     @cached_property
     def low(self) -> Floats:

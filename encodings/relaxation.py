@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .substitution import Coefficients
+
 Array = NDArray[Any]
 
 SLOPE_STEPS = 2.0**16
@@ -36,19 +38,22 @@ def replaced_rectifier(slope: float, low: Array, high: Array, coefficients: Arra
     return passed, (np.minimum(coefficients, 0.0) * raised).sum(axis=-1)
 
 
-def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
+def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coefficients, Array]:
     """y = max over w of x_w, low and high [n, out, w]: the first x_w with the greatest low bounds y from below.
 
     From above: that same element when no other can exceed it, else the greatest high.
     """
-    best = low.argmax(axis=-1)[..., None]
-    chosen = np.take_along_axis(low, best, axis=-1)
+    _, out, width = low.shape
+    best = low.argmax(axis=-1)
+    chosen = low.max(axis=-1)
     others = high.copy()
-    np.put_along_axis(others, best, -np.inf, axis=-1)
-    certain = (others.max(axis=-1, initial=-np.inf) <= chosen[..., 0])[:, None, :]
+    np.put_along_axis(others, best[..., None], -np.inf, axis=-1)
+    certain = (others.max(axis=-1, initial=-np.inf) <= chosen)[:, None, :]
     follows = (coefficients >= 0) | certain
-    passed = np.zeros((*coefficients.shape, low.shape[-1]))
-    spread = np.broadcast_to(best[:, None], (*coefficients.shape, 1))
-    np.put_along_axis(passed, spread, np.where(follows, coefficients, 0.0)[..., None], axis=-1)
     constant = np.where(follows, 0.0, coefficients * high.max(axis=-1)[:, None, :]).sum(axis=-1)
-    return passed.reshape(*coefficients.shape[:-1], -1), constant
+    elements = best + np.arange(out) * width
+    columns = np.unique(elements)
+    passed = np.zeros((*coefficients.shape[:-1], len(columns)))
+    at = np.broadcast_to(np.searchsorted(columns, elements)[:, None, :], coefficients.shape)
+    np.put_along_axis(passed, at, np.where(follows, coefficients, 0.0), axis=-1)
+    return Coefficients(passed, columns), constant

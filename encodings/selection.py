@@ -3,8 +3,9 @@
 A function f(sentence) = f(original) + sum of g(s) over the swaps s of the sentence, at most one a position and at most
 k in all, has the greatest value f(original) + the k greatest positive d_p, with d_p the greatest g of position p.
 
-A search that goes through the positions in one fixed order meets only regions of one kind: some swaps made, all positions
-before `start` decided, at most k swaps left among those from `start` on. Their extremes are sums of table entries.
+A search that goes through the positions in one fixed order meets only regions of one kind: some swaps made, all
+positions before `start` decided, at most k swaps left among those from `start` on. Their extremes are sums of table
+entries.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ class Places:
         """[P]: the positions in the model's input."""
         return np.asarray(self.differences.positions[self.swaps[:, 0]])
 
-    def gains(self, coefficients: Array) -> Array:
-        """[..., P, C] of g(s) for functions [..., width] of the cut; 0 where there is no swap."""
-        flat = coefficients @ self.differences.rows.T
+    def gains(self, coefficients: Array, part: slice, columns: Array | None = None) -> Array:
+        """[..., P, C] of g(s) for functions [..., width] of a part of the cut (of these columns); 0 for no swap."""
+        rows = self.differences.rows[:, part]
+        flat = coefficients @ (rows if columns is None else rows[:, columns]).T
         padded = np.concatenate([flat, np.zeros((*flat.shape[:-1], 1))], axis=-1)
         return np.take(padded, self.swaps, axis=-1)
 
@@ -82,7 +84,7 @@ def greatest(best: Array, k: int) -> Array:
 
 
 def suffix_sums(best: Array, k: int) -> Array:
-    """[P + 1, k + 1, M]: at (i, j) the sum of the j greatest of `best[i:]`, for `best` [P, M] of which none is negative."""
+    """[P + 1, k + 1, M]: at (i, j) the sum of the j greatest of `best[i:]`; no number in `best` [P, M] is negative."""
     count, functions = best.shape
     sums = np.zeros((count + 1, k + 1, functions))
     leading = np.zeros((k + 1, functions))  # the k greatest so far, descending, below a greatest of all

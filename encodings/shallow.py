@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .joint_bounds import Shallow
 from .network import Maximum, Network, Rectifier
 from .selection import Places
-from .substitution import substituted
+from .substitution import Coefficients, substituted
 
 Array = NDArray[Any]
 
@@ -29,17 +29,20 @@ def shallow_margin(places: Places, rival: int) -> Shallow:
     objective = np.zeros(network.nodes[last].size)
     objective[query.label], objective[query.rivals[rival]] = 1.0, -1.0
     met: dict[int, Array] = {}
+    leak: dict[int, float] = {}
 
-    def replace(index: int, coefficients: Array) -> tuple[Array, Array]:
+    def replace(index: int, given: Coefficients) -> tuple[Coefficients, Array]:
+        coefficients = given.dense(network.nodes[index].size)
         layer = network.nodes[index].layer
         slope = layer.slope if isinstance(layer, Rectifier) else 0.0
-        met[index] = coefficients * (1.0 - slope)
-        return coefficients * slope, np.zeros(())
+        leak[index], met[index] = slope, coefficients * (1.0 - slope)
+        return Coefficients(coefficients * slope), np.zeros(())
 
     kept, constant = substituted(network, last, objective, replace)
     linear = np.zeros(differences.width)
     for index, part in differences.parts.items():
-        linear[part] += kept.get(index, 0.0)
+        if index in kept:
+            linear[part] += kept[index].dense(part.stop - part.start)
     neurons = [(index, int(element)) for index in sorted(met) for element in np.flatnonzero(met[index])]
     weights = np.array([met[index][element] for index, element in neurons])
     at = [differences.parts[network.nodes[index].inputs[0]].start + element for index, element in neurons]
@@ -50,4 +53,5 @@ def shallow_margin(places: Places, rival: int) -> Shallow:
         np.append(differences.base[which], differences.base @ linear + constant),
         np.concatenate([places.rows[:, :, which], (places.rows @ linear)[:, :, None]], axis=2),
         tuple(neurons),
+        np.array([leak[index] for index, _ in neurons]),
     )

@@ -98,7 +98,7 @@ class Solver:
     ) -> Outcome:
         clock = Clock(starts, time.perf_counter())
         try:
-            found = self.ask(program, seconds, threads, clock)
+            found = self.ask(program, seconds, threads, clock) if program.variables else without_variables(program)
         except ImportError as error:
             found = Found("unavailable", detail=f"pip install {self.distribution} ({error})")
         began = clock.began or time.perf_counter()
@@ -115,6 +115,13 @@ class Solver:
         )
 
 
+def without_variables(program: Program) -> Found:
+    """Nothing to choose: not every solver has a word for that."""
+    if all(row.low <= 0.0 <= row.high for row in program.rows):
+        return Found("optimal", objective=0.0, bound=0.0, solution=np.zeros(0), nodes=0)
+    return Found("infeasible", nodes=0)
+
+
 def ask_gurobi(program: Program, seconds: float, threads: int, clock: Clock) -> Found:
     import gurobipy
 
@@ -122,10 +129,10 @@ def ask_gurobi(program: Program, seconds: float, threads: int, clock: Clock) -> 
     too_large = 10010
     try:
         with gurobipy.Env(params=settings) as environment, gurobipy.Model(env=environment) as model:
-            kinds = ["B" if one.binary else "C" for one in program.variables]
-            ends = {"lb": program.low.tolist(), "ub": program.high.tolist()}
-            added = model.addVars(len(kinds), **ends, obj=program.cost.tolist(), vtype=kinds)
-            columns = [added[column] for column in range(len(kinds))]
+            columns = [
+                model.addVar(lb=one.low, ub=one.high, obj=one.cost, vtype="B" if one.binary else "C")
+                for one in program.variables
+            ]
             for row in program.rows:
                 terms = gurobipy.LinExpr(row.coefficients.tolist(), [columns[column] for column in row.columns])
                 if row.low == row.high:
@@ -208,7 +215,7 @@ def ask_scip(program: Program, seconds: float, threads: int, clock: Clock) -> Fo
 def ask_highs(program: Program, seconds: float, threads: int, clock: Clock) -> Found:
     import highspy
 
-    solver = highspy.Highs()
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in {
         "output_flag": False,
         "threads": threads,

@@ -1,12 +1,13 @@
 """Backward substitution: a linear function of a network's last values rewritten in terms of earlier ones.
 
-sum c_i y_i + constant, with y = W x + b, is sum (W c)_i x_i + (constant + c b), and so on for every linear layer. What a
-nonlinear layer is replaced by is up to whoever asks.
+sum c_i y_i + constant, with y = W x + b, is sum (W c)_i x_i + (constant + c b), and so on for every linear layer. What
+a nonlinear layer is replaced by is up to whoever asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,15 +17,38 @@ from numpy.typing import NDArray
 from .network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 
 Array = NDArray[Any]
-Replace = Callable[[int, Array], tuple[Array, Array]]
-"""(nonlinear node, coefficients [..., its size]) -> (coefficients of its input, constant part [...])."""
 
 
-def substituted(network: Network, node: int, coefficients: Array, replace: Replace) -> tuple[dict[int, Array], Array]:
-    """Coefficients [..., size] of the cut nodes, and the constant [...], of a function [..., size] of a node."""
-    handed: dict[int, Array] = {node: coefficients}
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """[..., size] of a node's elements; with `columns` (ascending), of these elements only, the others being 0."""
+
+    values: Array
+    columns: Array | None = None
+
+    def dense(self, size: int) -> Array:
+        if self.columns is None:
+            return self.values
+        result = np.zeros((*self.values.shape[:-1], size))
+        result[..., self.columns] = self.values
+        return result
+
+    def at(self, array: Array) -> Array:
+        """The columns of an array [..., size]."""
+        return array if self.columns is None else array[..., self.columns]
+
+
+Replace = Callable[[int, Coefficients], tuple[Coefficients, Array]]
+"""(nonlinear node, its coefficients) -> (coefficients of its input, constant part [...])."""
+
+
+def substituted(
+    network: Network, node: int, coefficients: Array, replace: Replace
+) -> tuple[dict[int, Coefficients], Array]:
+    """Coefficients of the cut nodes, and the constant [...], of a function [..., size] of a node."""
+    handed: dict[int, Coefficients] = {node: Coefficients(coefficients)}
     constant: Array = np.zeros(coefficients.shape[:-1])
-    kept: dict[int, Array] = {}
+    kept: dict[int, Coefficients] = {}
     for index in range(node, -1, -1):
         given = handed.pop(index, None)
         if given is None:
@@ -33,46 +57,50 @@ def substituted(network: Network, node: int, coefficients: Array, replace: Repla
             kept[index] = given
             continue
         layer, inputs = network.nodes[index].layer, network.nodes[index].inputs
+        sizes = [network.nodes[source].size for source in inputs]
         match layer:
             case Constant(value):
-                constant = constant + given @ value.reshape(-1)
+                constant = constant + given.values @ given.at(value.reshape(-1))
             case Affine(weight, bias):
-                blocks = given.reshape(*given.shape[:-1], -1, len(bias))
+                values = given.dense(network.nodes[index].size)
+                blocks = values.reshape(*values.shape[:-1], -1, len(bias))
                 constant = constant + blocks.sum(axis=-2) @ bias
-                hand(handed, inputs[0], (blocks @ weight.T).reshape(*given.shape[:-1], -1))
+                passed = Coefficients((blocks @ weight.T).reshape(*values.shape[:-1], -1))
+                hand(handed, inputs[0], passed, sizes[0])
             case Scaling(multiply, divide, add, _):
-                constant = constant + given @ add.reshape(-1)
-                hand(handed, inputs[0], given * (multiply / divide).reshape(-1))
+                constant = constant + given.values @ given.at(add.reshape(-1))
+                factors = given.at((multiply / divide).reshape(-1))
+                hand(handed, inputs[0], Coefficients(given.values * factors, given.columns), sizes[0])
             case Sum(signs):
-                for sign, source in zip(signs, inputs, strict=True):
-                    hand(handed, source, given * sign)
+                for sign, source, size in zip(signs, inputs, sizes, strict=True):
+                    hand(handed, source, Coefficients(given.values * sign, given.columns), size)
             case Rearrangement(order):
-                sizes = [network.nodes[source].size for source in inputs]
-                parts = gathered(order.tobytes(), sum(sizes), given)
-                for source, part in zip(inputs, np.split(parts, np.cumsum(sizes)[:-1], axis=-1), strict=True):
-                    hand(handed, source, part)
+                moved = gathered(order, given)
+                starts = [sum(sizes[:number]) for number in range(len(sizes))]
+                for source, start, size in zip(inputs, starts, sizes, strict=True):
+                    hand(handed, source, part_of(moved, start, size, len(inputs) == 1), size)
             case Rectifier() | Maximum():
                 passed, extra = replace(index, given)
                 constant = constant + extra
-                hand(handed, inputs[0], passed)
+                hand(handed, inputs[0], passed, sizes[0])
             case Embedding():
                 raise ValueError(f"node {index}: an embedding that is read across the cut")
     return kept, constant
 
 
-def hand(handed: dict[int, Array], source: int, coefficients: Array) -> None:
-    handed[source] = handed[source] + coefficients if source in handed else coefficients
+def hand(handed: dict[int, Coefficients], source: int, more: Coefficients, size: int) -> None:
+    if source in handed:
+        more = Coefficients(handed[source].dense(size) + more.dense(size))
+    handed[source] = more
 
 
-def gathered(order: bytes, size: int, given: Array) -> Array:
-    """[..., size]: the coefficients of all copies of an element added up."""
-    elements, copies, starts = copies_of(order)
-    result = np.zeros((*given.shape[:-1], size))
-    if copies is None:
-        result[..., elements] = given
-    else:
-        result[..., elements] = np.add.reduceat(given[..., copies], starts, axis=-1)
-    return result
+def gathered(order: Array, given: Coefficients) -> Coefficients:
+    """The coefficients of all copies of an element added up, for the inputs laid end to end."""
+    index = given.at(order.reshape(-1))
+    elements, copies, starts = copies_of(index.tobytes())
+    if copies is None or starts is None:
+        return Coefficients(given.values[..., np.argsort(index, kind="stable")], elements)
+    return Coefficients(np.add.reduceat(given.values[..., copies], starts, axis=-1), elements)
 
 
 @lru_cache(maxsize=64)
@@ -81,5 +109,13 @@ def copies_of(order: bytes) -> tuple[Array, Array | None, Array | None]:
     index = np.frombuffer(order, dtype=np.int64)
     elements, starts, counts = np.unique(np.sort(index), return_index=True, return_counts=True)
     if counts.max(initial=1) == 1:
-        return index, None, None
+        return elements, None, None
     return elements, np.argsort(index, kind="stable"), starts
+
+
+def part_of(whole: Coefficients, start: int, size: int, alone: bool) -> Coefficients:
+    columns = whole.columns
+    if columns is None or (alone and len(columns) == size):
+        return Coefficients(whole.values)
+    inside = slice(*np.searchsorted(columns, (start, start + size)).tolist())
+    return Coefficients(whole.values[..., inside], columns[inside] - start)

@@ -2,13 +2,14 @@
 
     minimise    sum of swap[p, t] over the positions p and their alternatives t
     subject to  sum over the choices t of swap[p, t] = 1                      for every position p
-                embedded word at p = sum over t of table[t] * swap[p, t]      (substituted, no variables of their own)
+                embedded word at p = sum over t of table[t] * swap[p, t]
                 y = relu(x):  y >= x,  y <= x - l (1 - a),  y <= u a,  y >= 0,  a binary      for l <= x <= u
                 y = max x_i:  y >= x_i,  y <= x_i + (u_max,-i - l_i)(1 - a_i),  sum of a_i = 1,  a_i binary
                 logit[rival] - logit[label] >= TOLERANCE
 
-with one program for each rival class. l and u are by interval arithmetic over the space; neurons and window elements
-whose outcome they settle are replaced.
+with one program for each rival class. Affine layers are substituted, but for the inputs x of nonlinear ones, which are
+variables on request: solvers differ in what suits them. l and u are by interval arithmetic over the space; neurons and
+window elements whose outcome they settle are replaced.
 """
 
 from __future__ import annotations
@@ -40,14 +41,18 @@ class Textbook:
     variables: tuple[Variable, ...]
     rows: tuple[Row, ...]
     logits: Expressions
+    remark: str = ""
+    """How this program departs from the one that is usual here."""
 
     @classmethod
-    def of(cls, query: Query) -> Textbook:
-        writer = Writer(query.space)
+    def of(cls, query: Query, *, inputs: bool = True) -> Textbook:
+        """`inputs`: whether each nonlinear element's input is a variable of its own, defined by a row of its own."""
+        writer = Writer(query.space, inputs)
         known: list[Expressions] = []
         for index, node in enumerate(query.network.nodes):
             known.append(writer.layer(index, node, [known[source] for source in node.inputs]))
-        return cls(query, tuple(writer.variables), tuple(writer.rows), known[-1])
+        remark = "" if inputs else "no variables for the inputs of neurons"
+        return cls(query, tuple(writer.variables), tuple(writer.rows), known[-1], remark)
 
     def margin(self, rival: int) -> Expressions:
         """logit[rival] - logit[label]."""
@@ -107,6 +112,7 @@ class Writer:
     """Writes variables and rows down, layer by layer."""
 
     space: SwapSpace
+    inputs: bool
     variables: list[Variable] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     columns: dict[int, Indices] = field(default_factory=dict)
@@ -155,8 +161,9 @@ class Writer:
             coefficients.append(words.T.reshape(-1))
         if not rows:
             return Expressions.fixed(constant)
-        terms = (np.concatenate(parts) for parts in (rows, columns, coefficients))
-        return Expressions.of_terms(*terms, constant.reshape(-1))
+        return Expressions.of_terms(
+            np.concatenate(rows), np.concatenate(columns), np.concatenate(coefficients), constant.reshape(-1)
+        )
 
     def bounds(self, functions: Expressions) -> tuple[Floats, Floats]:
         group = np.full(len(self.variables), -1, dtype=np.int64)
@@ -185,7 +192,7 @@ class Writer:
         return replaced(settled, outputs)
 
     def largest(self, index: int, size: int, inputs: Expressions) -> Expressions:
-        """y = max over i of x_i; elements that another one always exceeds, and all but one of equal ones, are left out."""
+        """y = max over i of x_i, without the elements that another always exceeds, and without copies."""
         low, high = (end.reshape(size, -1) for end in self.bounds(inputs))
         width, leaders = low.shape[1], low.argmax(axis=1)
         outputs: dict[int, int] = {}
@@ -214,10 +221,10 @@ class Writer:
         return len(self.variables) - 1
 
     def input(self, index: tuple[int, int], functions: Expressions, row: int, low: float, high: float) -> Expressions:
-        """What a nonlinear element reads: the function itself if it has one variable or none, else a variable for it."""
+        """What a nonlinear element reads; a function of one variable or none stays as it is."""
         one = functions.taken(np.array([row]))
         columns, coefficients = one.terms(0)
-        if len(columns) <= 1:
+        if not self.inputs or len(columns) <= 1:
             return one
         variable = Variable("input", index, low, high)
         x, constant = self.variable(variable), float(one.constant[0])

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from math import isfinite, lcm, prod
+from math import isfinite, isqrt, lcm, prod
 from operator import add, mul
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +48,8 @@ MAX_DEPTH = 100_000
 MAX_SENTENCES = 20_000_000
 MAX_JOINT = 8
 MAX_COUNTING = 10**7
+MAX_WORK = 3 * 10**8
+MAX_MOVES = 1 << 25
 MAX_SWAPS = 10**6
 SECONDS = 3600.0
 
@@ -547,6 +549,7 @@ class Network:
         self.touched: dict[int, list[int]] = {p: [] for p in widths}
         self.kernels: dict[int, list[tuple[int, ...]]] = {p: [] for p in widths}
         same: dict[tuple[int, ...], tuple[int, ...]] = {}
+        work = 0
         for n in self.cut:
             for index in range(self.layers[n].size):
                 handed: Coefficients = {n: {index: 1}}
@@ -555,6 +558,8 @@ class Network:
                     given = handed.pop(m, None)
                     if given is None:
                         continue
+                    work += len(given)
+                    need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
                     if m not in offsets:
                         self.layers[m].backward(given, handed)
                         continue
@@ -1210,6 +1215,28 @@ class Interpreter:
         x = node.variable()
         return self.scaled(x, Fraction(-1), [0] * prod(x.shape), 1)
 
+    def op_batch_normalization(self, node: Node) -> Value:
+        node.known("epsilon", "momentum", "training_mode")
+        node.count(5, 5)
+        x, parameters = node.variable(), [node.constant(i) for i in range(1, 5)]
+        need(len(x.shape) >= 2 and len(node.outputs) == 1, f"{node}: impossible input or outputs")
+        need(not node.take("training_mode", 2, 0), f"{node} is in training mode")
+        need(all(c.kind and c.shape == x.shape[1:2] for c in parameters), f"{node}: parameters do not fit")
+        epsilon = Fraction(node.take("epsilon", 1, unpack("f", struct.pack("<f", 1e-5))[0]))
+        self.computed = True
+        factors, offsets = [], []
+        for scale, bias, mean, variance in zip(*(map(Fraction, c.items) for c in parameters), strict=True):
+            need(variance + epsilon > 0, f"{node}: a variance that is not above 0")
+            root = Fraction(isqrt((1 << 2 * GRID) // (variance + epsilon)), 1 << GRID)
+            factors.append(scale * root)
+            offsets.append(bias - mean * scale * root)
+        weights, scale = Constant((), factors).exact()
+        biases, bias_scale = Constant((), offsets).exact()
+        area, channels = prod(x.shape[2:]), x.shape[1]
+        at = [i // area % channels for i in range(prod(x.shape))]
+        rows: list[Row] = [(range(i, i + 1), [weights[c]], biases[c]) for i, c in enumerate(at)]
+        return self.linear(x, rows, scale, bias_scale, x.shape)
+
     def op_matmul(self, node: Node) -> Value:
         node.known()
         node.count(2, 2)
@@ -1444,6 +1471,7 @@ OPERATORS: dict[str, Callable[[Interpreter, Node], Value]] = {
     "Pad": Interpreter.op_pad,
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), Interpreter.op_arithmetic),
     "Neg": Interpreter.op_neg,
+    "BatchNormalization": Interpreter.op_batch_normalization,
     "MatMul": Interpreter.op_matmul,
     "Gemm": Interpreter.op_gemm,
     "Conv": Interpreter.op_conv,
@@ -1593,9 +1621,11 @@ class Space:
         self.touching: list[tuple[Numbers, Numbers]] = [([], []) for _ in self.base]
         self.touched: list[list[int]] = []
         self.offsets: list[dict[int, int]] = []
-        self.known_rises: dict[tuple[tuple[int, int], ...], dict[tuple[int, int], int]] = {}
+        self.known_rises: dict[tuple[tuple[int, int], ...], list[dict[int, int]]] = {}
         self.deltas: list[list[Numbers]] = []
         self.moves: list[list[Numbers]] = []
+        moves = sum(len(network.touched.get(p, [])) * len(choices[p]) for p in self.positions)
+        require(moves <= MAX_MOVES, "too many choices for a network of this size")
         for i, p in enumerate(self.positions):
             touched = network.touched.get(p, [])
             for offset, e in enumerate(touched):
@@ -1747,31 +1777,38 @@ class Space:
         return ((sum(map(mul, coefficients, self.base)) - (best or 0)) << GRID) + constant, scale
 
     def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
-        """The maximum over the words of the sum, over (element of the cut, a, b), of the greater of a x and b x.
+        """The maximum over the words of the sum, over (element of the cut, a, b), of max(a x, b x), where a <= b.
 
-        It is the greatest of the maxima with a or b chosen for each element, which are affine in the words.
+        It is the greatest of the maxima with a or b chosen for each element, which are affine in the words. Where x has
+        one sign the choice is plain; the others are tried in the order of what they can reach at most.
         """
+        patterns: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
+        for e, off, on in members:
+            low, high = words.element(e)
+            ends = [on] if low >= 0 else [off] if high <= 0 else [off, on]
+            reach = [(c, max(c * low, c * high) * self.scales[e]) for c in ends]
+            patterns = [(most + add, (*chosen, (e, c))) for most, chosen in patterns for c, add in reach]
         highest: int | None = None
-        for pattern in product((1, 2), repeat=len(members)):
-            function = tuple((member[0], member[end]) for member, end in zip(members, pattern, strict=True))
-            known = self.known_rises.setdefault(function, {})
-            gains = []
-            for i, mask in enumerate(words.masks):
-                if mask == 1:
-                    gains.append(0)
-                    continue
-                if (i, mask) not in known:
-                    places = [(self.offsets[i].get(e), c) for e, c in function]
-                    moves = [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
-                    known[i, mask] = max(sum(c * move[at] for at, c in places if at is not None) for move in moves)
-                gains.append(known[i, mask])
-            best = words.best(gains)
+        for most, function in sorted(patterns, reverse=True):
+            if highest is not None and most <= highest << GRID:
+                break
+            best = words.best(self.rises(words, function))
             require(best is not None, "bounds of an empty region")
             value = sum(c * self.base[e] for e, c in function) + (best or 0)
             highest = value if highest is None else max(highest, value)
+        return highest or 0
+
+    def rises(self, words: Words, function: tuple[tuple[int, int], ...]) -> list[int]:
+        """What a swap within the mask adds at most to a sum of c * (element e), for every swappable position."""
         if len(self.known_rises) > 4096:
             self.known_rises.clear()
-        return highest or 0
+        known = self.known_rises.setdefault(function, [{1: 0} for _ in self.positions])
+        for i, mask in enumerate(words.masks):
+            if mask not in known[i]:
+                places = [(self.offsets[i][e], c) for e, c in function if e in self.offsets[i]]
+                moves = [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
+                known[i][mask] = max([sum([c * move[at] for at, c in places]) for move in moves])
+        return [rise[mask] for rise, mask in zip(known, words.masks, strict=True)]
 
     # ---- float32
 

@@ -149,6 +149,15 @@ def straight(m: Maker, classes: int) -> bytes:
     return m.model(m.gemm(m.add("ReduceSum", m.embed(3), m.constant([1]), keepdims=0), 3, classes), classes)
 
 
+def normalised(m: Maker, classes: int) -> bytes:
+    """A batch normalisation with variances whose roots are exact, in front of a rectifier."""
+    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
+    variance = m.constant(np.array([0.25, 4.0], np.float32))
+    scaled = m.add("BatchNormalization", x, m.weights(2), m.weights(2), m.weights(2), variance, epsilon=0.0)
+    flat = m.add("Flatten", m.add("Relu", scaled))
+    return m.model(m.gemm(flat, 2 * m.length, classes), classes)
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -158,6 +167,7 @@ KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     residual,
     oddities,
     straight,
+    normalised,
 )
 
 

@@ -39,6 +39,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure engines beside outside solvers.")
+app.add_typer(bench, name="bench")
+
 Out = Annotated[Path, typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False)]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)]
 
@@ -139,6 +142,31 @@ def train(
 
     train(recipe, out, lambda remark: print(remark, file=sys.stderr, flush=True))
     print(out / "task.toml")
+
+
+@bench.command("exact")
+def bench_exact(
+    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    engines: Annotated[
+        str, typer.Option(help="Our engines and outside solvers, separated by commas.")
+    ] = "exact,gurobi,scip,highs",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    seconds: Annotated[float, typer.Option(help="Time for each engine and text.")] = 60.0,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="A file for every answer, as JSON lines.", show_default=False)
+    ] = None,
+) -> None:
+    """Find minimum swaps with several engines, one thread each.
+
+    The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
+    """
+    from .bench import bench_exact
+    from .comparison import print_comparison
+
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
+    print_comparison(table)
+    raise typer.Exit(table.exit_code)
 
 
 @app.command()

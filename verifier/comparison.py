@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -31,6 +32,7 @@ class Score:
     too_large: int
     failed: int
     median_seconds: float | None
+    median_nodes: float | None
     total_seconds: float
     total_cpu_seconds: float
     both_solved: int
@@ -62,7 +64,7 @@ class Table:
 
     @cached_property
     def disagreements(self) -> tuple[str, ...]:
-        """Answers that did not check, and pairs that cannot both be true. Rounding may decide ambiguous texts: left out."""
+        """Answers that did not check, and pairs that cannot both be true, but for texts that rounding decides."""
         found = []
         for id, answers in self.texts.items():
             of_text = list(answers.values())
@@ -83,6 +85,7 @@ class Table:
         own = [answers for answers in self.texts.values() if engine in answers]
         ran = [answers[engine] for answers in own if answers[engine].timed]
         solved = [answer for answer in ran if answer.solved]
+        nodes = [answer.nodes for answer in solved if answer.nodes is not None]
         pairs = list(self.pairs(engine))
         both = [(theirs, ours) for theirs, ours in pairs if theirs.solved and ours.solved]
         return Score(
@@ -92,6 +95,7 @@ class Table:
             too_large=sum(answers[engine].status == "size" for answers in own),
             failed=sum(answers[engine].status in ("unavailable", "error") for answers in own),
             median_seconds=median([answer.seconds for answer in solved]) if solved else None,
+            median_nodes=median(nodes) if nodes else None,
             total_seconds=sum(answer.seconds for answer in ran),
             total_cpu_seconds=sum(answer.cpu_seconds for answer in ran),
             both_solved=len(both),
@@ -127,15 +131,17 @@ class Table:
     def definition(self) -> str:
         """What the numbers mean; definitions differ between tools."""
         return (
-            f"Time: wall clock of one thread, at most {self.seconds:g} s for a text. Of our engines, all of it: reading off "
-            "differences, search, replay of witnesses in onnxruntime, without the checking of certificates. Of a solver, its "
-            "own optimisation call alone, in a process of its own: start, writing and loading of the model are not "
-            "counted; with more than two classes, the sum over rival classes. Solver model: the textbook "
-            "big-M program of the MMWS paper, bounds by interval arithmetic, no gap allowed. Solved: minimum known and its "
-            "sentence replayed in onnxruntime, or no sentence breaks the text. Ratios are solver / "
-            f"{self.own or 'none'}: median and total over the texts that both solved; with limit: over all texts both "
-            f"ran on, an unsolved one counted as {self.seconds:g} s for whoever did not solve it. A solver's lower end is "
-            "its claim. Texts the model already gets wrong are left out."
+            f"Time: wall clock of one thread, at most {self.seconds:g} s for a text. Of our engines, all of it: "
+            "differences, search, replay of witnesses in onnxruntime; certificates are not checked. Of a solver, "
+            "its own optimisation call alone, in a process of its own: its start, writing and loading the model "
+            "are not counted; with more than two classes, the sum over rival classes. Solver model: the textbook "
+            "big-M program of the MMWS paper, bounds by interval arithmetic, no gap allowed; without variables "
+            "for the inputs of neurons where only so Gurobi's free licence is large enough. Solved: the minimum "
+            "is known and its sentence replayed in onnxruntime, or no sentence breaks the text; the lower end of "
+            "a solver is its claim. Nodes: median over solved texts, of a solver's tree or of our proof's leaves. "
+            f"Ratios are solver / {self.own or 'ours'}: median, total and CPU over the texts that both solved; "
+            f"with limit: over all texts both ran on, each one unsolved counted as {self.seconds:g} s. Texts the "
+            "model already gets wrong are left out."
         )
 
 
@@ -169,7 +175,7 @@ def print_comparison(table: Table) -> None:
     console.print(grid)
     console.print()
     totals = Grid(box=lines)
-    for column in ("engine", "solved", "too large", "failed", "median s", "total s", "CPU s"):
+    for column in ("engine", "solved", "share", "not run", "nodes", "median s", "total s", "CPU s"):
         totals.add_column(column, justify="left" if column == "engine" else "right")
     for column in ("median ratio", "total ratio", "CPU ratio", "with limit"):
         totals.add_column(column, justify="right")
@@ -179,18 +185,23 @@ def print_comparison(table: Table) -> None:
         ratios = (score.median_ratio, score.total_ratio, score.total_cpu_ratio, score.total_ratio_with_limit)
         totals.add_row(
             engine,
-            f"{score.solved} of {score.asked} {share}",
-            str(score.too_large),
-            str(score.failed),
+            f"{score.solved} of {score.asked}",
+            share,
+            str(score.too_large + score.failed),
+            "" if score.median_nodes is None else f"{score.median_nodes:g}",
             "" if score.median_seconds is None else f"{score.median_seconds:.3f}",
-            f"{score.total_seconds:.1f}",
-            f"{score.total_cpu_seconds:.1f}",
+            f"{score.total_seconds:.2f}",
+            f"{score.total_cpu_seconds:.2f}",
             *("" if number is None else f"{number:.3g}x" for number in ratios),
         )
     console.print(totals)
     console.print(f"{table.definition}\n", style="dim")
     if table.already_wrong:
         console.print(f"{table.already_wrong} texts that the model already gets wrong were left out.")
+    for remark, count in Counter(
+        f"{a.engine}: {a.program.partition('; ')[2]}" for a in table.answers if "; " in a.program
+    ).items():
+        console.print(f"{remark} in {count} texts")
     for failure in sorted({f"{a.engine}: {a.detail}" for a in table.answers if not a.timed}):
         console.print(failure)
     for disagreement in table.disagreements:

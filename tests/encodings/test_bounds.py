@@ -23,7 +23,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.relaxation import rectifier_lines, replaced_maximum
 from swapproof.encodings.selection import Places, greatest, suffix_sums
 from swapproof.encodings.shallow import is_shallow, shallow_margin
-from swapproof.encodings.substitution import substituted
+from swapproof.encodings.substitution import Coefficients, substituted
 
 SLACK = 1e-7
 """Of float64 bounds of margins of a few units."""
@@ -33,10 +33,12 @@ Floats = NDArray[np.float64]
 
 @st.composite
 def region_of(draw: st.DrawFn, places: Places) -> tuple[list[tuple[int, int]], int, int, int | None]:
-    """Swaps (place, choice) before `start`, at most `left` more from there on, perhaps some swap at one place before."""
+    """Swaps (place, choice) before `start`, at most `left` more from there on, perhaps some swap at a place before."""
     start = draw(st.integers(0, places.count))
-    before = draw(st.sets(st.integers(0, max(0, start - 1)), max_size=start)) if start else set()
-    swapped = draw(st.sampled_from(sorted(before))) if before and draw(st.booleans()) else None
+    earlier = st.sets(st.integers(0, start - 1), max_size=start) if start else st.just(set[int]())
+    before: set[int] = draw(earlier)
+    one_swapped: bool = draw(st.booleans())
+    swapped = draw(st.sampled_from(sorted(before))) if before and one_swapped else None
     fixed = [place for place in sorted(before) if place != swapped]
     swaps = [(place, draw(st.integers(0, int(places.there[place].sum()) - 1))) for place in fixed]
     return swaps, start, draw(st.integers(0, places.count)), swapped
@@ -51,7 +53,7 @@ def cuts_of(
     choices = [range(int(places.there[place].sum())) for place in range(places.count)]
     forced = [rows[swapped, choice] for choice in choices[swapped]] if swapped is not None else [np.zeros_like(base)]
     free = range(start, places.count)
-    found = []
+    found: list[Floats] = []
     for count in range(min(left, len(free)) + 1):
         for chosen in combinations(free, count):
             for picks in product(*(choices[place] for place in chosen)):
@@ -204,7 +206,7 @@ def test_a_maximum_is_enclosed_by_what_replaces_it(source: int) -> None:
     for _ in range(20):
         x = random.uniform(low, high)
         function = (coefficients[0, 0] * x[0].max(axis=1)).sum()
-        assert (passed[0, 0] * x.reshape(-1)).sum() + constant[0, 0] <= function + 1e-9
+        assert (passed.dense(6)[0, 0] * x.reshape(-1)).sum() + constant[0, 0] <= function + 1e-9
 
 
 @pytest.mark.parametrize("shape", TINY)
@@ -221,14 +223,15 @@ def check_substitution(query: Query, sentences: NDArray[np.int64]) -> None:
     found = values(network, sentences, wanted=tuple(range(len(network.nodes))))
     met: dict[int, Floats] = {}
 
-    def replace(index: int, coefficients: Floats) -> tuple[Floats, Floats]:
-        met[index] = coefficients
-        return np.zeros((*coefficients.shape[:-1], network.nodes[network.nodes[index].inputs[0]].size)), np.zeros(())
+    def replace(index: int, given: Coefficients) -> tuple[Coefficients, Floats]:
+        met[index] = given.dense(network.nodes[index].size)
+        return Coefficients(np.zeros(network.nodes[network.nodes[index].inputs[0]].size)), np.zeros(())
 
     objective = np.random.default_rng(0).normal(size=network.nodes[last].size)
     kept, constant = substituted(network, last, objective, replace)
+    parts = met | {index: given.dense(network.nodes[index].size) for index, given in kept.items()}
     total = constant + sum(
-        (found[index].reshape(len(sentences), -1) @ coefficients for index, coefficients in {**kept, **met}.items()),
+        (found[index].reshape(len(sentences), -1) @ coefficients for index, coefficients in parts.items()),
         np.zeros(len(sentences)),
     )
     np.testing.assert_allclose(total, found[last].reshape(len(sentences), -1) @ objective, rtol=1e-6, atol=1e-6)

@@ -6,24 +6,27 @@ import hashlib
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
 from oracles import least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
+from swapproof.encodings.network import Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model
-from swapproof.proofs.certificate import File, Lower, Statement, Words, encode_tree, write_certificate
+from swapproof.proofs.certificate import File, Joint, Lower, Node, Statement, Words, encode_tree, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 from swapproof.verifier.engines import exact
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact import Exact
 from swapproof.verifier.engines.greedy import Greedy
-from swapproof.verifier.engines.protocol import Bound, Budget, Engine
-from swapproof.verifier.interval import Interval
+from swapproof.verifier.engines.protocol import Bound, Budget, Engine, Finding, Stopped
+from swapproof.verifier.interval import Interval, Proof
 from swapproof.verifier.ladder import Check, Verdict, climb
 from swapproof.verifier.replay import Replay
 
@@ -79,6 +82,15 @@ def checked_by(model: Model, query: Query) -> Check:
     return check
 
 
+def numbered(query: Query, model: Model) -> Query:
+    """The same, its rectifiers told their numbers in the ONNX file (they keep their order)."""
+    relus = [n for n, node in enumerate(model.proto.graph.node) if node.op_type in ("Relu", "LeakyRelu")]
+    rectifiers = [node for node in query.network.nodes if isinstance(node.layer, Rectifier)]
+    for node, number in zip(rectifiers, relus, strict=True):
+        object.__setattr__(node, "number", number)
+    return query
+
+
 def case(data: st.DataObject, sample: Sample, folder: str, most_choices: int = 3) -> tuple[Model, Query, Replay]:
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary, most_choices=most_choices))
     model, replay = loaded(sample, Path(folder))
@@ -96,12 +108,13 @@ def test_the_interval_is_what_enumeration_finds_and_every_proof_is_accepted(data
 
 
 @given(st.data())
-def test_joint_bounds_find_the_same_interval(data: st.DataObject) -> None:
+def test_joint_bounds_find_the_same_interval_and_their_proofs_are_accepted(data: st.DataObject) -> None:
     sample = data.draw(tiny_networks(shapes=("mlp", "mean")))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "BEFORE_JOINT", -1)  # straight to the joint bounds
-        _, query, replay = case(data, sample, folder)
-        verdict = settle(query, replay, Exact(joint=True))
+        model, query, replay = case(data, sample, folder)
+        query = numbered(query, model)
+        verdict = settle(query, replay, Exact(), check=checked_by(model, query))
         expect_truth(verdict, query, replay)
 
 
@@ -120,7 +133,7 @@ def test_integer_networks_are_settled_over_the_reals_ties_included(data: st.Data
 def test_every_operator_is_bounded_as_onnxruntime_evaluates_it(data: st.DataObject) -> None:
     sample = data.draw(networks())
     with TemporaryDirectory() as folder:
-        model, query, replay = case(data, sample, folder, most_choices=2)
+        _, query, replay = case(data, sample, folder, most_choices=2)
         verdict = settle(query, replay, Exact())
         deployed = least_swaps_deployed(query, replay)
     interval = verdict.interval
@@ -165,12 +178,7 @@ def test_positions_that_must_not_move_are_never_split(tmp_path: Path) -> None:
     query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
     proof = settle(query, replay, Exact()).interval.low_evidence
     assert proof is not None
-    waiting = [proof.tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Words):
-            assert node.position % 2 == 1
-            waiting += [node.left, node.right]
+    assert all(node.position % 2 == 1 for node in nodes_of(proof.tree) if isinstance(node, Words))
 
 
 def test_a_text_without_swaps_is_proved_unbreakable(tmp_path: Path) -> None:
@@ -183,25 +191,109 @@ def test_a_text_without_swaps_is_proved_unbreakable(tmp_path: Path) -> None:
     assert verdict.interval.low == 1
 
 
-def test_a_spent_budget_leaves_the_interval_reached_with_the_reason(tmp_path: Path) -> None:
-    sample = tiny("deep", 4)
-    model, replay = loaded(sample, tmp_path)
-    choices = all_choices(sample)
-    query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
-    budget = Budget(deadline=time.monotonic() - 1)
-    steps = Exact().narrow(query, Interval(ceiling=sample.length + 1, low=1, high=sample.length + 1), budget)
-    findings = list(steps_with(steps, Interval(ceiling=sample.length + 1, low=1, high=sample.length + 1)))
-    assert not findings or "out of time" in str(findings[-1]) or isinstance(findings[-1], Bound)
-
-
-def steps_with(steps: exact.Findings, interval: Interval) -> list[object]:
-    """All findings when none narrows the interval, at most ten."""
-    found: list[object] = []
+def findings_of(query: Query, interval: Interval, budget: Budget) -> list[Finding]:
+    """What the engine says when every bound is believed and no sentence replays."""
+    found: list[Finding] = []
+    steps = Exact().narrow(query, interval, budget)
     finding = next(steps, None)
-    while finding is not None and len(found) < 10:
+    while finding is not None:
         found.append(finding)
+        if isinstance(finding, Bound):
+            interval = interval.raised(finding.low, Proof(finding.tree, finding.level, "exact"))
         try:
             finding = steps.send(interval)
         except StopIteration:
-            break
+            finding = None
+    return found
+
+
+def test_a_spent_budget_leaves_the_interval_reached_with_the_reason(tmp_path: Path) -> None:
+    reasons = []
+    for source in range(12):
+        sample = tiny("deep", source)
+        model, replay = loaded(sample, tmp_path)
+        choices = all_choices(sample)
+        query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
+        interval = Interval(ceiling=sample.length + 1, low=1, high=sample.length)
+        findings = findings_of(query, interval, Budget(deadline=time.monotonic() - 1))
+        reasons += [finding.reason for finding in findings if isinstance(finding, Stopped)]
+        assert all(isinstance(finding, Bound | Stopped) for finding in findings)
+    assert reasons
+    assert all("out of time at" in reason for reason in reasons)
+
+
+def test_a_sentence_that_does_not_replay_stops_the_engine_with_the_reason(tmp_path: Path) -> None:
+    stopped = 0
+    for source in range(6):
+        sample = tiny("mlp", source)
+        model, replay = loaded(sample, tmp_path)
+        choices = tuple(row[:3] for row in all_choices(sample))
+        query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
+        findings = findings_of(query, Interval(ceiling=sample.length + 1), Budget())
+        if least_swaps_over_reals(query) is not None:
+            assert isinstance(findings[-1], Stopped)
+            assert "rounded back" in findings[-1].reason
+            stopped += 1
+    assert stopped
+
+
+def paper_network(source: int, operator: str, classes: int, positions: int = 9, hidden: int = 10) -> Sample:
+    """Embedding, flatten, one hidden layer, with biases that make class 0 win by a few swaps."""
+    random = np.random.default_rng(source)
+    arrays = {
+        "table": random.normal(size=(8, 2)),
+        "w": random.normal(size=(2 * positions, hidden)) / 4,
+        "b": random.normal(size=hidden) / 4,
+        "v": random.normal(size=(hidden, classes)),
+        "c": np.array([2.5, *random.normal(size=classes - 1)]),
+    }
+    kwargs: dict[str, Any] = {"alpha": 0.25} if operator == "LeakyRelu" else {}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "tokens"], ["x"]),
+            helper.make_node("Flatten", ["x"], ["flat"]),
+            helper.make_node("Gemm", ["flat", "w", "b"], ["z"], name="first"),
+            helper.make_node(operator, ["z"], ["y"], name="hidden", **kwargs),
+            helper.make_node("Gemm", ["y", "v", "c"], ["logits"]),
+        ],
+        "paper",
+        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", positions])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", classes])],
+        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in arrays.items()],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return Sample(made, positions, 8, classes, ("paper",), source, "batch")
+
+
+@pytest.mark.parametrize(("operator", "classes"), [("Relu", 2), ("Relu", 4), ("LeakyRelu", 3)])
+def test_searches_agree_and_their_proofs_are_accepted(operator: str, classes: int, tmp_path: Path) -> None:
+    """With linear bounds, with joint bounds (forced at once, or after a first look), and by enumeration."""
+    joint, splits = 0, 0
+    for source in range(8):
+        sample = paper_network(source, operator, classes)
+        model, replay = loaded(sample, tmp_path)
+        choices = tuple(tuple((first + step) % 8 for step in range(3)) for first in range(sample.length))
+        label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
+        query = numbered(query_of(model, choices, label), model)
+        expected = settle(query, replay, Enumeration()).interval
+        for engine, before in ((Exact(joint=False), 2000), (Exact(), 2000), (Exact(), -1)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(exact, "BEFORE_JOINT", before)
+                interval = settle(query, replay, engine, check=checked_by(model, query)).interval
+            assert (interval.low, interval.high) == (expected.low, expected.high)
+            assert interval.low_evidence is not None
+            nodes = nodes_of(interval.low_evidence.tree)
+            joint += any(isinstance(node, Joint) for node in nodes)
+            splits += any(isinstance(node, Words) for node in nodes)
+    assert joint
+    assert splits
+
+
+def nodes_of(tree: Node) -> list[Node]:
+    found: list[Node] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        waiting += [getattr(node, side) for side in ("left", "right", "inner") if hasattr(node, side)]
     return found

@@ -17,7 +17,7 @@ from proof_cases import Case, logits, sentences
 from swapproof.proofs import check
 
 FOLDER = Path(__file__).parent / "accepted"
-SECONDS = float(os.environ.get("SWAPPROOF_FUZZ_SECONDS", "1"))
+SECONDS = float(os.environ.get("SWAPPROOF_FUZZ_SECONDS", "0.7"))
 INTERESTING = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64, 65, 127, 128, 255)
 
 

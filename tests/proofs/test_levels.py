@@ -228,7 +228,8 @@ def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
     words = space.words(region.masks, region.groups)
     if words.empty:
         return
-    members = [(e, rng.randint(-5, 5), rng.randint(-5, 5)) for e in rng.sample(range(5), 3)]
+    weights = [sorted((rng.randint(-5, 5), rng.randint(-5, 5))) for _ in range(3)]
+    members = [(e, a, b) for e, (a, b) in zip(rng.sample(range(5), 3), weights, strict=True)]
     found = []
     for sentence in sentences(case.choices, 4):
         swapped = {p for p in range(4) if sentence[p] != case.choices[p][0]}
@@ -236,3 +237,31 @@ def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
             x = space.network.evaluate_cut(sentence)
             found.append(sum(max(a * x[e], b * x[e]) for e, a, b in members))
     assert space.joint_rise(words, members) == max(found)
+
+
+def test_a_joint_margin_takes_each_group_by_itself() -> None:
+    """- relu(x) - relu(-x) with x in [-1, 1] and slopes 0: -1 when they are one group, -2 when they are two."""
+    m = Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[0], [-1], [1]], np.float32)), "tokens"))
+    both = m.add("Relu", m.add("MatMul", x, m.constant(np.array([[1, -1]], np.float32))))
+    w = m.constant(np.array([[-1, -1], [0, 0]], np.float32))
+    data = m.model(m.add("Gemm", both, w, m.constant(np.array([1.5, 0], np.float32)), transB=1), 2)
+    prover = Prover(Case(data, ((0, 1, 2),), 0, 2), 1, "real", random.Random(0))
+    (origin, size), region = prover.first[0], prover.tree.root
+    assert size == 2
+    (together,) = prover.children(region, c.Joint(((origin, {0: 0, 1: 0}),), c.Open()))
+    (apart,) = prover.children(region, c.Joint(((origin, {0: 0}), (origin, {1: 0})), c.Open()))
+    assert prover.holds(prover.tree.linear, together)
+    assert not prover.holds(prover.tree.linear, apart)
+
+
+def test_rounding_errors_pass_through_nonlinear_layers() -> None:
+    """A Relu that is off over the reals is off in float32 only if the error cannot lift it; a maximum has the worst."""
+    relu = check.Rectifier((0,), 1, 1, 0, 0, 1)
+    assert relu.rounded(([9], [5]), [(-7, -5)]) == ([0], [0])
+    assert relu.rounded(([9], [5]), [(-7, -4)]) == ([0], [5])
+    assert relu.rounded(([9], [5]), [(-7, 3)]) == ([3], [5])
+    leaky = check.Rectifier((0,), 1, 4, 0, 1, 4)
+    assert leaky.rounded(([9], [5]), [(-7, 3)]) == ([7], [7])
+    maximum = check.Maximum((0,), 1, 1, 0, [[0, 2]])
+    assert maximum.rounded(([9, 9, 9], [5, 8, 6]), [(-7, 3), (-9, 9), (-2, 4)]) == ([7], [6])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -177,3 +178,22 @@ def test_damaged_files_never_crash_the_reader(kind: Callable[[Maker, int], bytes
         except check.Unusable:
             refused += 1
     assert refused > 100
+
+
+def test_the_root_of_a_batch_normalisation_is_rounded_as_the_format_says() -> None:
+    """1 / sqrt(2), to 64 binary places, down; a variance of 0 is refused."""
+    for variance, expected in ((2.0, math.isqrt(2**127)), (0.0, None)):
+        m = Maker(random.Random(0), 1)
+        flat = m.add("Flatten", m.add("Gather", m.constant(np.ones((2, 2), np.float32)), "tokens"))
+        one, zero = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
+        spread = m.constant(np.full(2, variance, np.float32))
+        x = m.add("BatchNormalization", flat, one, zero, zero, spread, epsilon=0.0)
+        model = check.read_model(m.model(x, 2))
+        if expected is None:
+            with pytest.raises(check.Unusable, match="variance"):
+                model.network(1)
+            continue
+        found = model.network(1)
+        numbers = found.evaluate(found.evaluate_cut([0]))[len(found.layers) - 1]
+        assert numbers[0] << 64 == expected * found.layers[-1].scale
+        assert "computes" in found.no_float32

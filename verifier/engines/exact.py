@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.incremental import DOUBLE, Differences
-from swapproof.encodings.joint_bounds import Ascent, JointBound
+from swapproof.encodings.joint_bounds import Ascent, JointBound, Relaxation
 from swapproof.encodings.linear_bounds import LinearBounds
 from swapproof.encodings.query import Query
 from swapproof.encodings.selection import Places
@@ -18,7 +20,7 @@ from swapproof.proofs.certificate import Linear, Node
 
 from ..interval import Interval, Level
 from .greedy import hardest_swap, without_needless
-from .proof_tree import Joint, against_all, joint_tree, tree_of
+from .proof_tree import against_all, joint_tree, onnx_numbers, tree_of
 from .protocol import Bound, Budget, Doubtful, Findings, Sentence, Stopped
 from .truth import exactly_beaten
 from .word_search import Bounds, Search
@@ -29,12 +31,16 @@ FIRST_LOOK = 24
 """Swaps up to which the bounds of the whole space are computed at once, when no witness is known."""
 BEFORE_JOINT = 2_000
 """Regions spent on linear bounds before the dearer joint bounds."""
+JOINT_STAGES = ((16, 24), (256, 48))
+"""Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
+MOST_PATTERNS = 2_048
+"""Of all groups together: every region costs a number for each."""
 REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
-DIRECT = 20_000
-"""Regions spent on proving at once all swaps below the known witness, before going up one by one."""
+DIRECT, DIRECT_SHARE = 4_000, 0.1
+"""Regions, and share of the time left, spent on proving at once all swaps below the known witness; then one by one."""
 GUARD = 64.0
-"""Bounds must exceed this many times the error of evaluating a margin in float64: they add up a few times more terms."""
+"""Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
 
 
 @dataclass(eq=False)
@@ -63,29 +69,34 @@ class Attempt:
     k: int
     level: Level
     budget: Budget
-    joint: bool = False
+    numbers: Mapping[int, int] | None = None
+    """ONNX numbers of the rectifiers when joint bounds may be used."""
     most_regions: float = float("inf")
+    until: float = float("inf")
+    """In seconds of time.monotonic()."""
     regions: int = 0
     doubtful: list[Array] = field(default_factory=list)
 
-    def run(self) -> Node | Joint:
+    def run(self) -> Node:
         """The tree. Raises Broken, Unclaimable or Unfinished."""
         return against_all({rival: self.against(number) for number, rival in enumerate(self.query.rivals)})
 
-    def against(self, rival: int) -> Node | Joint:
-        if self.joint and self.k > 1:
+    def against(self, rival: int) -> Node:
+        if self.numbers is not None and self.k > 1:
             try:
                 return self.searched(ordered_bounds(self.places, rival, self.k), rival, BEFORE_JOINT)
             except Unfinished:
-                if self.budget.spent:
+                if self.out_of_time:
                     raise
-                return self.jointly(rival)
+                return self.jointly(rival, self.numbers)
         return self.searched(ordered_bounds(self.places, rival, self.k), rival)
 
-    def jointly(self, rival: int) -> Joint:
+    def jointly(self, rival: int, numbers: Mapping[int, int]) -> Node:
         shallow = shallow_margin(self.places, rival)
-        relaxation = None
-        for size, steps in ((4, 24), (8, 48)):
+        relaxation: Relaxation | None = None
+        concave = int((shallow.weights < 0).sum())
+        for most, steps in JOINT_STAGES:
+            size = group_size(concave, most)
             ascent = Ascent(shallow, self.k, size, relaxation)
             for step in range(steps):
                 if ascent.step(REACH * SHRINK**step) > self.threshold(rival):
@@ -93,8 +104,8 @@ class Attempt:
             relaxation = ascent.relaxation()
             if ascent.best > self.threshold(rival):
                 break
-        bounds = JointBound(shallow, relaxation, self.k)
-        return joint_tree(relaxation, shallow, self.searched(bounds, rival))
+        bounds = JointBound(shallow, ascent.relaxation(), self.k)
+        return joint_tree(bounds.relaxation, shallow, numbers, self.searched(bounds, rival))
 
     def searched(self, bounds: Bounds, rival: int, most: float = float("inf")) -> Node:
         search = Search(bounds, self.threshold(rival), self.judge(bounds, rival), self.pause)
@@ -106,8 +117,12 @@ class Attempt:
             self.budget.evaluations += search.evaluations
 
     def pause(self, search: Search) -> None:
-        if self.budget.spent or search.regions > search.most:
+        if search.regions > search.most or self.out_of_time:
             raise Unfinished
+
+    @property
+    def out_of_time(self) -> bool:
+        return time.monotonic() > min(self.until, self.budget.deadline)
 
     def threshold(self, rival: int) -> float:
         """What a bound must exceed to be believed."""
@@ -123,7 +138,8 @@ class Attempt:
             sentences = np.array([self.sentence(bounds, path) for path in paths], dtype=np.int64)
             if margins[0] < -error:
                 raise Broken(tuple(sentences[0].tolist()))
-            doubt, claimable = (part[:, rival] for part in differences.own_errors(sentences))
+            own = [differences.own_errors(sentence[None]) for sentence in sentences]
+            doubt, claimable = (np.array([part[end][0, rival] for part in own]) for end in (0, 1))
             unsure = margins <= error
             for row in np.flatnonzero(unsure):
                 tokens = tuple(sentences[row].tolist())
@@ -141,6 +157,12 @@ class Attempt:
 
     def sentence(self, bounds: Bounds, path: Array) -> tuple[int, ...]:
         return self.places.differences.sentence(bounds.places.swaps.reshape(-1)[path[path >= 0]].tolist())
+
+
+def group_size(neurons: int, most: int) -> int:
+    """The largest size of groups whose patterns are at most `most` each and, if they can, MOST_PATTERNS in all."""
+    sizes = range(most.bit_length() - 1, 4, -1)
+    return next((size for size in sizes if -(-neurons // size) * 2**size <= MOST_PATTERNS), 4)
 
 
 def ordered_bounds(places: Places, rival: int, k: int) -> LinearBounds:
@@ -167,9 +189,9 @@ def descent(differences: Differences, errors: Array, rival: int, budget: Budget)
 
 @dataclass(frozen=True)
 class Exact:
-    """Bounds of the whole space for all numbers of swaps at once, an attack when no witness is known, then the search."""
+    """Bounds of the whole space for all numbers of swaps at once, an attack when no witness is known, the search."""
 
-    joint: bool = False
+    joint: bool = True
     """Whether networks with one hidden layer may be proved by joint bounds."""
     name: str = field(default="exact", init=False)
 
@@ -177,7 +199,7 @@ class Exact:
         differences = Differences.of(query)
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
-        joint = self.joint and is_shallow(query.network)
+        numbers = onnx_numbers(query.network) if self.joint and is_shallow(query.network) else None
         level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
         low = self.first_look(places, errors, interval, level, budget)
         if low > interval.low:
@@ -191,10 +213,10 @@ class Exact:
         while not interval.closed and not interval.contradictory:
             top = places.count if interval.high is None else interval.high - 1
             k = min(top, interval.low)
-            limit = float("inf")
+            attempt = Attempt(query, places, errors, k, level, budget, numbers)
             if direct and interval.high is not None and top > k:
-                k, limit = top, DIRECT
-            attempt = Attempt(query, places, errors, k, level, budget, joint, limit)
+                until = time.monotonic() + DIRECT_SHARE * budget.seconds_left
+                attempt = replace(attempt, k=top, most_regions=DIRECT, until=until)
             try:
                 tree = attempt.run()
             except Broken as found:
@@ -209,7 +231,7 @@ class Exact:
                 continue
             except Unfinished:
                 if budget.spent:
-                    yield Stopped(f"out of time at {k} swaps, after {attempt.regions} regions")
+                    yield Stopped(f"out of time at {attempt.k} swaps, after {attempt.regions} regions")
                     return
                 direct = False
                 continue
@@ -218,11 +240,9 @@ class Exact:
                 interval = yield Doubtful(np.concatenate(attempt.doubtful))
                 if interval is not before:
                     continue
-            interval = yield Bound(k + 1, tree, level)
+            interval = yield Bound(attempt.k + 1, tree, level)
 
-    def first_look(
-        self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget
-    ) -> int:
+    def first_look(self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget) -> int:
         """The low end that the bounds of the whole space prove."""
         highest = min(places.count, FIRST_LOOK if interval.high is None else interval.high - 1)
         if highest < interval.low:

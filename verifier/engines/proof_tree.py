@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from swapproof.encodings.joint_bounds import GRID, Relaxation, Shallow
+from swapproof.encodings.joint_bounds import Relaxation, Shallow
+from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.selection import Places
-from swapproof.proofs.certificate import Enumerate, Linear, Node, Rivals, Words
+from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
 
 from .word_search import Record
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """Sets upper slopes value / 64 and one common intercept per group of elements for a subtree, lower slopes for others.
-
-    `groups`: rectifier node of the network and element -> value, group by group; `slopes`: the same for lower slopes.
-    """
-
-    groups: tuple[Mapping[tuple[int, int], int], ...]
-    slopes: Mapping[tuple[int, int], int]
-    inner: Node
+def onnx_numbers(network: Network) -> dict[int, int] | None:
+    """Rectifier node -> the number of its node in the ONNX file; None for a network that does not know them."""
+    rectifiers = [index for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
+    numbers = {index: getattr(network.nodes[index], "number", None) for index in rectifiers}
+    known = {index: int(number) for index, number in numbers.items() if number is not None}
+    return known if len(known) == len(numbers) else None
 
 
-def joint_tree(relaxation: Relaxation, shallow: Shallow, inner: Node) -> Joint:
-    values = [round(slope * GRID) for slope in relaxation.slopes.tolist()]
+def joint_tree(relaxation: Relaxation, shallow: Shallow, numbers: Mapping[int, int], inner: Node) -> Node:
+    """Joint groups, and the lower slopes of the other neurons, for a whole tree."""
     grouped = {neuron for group in relaxation.groups for neuron in group}
-    return Joint(
-        tuple({shallow.elements[neuron]: values[neuron] for neuron in group} for group in relaxation.groups),
-        {
-            element: values[neuron]
-            for neuron, element in enumerate(shallow.elements)
-            if neuron not in grouped and shallow.weights[neuron] > 0
-        },
-        inner,
-    )
+    lower: dict[int, dict[int, int]] = {}
+    for neuron, (index, element) in enumerate(shallow.elements):
+        if neuron not in grouped and shallow.weights[neuron] > 0:
+            lower.setdefault(numbers[index], {})[element] = relaxation.steps[neuron]
+    groups = [
+        (
+            numbers[shallow.elements[group[0]][0]],
+            {shallow.elements[neuron][1]: relaxation.steps[neuron] for neuron in group},
+        )
+        for group in relaxation.groups
+    ]
+    tree = Slopes(lower, inner) if lower else inner
+    return Joint(tuple(groups), tree) if groups else tree
 
 
 def tree_of(record: Record | None, places: Places) -> Node:

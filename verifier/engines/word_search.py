@@ -1,9 +1,9 @@
 """Branch and bound on words, in one fixed order of positions, over many regions at once.
 
-A region is: some swaps made, the positions before `start` decided, at most `left` swaps among the others. It is expanded
-into one part per position from `start` on ("the next swap is here"), until what remains without these is closed by its
-bound. A part is closed as a whole, or falls into one region per choice. With one swap left, the sentences that the bound
-does not exclude are evaluated.
+A region is: some swaps made, the positions before `start` decided, at most `left` swaps among the others. It is
+expanded into one part per position from `start` on ("the next swap is here"), until what remains without these is
+closed by its bound. A part is closed as a whole, or falls into one region per choice. With one swap left, the sentences
+that the bound does not exclude are evaluated.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ Array = NDArray[Any]
 
 BATCH = 128
 """Regions expanded together."""
+REGIONS = 1024
+"""Regions bounded between two looks at the clock."""
 CELLS = 1 << 22
 """Numbers in one block of states: bounds memory."""
 BISECTIONS = 3
@@ -70,7 +72,7 @@ class Record:
     end: int
     left: int
     parts: dict[int, dict[int, Record | None]] = field(default_factory=dict)
-    """Position -> choice -> its region (None: closed by its bound). The choices that are not listed are closed together."""
+    """Position -> choice -> its region (None: closed by its bound). Choices that are not listed are closed together."""
 
 
 @dataclass(eq=False)
@@ -93,10 +95,10 @@ class Waiting:
 
 @dataclass(eq=False)
 class Search:
-    """Proves that the margin exceeds `threshold` for all sentences with at most k swaps, but those that `judge` excuses.
+    """Proves that the margin exceeds `threshold` for all sentences with at most k swaps, but for those `judge` excuses.
 
     `judge(margins, paths)` is told of the sentences whose margin is not above the threshold, the lowest first; it
-    returns when they are robust all the same, and raises otherwise. `pause` is called once a batch and may raise.
+    returns when they are robust all the same, and raises otherwise. `pause` is called now and then and may raise.
     """
 
     bounds: Bounds
@@ -121,7 +123,6 @@ class Search:
         if k:
             self.stack.append(Waiting(path, zero, most, [root]))
         while self.stack:
-            self.pause(self)
             rest, batch = self.stack.pop().split(BATCH)
             if rest.records:
                 self.stack.append(rest)
@@ -138,8 +139,8 @@ class Search:
             states[taken] += rows[paths[taken, step]]
         return states
 
-    def blocks(self, count: int) -> list[slice]:
-        size = max(1, CELLS // max(1, len(self.bounds.base)))
+    def blocks(self, count: int, most: int = CELLS) -> list[slice]:
+        size = min(most, max(1, CELLS // max(1, len(self.bounds.base))))
         return [slice(first, first + size) for first in range(0, count, size)]
 
     def evaluate(self, paths: Array) -> None:
@@ -152,16 +153,13 @@ class Search:
                 self.judge(margins[unsure], paths[block][unsure])
 
     def low(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
-        self.regions += len(paths)
-        return np.concatenate(
-            [np.zeros(0)]
-            + [
-                self.bounds.low(
-                    self.states(paths[block]), start[block], left[block], None if swapped is None else swapped[block]
-                )
-                for block in self.blocks(len(paths))
-            ]
-        )
+        found = [np.zeros(0)]
+        for block in self.blocks(len(paths), REGIONS):
+            self.pause(self)
+            chosen = None if swapped is None else swapped[block]
+            found.append(self.bounds.low(self.states(paths[block]), start[block], left[block], chosen))
+            self.regions += len(found[-1])
+        return np.concatenate(found)
 
     def closed(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
         return np.asarray(self.low(paths, start, left, swapped) > self.threshold)
@@ -235,4 +233,4 @@ class Search:
             closes = self.closed(nodes.paths[wide], middle, nodes.left[wide])
             end[wide[closes]] = middle[closes]
             known_open[wide[~closes]] = middle[~closes]
-        return end
+        return np.asarray(end)
