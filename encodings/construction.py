@@ -107,6 +107,7 @@ class Builder:
         self.nodes: list[Node] = []
         self.run = run
         self.inexact: list[str] = []
+        self.number: int | None = None  # of the ONNX node being translated
         self.coarsest = "float64"
         self.moved = 0
 
@@ -120,7 +121,9 @@ class Builder:
                 raise Unsupported(f"{origin}: the layers up to here move more than {MOST_MOVES} values for one text")
         if rounds(layer):
             self.coarsest = min(self.coarsest, dtype, key=FLOATS.index)
-        self.nodes.append(Node(layer, tuple(wire.node for wire in inputs), tuple(int(n) for n in shape), origin))
+        self.nodes.append(
+            Node(layer, tuple(wire.node for wire in inputs), tuple(int(n) for n in shape), origin, self.number)
+        )
         return Wire(len(self.nodes) - 1, self.nodes[-1].shape, dtype)
 
     def room(self, shape: Sequence[int], origin: str) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Any
 
@@ -67,6 +68,12 @@ def dyadic(array: Floats) -> tuple[Integers, Fraction]:
     return result, Fraction(2) ** (lowest + shift)
 
 
+@lru_cache(maxsize=32)
+def dyadic_weight(layer: Affine) -> tuple[Integers, Fraction]:
+    """Of one layer, for the many sentences that go through it."""
+    return dyadic(layer.weight)
+
+
 def exact_logits(network: Network, tokens: Sequence[int]) -> tuple[list[Fraction], bool]:
     """The logits of one sentence over the reals, and whether every float evaluation gives exactly these."""
     known: list[Exact] = []
@@ -95,7 +102,7 @@ def exact_layer(
             return Exact(integers, scale, any(x.rounded for x in inputs), gross)
         case Affine(weight, bias):
             (x,) = inputs
-            factors, grid = dyadic(weight)
+            factors, grid = dyadic_weight(layer)
             rows = x.integers.reshape(-1, len(weight))
             products, sizes = (rows @ factors).reshape(shape), (abs(rows) @ abs(factors)).reshape(shape)
             return plus(Exact(products, x.scale * grid, x.rounded, sizes), bias, unit)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,8 @@ def sizes(
                     factor * inputs[0].magnitude, factor * inputs[0].error, np.abs(add), np.ones(1), largest
                 )
             case Sum():
-                magnitude = np.add.reduce([x.magnitude for x in inputs])
-                error = np.add.reduce([x.error for x in inputs])
+                magnitude = reduce(np.add, [x.magnitude for x in inputs])
+                error = reduce(np.add, [x.error for x in inputs])
                 result[index] = linear(magnitude, error, np.zeros(1), np.full(1, float(len(inputs))), 1.0)
             case Rectifier(slope):
                 magnitude, error = inputs[0].magnitude, inputs[0].error

@@ -102,7 +102,8 @@ class Differences:
     @cached_property
     def claimable(self) -> Floats:
         """[rivals]: over the whole space, a real margin above this is certified at level float32; may be infinite."""
-        return self.for_rivals(float32.margin_errors(self.query.network, self.sizes, self.query.label))[0]
+        errors = float32.margin_errors(self.query.network, self.sizes, self.query.label)[0]
+        return self.for_rivals(errors)
 
     def own_errors(self, sentences: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """`doubt` and `claimable` [batch, rivals] for each of these sentences alone (tighter)."""

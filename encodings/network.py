@@ -131,6 +131,8 @@ class Node:
     inputs: tuple[int, ...]
     shape: tuple[int, ...]
     origin: str
+    number: int | None = None
+    """Place of that ONNX node in its file; certificates name rectifiers by it."""
 
     @property
     def size(self) -> int:

@@ -168,6 +168,7 @@ def network_of(model: Model, length: int | None = None) -> Network:
                     f"{call.where}: reads the result of a {heads[headed]}, which is supported at the very end only"
                 )
             heads[node.output[0]] = heads[headed]
+        builder.number = position
         results = translate(builder, call)
         if node.op_type in HEADS and any(isinstance(value, Wire) for value in call.values):
             heads[node.output[0]] = HEADS[node.op_type]

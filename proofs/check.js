@@ -2941,7 +2941,8 @@ function swapproofChecker() {
     return `text ${id}, class ${label}: ${parts.join("; ")}`;
   }
 
-  // certificates: [name, bytes] pairs. root: the bytes of certificates/root, or null. isFolder: a whole run is checked.
+  // certificates: pairs of a name and a function that gives the bytes. strangers: names of other files that end in
+  // .json beside them. root: the bytes of certificates/root, or null. isFolder: a whole run is checked.
   // say(line, kind) gets every line as it is known: kind is "accepted", "refused", "root" or "last".
   // Gives the exit code. "accepted N of N" is the last act.
   function checkAll({ certificates, root, read, isFolder, strangers }, say) {
@@ -2952,10 +2953,7 @@ function swapproofChecker() {
     try {
       const sorted = [...certificates].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
       if (sorted.length === 0) unusable("there is no certificate");
-      for (const name of strangers || []) {
-        say(`refused ${name}: not the name of a certificate`, "refused");
-        refused += 1;
-      }
+      if (strangers.length > 0) unusable(`certificates/${strangers[0]} is not the name of a certificate`);
       for (const [name, open] of sorted) {
         try {
           const bytes = open();

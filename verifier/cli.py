@@ -87,7 +87,7 @@ def certify(
     engines: Annotated[
         str | None, typer.Option(help="Engines to use, in order, separated by commas.", show_default="all")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Time for each text.", show_default="no limit")] = None,
+    seconds: Annotated[float, typer.Option(help="Time for each text.")] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
 ) -> None:

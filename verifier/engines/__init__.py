@@ -7,10 +7,11 @@ import difflib
 from swapproof.encodings.errors import BadInput
 
 from .enumeration import Enumeration
+from .exact import Exact
 from .greedy import Greedy
 from .protocol import Engine
 
-ENGINES: tuple[Engine, ...] = (Greedy(), Enumeration())
+ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
 
 
 def engines_named(names: str | None) -> tuple[Engine, ...]:

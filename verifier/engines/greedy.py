@@ -36,11 +36,12 @@ class Greedy:
                     break
                 swaps.append(best[0])
                 if best[1] <= 0:
-                    swaps = without_needless(differences, swaps, rival, budget)
+                    needed = without_needless(differences, swaps, rival, budget)
                     before = interval
-                    interval = yield Sentence(differences.sentence(swaps))
+                    interval = yield Sentence(differences.sentence(needed))
                     if interval is not before:
-                        break  # a tie or a margin within rounding may not replay: then go on
+                        break
+                    # A tie or a margin within rounding may not replay: then go on from all of them.
 
 
 def hardest_swap(differences: Differences, swaps: list[int], rival: int, budget: Budget) -> tuple[int, float] | None:

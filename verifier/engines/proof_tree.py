@@ -15,8 +15,8 @@ from .word_search import Record
 def onnx_numbers(network: Network) -> dict[int, int] | None:
     """Rectifier node -> the number of its node in the ONNX file; None for a network that does not know them."""
     rectifiers = [index for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
-    numbers = {index: getattr(network.nodes[index], "number", None) for index in rectifiers}
-    known = {index: int(number) for index, number in numbers.items() if number is not None}
+    numbers = {index: network.nodes[index].number for index in rectifiers}
+    known = {index: number for index, number in numbers.items() if number is not None}
     return known if len(known) == len(numbers) else None
 
 

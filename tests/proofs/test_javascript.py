@@ -1,0 +1,491 @@
+"""check.js and check.py, two checkers written apart from one page, never differ about what is accepted.
+
+Both run as a stranger would run them: as programs, on files. Certificates and trees are written here from FORMAT.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "tests" / "proofs"
+CHECKERS = {
+    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
+    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
+}
+NAMES = sorted(path.stem for path in (CASES / "accepted").glob("*.json"))
+SECONDS = 120
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+
+Certificate = dict[str, Any]
+
+
+def canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read(name: str) -> Certificate:
+    certificate: Certificate = json.loads((CASES / "accepted" / f"{name}.json").read_bytes())
+    return certificate
+
+
+def bring_files(certificate: Certificate, folder: Path) -> None:
+    model, vocabulary = certificate["model"], certificate["vocabulary"]
+    names = [model["file"], *(name for name, _ in model["tensors"])]
+    for name in names + ([vocabulary["file"]] if vocabulary else []):
+        if not (folder / name).exists():
+            shutil.copy(CASES / "accepted" / name, folder / name)
+
+
+def both(target: Path) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Runs the two checkers at the same time."""
+    running = {
+        name: subprocess.Popen([*command, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for name, command in CHECKERS.items()
+    }
+    results = {}
+    for name, process in running.items():
+        out, err = process.communicate(timeout=SECONDS)
+        results[name] = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    return results
+
+
+def verdicts(output: str) -> dict[str, bool]:
+    """Accepted or not, by the name of the certificate."""
+    result = {}
+    for line in output.splitlines():
+        head = line.split(":")[0]
+        if head.removeprefix("refused ").endswith(".json"):
+            result[head.removeprefix("refused ")] = not head.startswith("refused ")
+    return result
+
+
+def agree_on_run(folder: Path) -> Counter[bool]:
+    """Both checkers say the same of every certificate of a run; gives how many were accepted and refused."""
+    results = both(folder)
+    python, node = results["check.py"], results["check.js"]
+    said, also = verdicts(python.stdout), verdicts(node.stdout)
+    differing = {name: (said.get(name), also.get(name)) for name in said | also if said.get(name) != also.get(name)}
+    assert not differing, (differing, python.stdout[-500:], node.stdout[-500:])
+    assert set(said) == {path.name for path in (folder / "certificates").glob("*.json")}, python.stderr + node.stderr
+    assert python.returncode == node.returncode, results
+    assert python.returncode == (0 if all(said.values()) else 4)
+    roots = {line for r in (python, node) for line in r.stdout.splitlines() if line.startswith("Merkle root ")}
+    assert len(roots) == 1
+    return Counter(said.values())
+
+
+def agree_on_file(file: Path) -> int:
+    """Both checkers accept, or neither; gives the exit code of check.js. A crash has neither code 2 nor 4."""
+    results = both(file)
+    python, node = results["check.py"], results["check.js"]
+    assert {python.returncode, node.returncode} <= {0, 2, 4}, results
+    assert (python.returncode == 0) == (node.returncode == 0), results
+    for result in results.values():
+        assert result.stdout.endswith("accepted 1 of 1\n") == (result.returncode == 0)
+    return node.returncode
+
+
+def write_run(folder: Path, certificates: list[bytes]) -> Path:
+    """A run of these certificates over all models of the accepted cases."""
+    (folder / "certificates").mkdir(parents=True)
+    for path in (CASES / "accepted").iterdir():
+        if path.suffix != ".json":
+            shutil.copy(path, folder / path.name)
+    for number, data in enumerate(certificates):
+        (folder / "certificates" / f"{number:06}.json").write_bytes(data)
+    return folder
+
+
+def numbered(certificates: list[Certificate]) -> list[bytes]:
+    return [canonical({**certificate, "id": number}) for number, certificate in enumerate(certificates)]
+
+
+# ---- the cases that are kept ---------------------------------------------------------------------------------------
+
+
+def test_every_kept_certificate_gets_the_exit_code_it_must_have() -> None:
+    """check.js alone: all of `accepted` with 0, all of `refused` with 4."""
+    for folder, code in (("accepted", 0), ("refused", 4)):
+        for path in sorted((CASES / folder).glob("*.json")):
+            result = subprocess.run([*CHECKERS["check.js"], path], capture_output=True, text=True, timeout=SECONDS)
+            assert (path.name, result.returncode) == (path.name, code), result.stdout + result.stderr
+
+
+def test_a_run_of_all_accepted_certificates_has_one_merkle_root(tmp_path: Path) -> None:
+    """Both checkers accept the run and print the same root; so more than 16 leaves hash to the same tree."""
+    folder = write_run(tmp_path / "run", numbered([read(name) for name in NAMES]))
+    assert agree_on_run(folder) == {True: len(NAMES)}
+    root = both(folder)["check.js"].stdout.splitlines()[-2].removeprefix("Merkle root ")
+    (folder / "certificates" / "root").write_text(root + "\n")
+    assert [result.returncode for result in both(folder).values()] == [0, 0]
+    for wrong in (root, root.upper() + "\n", "0" * 64 + "\n", ""):
+        (folder / "certificates" / "root").write_text(wrong)
+        assert [result.returncode for result in both(folder).values()] == [4, 4], wrong
+
+
+# ---- changed certificates ------------------------------------------------------------------------------------------
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all numbers, strings and nulls of a certificate."""
+    if isinstance(value, dict):
+        return [found for key, child in value.items() for found in leaves(child, (*path, key))]
+    if isinstance(value, list):
+        return [found for key, child in enumerate(value) for found in leaves(child, (*path, key))]
+    return [path]
+
+
+def put(certificate: Certificate, path: tuple[Any, ...], value: object) -> Certificate:
+    copy: Certificate = json.loads(canonical(certificate))
+    inside: Any = copy
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    copy["space"] = sha256(canonical(copy["choices"])) if path[0] == "choices" else copy["space"]
+    return copy
+
+
+def changed_value(certificate: Certificate, source: random.Random) -> bytes:
+    """One number, string or null is another one. File names stay: a missing file ends the run for both."""
+    paths = [path for path in leaves(certificate) if path[-1] != "file" and path[:2] != ("model", "tensors")]
+    path = source.choice([path for path in paths if path != ("id",)])
+    before: Any = certificate
+    for key in path:
+        before = before[key]
+    if isinstance(before, int):
+        after: object = source.choice(
+            [before + 1, before - 1, 0, 1, 7, 2**31, 2**53 + 1, 10**18, -before, True, 1.0, None]
+        )
+    elif path[-1] == "tree":
+        after = base64.b64encode(changed_tree(base64.b64decode(str(before)), source)).decode()
+    else:
+        after = source.choice(["", "real", "float32", "replay", "0", "00", "18", "a" * 64, 0, None, {}, []])
+    return canonical(put(certificate, path, after))
+
+
+def changed_tree(tree: bytes, source: random.Random) -> bytes:
+    at = source.randrange(len(tree))
+    way = source.randrange(4)
+    if way == 0:
+        return tree[:at] + bytes([source.randrange(12)]) + tree[at + 1 :]
+    if way == 1:
+        return tree[:at] + bytes([tree[at] ^ (1 << source.randrange(8))]) + tree[at + 1 :]
+    if way == 2:
+        return tree[:at] + tree[at + 1 :]
+    return tree[:at] + bytes([source.randrange(4)]) + tree[at:]
+
+
+def changed_bytes(certificate: Certificate, source: random.Random) -> bytes:
+    """One byte of the file is another one, is gone, or is there twice, outside of file names."""
+    data = canonical(certificate)
+    while True:
+        at = source.randrange(len(data))
+        changed = source.choice([
+            data[:at] + bytes([source.randrange(256)]) + data[at + 1 :], data[:at] + data[at + 1 :],
+            data[:at] + data[at : at + 1] + data[at:],
+        ])  # fmt: skip
+        if all(f'"file":"{name}"'.encode() in changed for name in file_names(certificate)):
+            return changed
+
+
+def file_names(certificate: Certificate) -> list[str]:
+    vocabulary = certificate["vocabulary"]
+    return [certificate["model"]["file"]] + ([vocabulary["file"]] if vocabulary else [])
+
+
+def changed_text(certificate: Certificate, source: random.Random) -> bytes:
+    """JSON that a lax reader takes: other spellings, keys twice, keys that reach into objects of a language."""
+    data = canonical(certificate)
+    return source.choice(SPELLINGS)(data)
+
+
+SPELLINGS: list[Callable[[bytes], bytes]] = [
+    lambda data: data.replace(b'"version":1', b'"version":1.0'),
+    lambda data: data.replace(b'"version":1', b'"version":true'),
+    lambda data: data.replace(b'"version":1', b'"version":1e0'),
+    lambda data: data.replace(b'"version":1', b'"version":01'),
+    lambda data: data.replace(b'"version":1', b'"version":+1'),
+    lambda data: data.replace(b'"version":1', b'"version":NaN'),
+    lambda data: data.replace(b'"version":1', b'"version":' + b"1" * 10000),
+    lambda data: data.replace(b'"version":1', b'"version":1,"version":1'),
+    lambda data: data.replace(b'"version":1', b'"version" :1'),
+    lambda data: data.replace(b'"version":1', b'"__proto__":{"version":1}'),
+    lambda data: data.replace(b'{"choices"', b'{"__proto__":null,"choices"'),
+    lambda data: data.replace(b'{"choices"', b'{"a":' + b"[" * 50000 + b"]" * 50000 + b',"choices"'),
+    lambda data: data.replace(b'"id":', b'"id":-0,"ie":'),
+    lambda data: data.replace(b"swapproof certificate", rb"swapproof\u0020certificate"),
+    lambda data: data + b"\n",
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data[:-1],
+    lambda data: data[:-1] + b",}",
+    lambda data: data.decode().encode("utf-16"),
+    lambda data: data + data,
+    lambda data: b"null",
+    lambda data: b"",
+]
+
+
+def test_the_checkers_agree_on_hundreds_of_changed_certificates(tmp_path: Path) -> None:
+    source = random.Random(2024)
+    ways = [changed_value, changed_value, changed_bytes, changed_text]
+    data = []
+    for number in range(600):
+        certificate = {**read(source.choice(NAMES)), "id": number}
+        data.append(ways[number % len(ways)](certificate, source))
+    counts = agree_on_run(write_run(tmp_path / "run", data))
+    # Some changes leave the claim true: another text's hash, a slope, a weaker claim.
+    assert counts[False] > 400
+    assert counts[True] > 10
+
+
+def test_the_checkers_agree_on_every_single_changed_tree(tmp_path: Path) -> None:
+    """Each byte of some trees in turn becomes each kind of node, so all rules and all limits of numbers are met."""
+    certificates = []
+    for name in ("with-words", "with-budget", "with-phase", "with-betas", "with-rivals", "with-slopes", "with-joint"):
+        certificate = read(name)
+        part = "lower" if certificate["lower"] else "open"
+        tree = base64.b64decode(certificate[part]["tree"])
+        for at in range(min(len(tree), 12)):
+            for byte in (0, 1, 2, 3, 5, 8, 64, 128, 255):
+                changed = tree[:at] + bytes([byte]) + tree[at + 1 :]
+                certificates.append(put(certificate, (part, "tree"), base64.b64encode(changed).decode()))
+    counts = agree_on_run(write_run(tmp_path / "run", numbered(certificates)))
+    assert counts[False] > 100
+    assert counts[True] > 20
+
+
+# ---- trees at random -----------------------------------------------------------------------------------------------
+
+
+def leb128(number: int) -> bytes:
+    out = b""
+    while number >= 128:
+        out += bytes([number % 128 + 128])
+        number //= 128
+    return out + bytes([number])
+
+
+def mask(bits: list[int], size: int) -> bytes:
+    return sum(1 << bit for bit in bits).to_bytes((size + 7) // 8, "little")
+
+
+def deltas(numbers: list[int]) -> list[int]:
+    return [number - (numbers[place - 1] if place else 0) for place, number in enumerate(numbers)]
+
+
+def table(node: int, size: int, most: int, source: random.Random) -> bytes:
+    """Some elements of one layer, with values."""
+    elements = sorted(source.sample(range(size), source.randint(1, min(size, 4))))
+    pairs = b"".join(leb128(gap) + leb128(source.randint(0, most)) for gap in deltas(elements))
+    return leb128(node) + leb128(len(elements)) + pairs
+
+
+class Tree:
+    """A random tree over all choices of a text: splits by words, budget, phase and rivals, and multipliers."""
+
+    def __init__(self, certificate: Certificate, layer: tuple[int, int, bool] | None, source: random.Random) -> None:
+        self.choices: list[list[int]] = certificate["choices"]
+        self.rivals: list[int] = certificate["rivals"]
+        self.layer = layer
+        self.source = source
+
+    def grow(self, depth: int, chosen: list[list[int]], phases: frozenset[int]) -> bytes:
+        source = self.source
+        kinds = ["leaf"] if depth == 0 else ["words", "words", "budget"]
+        if depth and self.layer is not None:
+            kinds += ["slopes", "joint"] + (["phase", "phase", "betas"] if self.layer[2] else [])
+        kind = source.choice(kinds)
+        splittable = [position for position, choices in enumerate(chosen) if len(choices) > 1]
+        if kind == "words" and splittable:
+            position = source.choice(splittable)
+            left = sorted(source.sample(chosen[position], source.randint(1, len(chosen[position]) - 1)))
+            right = [choice for choice in chosen[position] if choice not in left]
+            node = bytes([4]) + leb128(position) + mask(left, len(self.choices[position]))
+            for part in (left, right):
+                node += self.grow(depth - 1, [*chosen[:position], part, *chosen[position + 1 :]], phases)
+            return node
+        if kind == "budget":
+            # Groups of neighbours that begin at 0 contain each other.
+            group = list(range(source.randint(1, len(chosen))))
+            node = bytes([6]) + leb128(len(group)) + b"".join(map(leb128, deltas(group))) + leb128(source.randint(0, 2))
+            return node + self.grow(depth - 1, chosen, phases) + self.grow(depth - 1, chosen, phases)
+        if self.layer is not None and kind in ("phase", "slopes", "betas", "joint"):
+            number, size, _ = self.layer
+            element = source.randrange(size)
+            if kind == "phase" and element not in phases:
+                node = bytes([5]) + leb128(number) + leb128(element)
+                for _ in range(2):
+                    node += self.grow(depth - 1, chosen, phases | {element})
+                return node
+            if kind == "slopes":
+                return bytes([8, 1]) + table(number, size, 64, source) + self.grow(depth - 1, chosen, phases)
+            if kind == "betas":
+                exponent = leb128(source.randint(0, 5))
+                return (
+                    bytes([9])
+                    + exponent
+                    + b"\1"
+                    + table(number, size, 12, source)
+                    + self.grow(depth - 1, chosen, phases)
+                )
+            if kind == "joint":
+                return bytes([10, 1]) + table(number, size, 64, source) + self.grow(depth - 1, chosen, phases)
+        return bytes([source.choice([1, 1, 1, 1, 2])])
+
+
+# The first rectifier of each model: number of its node, elements, and whether it can have phases.
+LAYERS = {
+    "paper": (3, 5, True), "bag": (5, 4, True), "convolution": (3, 12, True), "residual": (3, 4, True),
+    "two_layers": (8, 6, True), "oddities": (12, 8, False), "plane": None, "straight": None,
+}  # fmt: skip
+
+
+def test_the_checkers_agree_on_random_trees(tmp_path: Path) -> None:
+    """Random claims, texts and trees over eight models: what holds by a hair for one must hold for the other."""
+    source = random.Random(77)
+    certificates = []
+    for _ in range(500):
+        name = source.choice(sorted(LAYERS))
+        certificate = read(name)
+        choices = [source.sample(range(7), source.randint(1, 3)) for _ in range(4)]
+        certificate |= {"choices": choices, "space": sha256(canonical(choices)), "upper": None, "open": None}
+        # Either answer can be the label: half of the claims are hopeless, most others depend on the tree.
+        classes = [certificate["label"], *certificate["rivals"]]
+        certificate["label"] = source.choice(classes)
+        certificate["rivals"] = sorted(c for c in classes if c != certificate["label"])
+        tree = Tree(certificate, LAYERS[name], source).grow(
+            source.randint(0, 4), [[*range(len(c))] for c in choices], frozenset()
+        )
+        level = source.choice(["real", certificate["lower"]["level"]] if certificate["lower"] else ["real"])
+        encoded = base64.b64encode(tree).decode()
+        certificate["lower"] = {"level": level, "recipe": "linear-1", "swaps": source.randint(0, 4), "tree": encoded}
+        certificates.append(certificate)
+    counts = agree_on_run(write_run(tmp_path / "run", numbered(certificates)))
+    assert counts[True] > 50
+    assert counts[False] > 50
+
+
+def test_masks_of_more_than_64_choices_are_whole_numbers_in_both(tmp_path: Path) -> None:
+    """70 choices at one position: each bit of the mask is its own choice, also beyond 32 and 64."""
+    certificate = json.loads((CASES / "refused" / "many-other-bit.json").read_bytes())
+    size = max(len(choices) for choices in certificate["choices"])
+    assert size > 64
+    position = next(p for p, choices in enumerate(certificate["choices"]) if len(choices) == size)
+    certificates = []
+    for bit in range(size):
+        others = [choice for choice in range(size) if choice != bit]
+        for left in ([bit], others):
+            tree = bytes([4]) + leb128(position) + mask(left, size) + bytes([2, 1])
+            lower = {"level": "real", "recipe": "linear-1", "swaps": 1, "tree": base64.b64encode(tree).decode()}
+            certificates.append({**certificate, "lower": lower, "open": None, "upper": None})
+    folder = write_run(tmp_path / "run", numbered(certificates))
+    shutil.copy(CASES / "refused" / certificate["model"]["file"], folder)
+    agree_on_run(folder)
+
+
+def test_a_tree_of_great_depth_is_read_by_both(tmp_path: Path) -> None:
+    """90,000 nodes below each other are read; 110,000 are refused. Neither program runs out of its stack."""
+    certificate = read("lower-only")
+    for depth, code in ((90_000, 0), (110_000, 4)):
+        slopes = bytes([8, 1]) + leb128(3) + bytes([1, 0, 64])
+        tree = base64.b64encode(slopes * depth + base64.b64decode(certificate["lower"]["tree"])).decode()
+        bring_files(certificate, tmp_path)
+        (tmp_path / "deep.json").write_bytes(canonical(put(certificate, ("lower", "tree"), tree)))
+        assert agree_on_file(tmp_path / "deep.json") == code
+
+
+# ---- changed models and folders ------------------------------------------------------------------------------------
+
+
+def test_the_checkers_agree_on_changed_models(tmp_path: Path) -> None:
+    """Bytes of the ONNX file are others, gone or cut off, and the certificate is bound to the new file."""
+    source = random.Random(5)
+    codes: Counter[int] = Counter()
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        certificate = read(source.choice(["paper", "oddities", "plane", "convolution", "two_layers", "normalised"]))
+        bring_files(certificate, folder)
+        model = bytearray((folder / certificate["model"]["file"]).read_bytes())
+        at = source.randrange(len(model))
+        if number % 10 == 0:
+            del model[at:]
+        elif number % 10 == 1:
+            del model[at]
+        else:
+            model[at] = source.choice([model[at] ^ (1 << source.randrange(8)), source.randrange(256)])
+        (folder / certificate["model"]["file"]).write_bytes(model)
+        certificate["model"]["sha256"] = sha256(bytes(model))
+        (folder / "case.json").write_bytes(canonical(certificate))
+        codes[agree_on_file(folder / "case.json")] += 1
+    assert codes[0] > 5
+    assert codes[2] > 20
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ("nothing", 0), ("model missing", 2), ("model truncated", 4), ("model swapped", 4), ("vocabulary missing", 2),
+        ("no certificates", 2), ("no folder", 2), ("stranger", 2), ("five digits", 2), ("a text file more", 0),
+        ("another number", 4),
+    ],
+)  # fmt: skip
+def test_both_give_the_same_exit_code_for_a_damaged_run_folder(tmp_path: Path, change: str, code: int) -> None:
+    folder = tmp_path / "run"
+    (folder / "certificates").mkdir(parents=True)
+    certificate = {**read("external"), "id": 0}
+    bring_files(certificate, folder)
+    file = folder / "certificates" / "000000.json"
+    file.write_bytes(canonical(certificate))
+    model = folder / certificate["model"]["file"]
+    if change == "model missing":
+        model.unlink()
+    elif change == "model truncated":
+        model.write_bytes(model.read_bytes()[:-1])
+    elif change == "model swapped":
+        shutil.copy(CASES / "accepted" / "paper.onnx", model)
+    elif change == "vocabulary missing":
+        (folder / certificate["vocabulary"]["file"]).unlink()
+    elif change == "no certificates":
+        file.unlink()
+    elif change == "no folder":
+        shutil.rmtree(folder)
+    elif change == "stranger":
+        (folder / "certificates" / "more.json").write_bytes(file.read_bytes())
+    elif change == "five digits":
+        file.rename(file.with_name("00000.json"))
+        (folder / "certificates" / "000001.json").write_bytes(canonical({**certificate, "id": 1}))
+    elif change == "a text file more":
+        (folder / "certificates" / "notes.txt").write_text("nothing")
+    elif change == "another number":
+        file.rename(file.with_name("000001.json"))
+    results = both(folder)
+    assert {name: result.returncode for name, result in results.items()} == dict.fromkeys(CHECKERS, code), results
+    for result in results.values():
+        assert result.stdout.endswith("accepted 1 of 1\n") == (code == 0)
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--help-me"], ["does-not-exist"]])
+def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
+    result = subprocess.run([*CHECKERS["check.js"], *arguments], capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert "check.js" in result.stderr
