@@ -2219,19 +2219,7 @@ function swapproofChecker() {
         return from.num[i] !== undefined && from.num[i] < 0n && !hasPhase;
       });
       if (members.length === 0) continue;
-      // T: the greatest, over d in {alpha, 1} for each member, of the maximum of sum |c_j| (d_j - a_j) x_j.
-      let worst = null;
-      for (let pattern = 0; pattern < 2 ** members.length; pattern++) {
-        const sum = new Combination(network);
-        members.forEach(([i, value], bit) => {
-          const isOne = Math.floor(pattern / 2 ** bit) % 2 === 1;
-          const d = isOne ? step.alpha.den * 64n : step.alpha.num * 64n;
-          sum.add(input, i, -from.num[i] * (d - BigInt(value) * step.alpha.den), from.den * step.alpha.den * 64n);
-        });
-        const f = sum.function(leaf);
-        const most = { num: extreme(leaf, f, 1n), den: f.den };
-        if (worst === null || most.num * worst.den > worst.num * most.den) worst = most;
-      }
+      const worst = greatestOverPatterns(leaf, step, members.map(([i, value]) => ({ i, value, size: -from.num[i], den: from.den })));
       combination.addConstant(-worst.num, worst.den);
       for (const [i, value] of members) {
         combination.add(input, i, from.num[i] * BigInt(value), from.den * 64n);
@@ -2239,6 +2227,43 @@ function swapproofChecker() {
       }
     }
     return done;
+  }
+
+  // T of a joint group: the greatest, over d in {alpha, 1} for each member, of the maximum of sum |c_j| (d_j - a_j) x_j.
+  // From one pattern d to the next only one member changes (a Gray code), so its term is added or taken away.
+  function greatestOverPatterns(leaf, step, members) {
+    const { alpha, inputs } = step;
+    const functionOf = (terms) => {
+      const sum = new Combination(leaf.words.network);
+      for (const { i, num, den } of terms) sum.add(inputs[0], i, num, den);
+      return sum.function(leaf);
+    };
+    // All over 64 alpha.den: alpha - a_j at first, and 1 - alpha for each member that changes.
+    const start = members.map(({ i, value, size, den }) => ({
+      i, num: size * (64n * alpha.num - BigInt(value) * alpha.den), den: den * alpha.den * 64n,
+    }));
+    const changes = members.map(({ i, size, den }) => {
+      return functionOf([{ i, num: size * 64n * (alpha.den - alpha.num), den: den * alpha.den * 64n }]);
+    });
+    const f = functionOf(start);
+    if (changes.some((change) => change.den !== f.den)) throw new Error("terms of a joint group with different denominators");
+    let most = extreme(leaf, f, 1n);
+    const isOne = members.map(() => false);
+    for (let count = 1; count < 2 ** members.length; count++) {
+      // The member that changes is the number of times 2 divides the count.
+      let member = 0;
+      while (count % 2 ** (member + 1) === 0) member += 1;
+      const { base, amounts } = changes[member];
+      const sign = isOne[member] ? -1n : 1n;
+      isOne[member] = !isOne[member];
+      f.base += sign * base;
+      amounts.forEach((amount, swap) => {
+        f.amounts[swap] = (f.amounts[swap] === undefined ? 0n : f.amounts[swap]) + sign * amount;
+      });
+      const value = extreme(leaf, f, 1n);
+      if (value > most) most = value;
+    }
+    return { num: most, den: f.den };
   }
 
   // The least of z_label - z_rival that the recipe can show, as an exact number.
@@ -2953,7 +2978,7 @@ function swapproofChecker() {
     try {
       const sorted = [...certificates].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
       if (sorted.length === 0) unusable("there is no certificate");
-      if (strangers.length > 0) unusable(`certificates/${strangers[0]} is not the name of a certificate`);
+      if (strangers.length > 0) unusable("a file in certificates ends in .json and is not called like a certificate");
       for (const [name, open] of sorted) {
         try {
           const bytes = open();

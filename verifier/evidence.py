@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from swapproof.proofs.certificate import File, Lower, Statement, Upper, encode_t
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 
-from .engines.protocol import Bound
+from .engines.protocol import Bound, Unchecked
 from .inputs import Inputs, Text
 from .ladder import Verdict
 from .run import sha256
@@ -32,6 +33,9 @@ WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
     ("replay",),
 )
 """Levels of truth of a witness, strongest first."""
+
+
+LONGEST = 3600.0
 
 
 @dataclass(frozen=True)
@@ -83,15 +87,17 @@ class Checker:
 
     binding: Binding
     model: CheckedModel
+    seconds: float = LONGEST
+    """Time for checking one proof."""
     accepted: set[tuple[str, Any]] = field(default_factory=set)
     """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
 
     @classmethod
-    def open(cls, binding: Binding, model: Path, tensors: Path) -> Checker:
+    def open(cls, binding: Binding, model: Path, tensors: Path, seconds: float = LONGEST) -> Checker:
         """`tensors` is the folder of the external data. Raises Unsupported for a model that cannot be certified."""
         try:
             files = {name: (tensors / name).read_bytes() for name, _ in binding.tensors}
-            return cls(binding, read_model(model.read_bytes(), files))
+            return cls(binding, read_model(model.read_bytes(), files), seconds)
         except Unusable as error:
             raise uncertifiable(model, error) from None
 
@@ -136,9 +142,13 @@ class Checker:
         return refusal
 
     def refused(self, statement: Statement) -> str | None:
+        data, started = write_certificate(statement), time.monotonic()
         try:
-            check_certificate(write_certificate(statement), self.model, self.binding.vocabulary_sha256)
+            check_certificate(data, self.model, self.binding.vocabulary_sha256, self.seconds)
         except (Refused, Unusable) as error:
+            if statement.lower is not None and time.monotonic() - started >= self.seconds:
+                size = f"{len(data):,} bytes that {statement.lower.swaps} swaps are harmless"
+                raise Unchecked(f"a proof of {size} could not be checked in {self.seconds:.0f} s") from None
             return str(error)
         finally:
             while len(self.model.networks) > NETWORKS:

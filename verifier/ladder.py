@@ -11,14 +11,14 @@ import numpy as np
 
 from swapproof.encodings.query import Query
 
-from .engines.protocol import Bound, Budget, Doubtful, Engine, Finding, Sentence, Stopped
+from .engines.protocol import Bound, Budget, Doubtful, Engine, Finding, Sentence, Stopped, Unchecked
 from .engines.truth import beaten
 from .interval import Interval, Level, Proof, Witness
 from .replay import NO_CLASS, Replay
 
 Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
 Check = Callable[[Bound], str | None]
-"""Builds and checks the certificate of a bound: None when accepted, else the refusal."""
+"""Builds and checks the certificate of a bound: None when accepted, else the refusal. May raise Unchecked."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,14 @@ class Climb:
         self.engine = engine
 
     def bound(self, bound: Bound, engine: str) -> None:
-        refusal = self.check(bound)
-        if refusal is not None and bound.level == "float32":
-            bound = replace(bound, level="real")  # the checker's bound on rounding may be the wider one
+        try:
             refusal = self.check(bound)
+            if refusal is not None and bound.level == "float32":
+                bound = replace(bound, level="real")  # the checker's bound on rounding may be the wider one
+                refusal = self.check(bound)
+        except Unchecked as unchecked:
+            self.reasons = (*self.reasons, f"{engine}: {unchecked}")
+            return
         if refusal is not None:
             self.contradiction = f"the proof of {engine} that {bound.low - 1} swaps are harmless is refused: {refusal}"
             return

@@ -15,12 +15,14 @@ from swapproof.encodings.reading import Model, network_of, open_model
 
 from .engines import engines_named
 from .engines.protocol import Bound, Budget, Engine
-from .evidence import MODEL, Binding, Certificate, Checker
+from .evidence import LONGEST, MODEL, Binding, Certificate, Checker
 from .inputs import Text
 from .ladder import Verdict, climb
 from .replay import Replay
 from .results import result
 
+CHECK_FACTOR = 5
+"""Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
 NETWORKS = 4
 """Networks kept for a model that takes any length: each holds the weights once more."""
 
@@ -71,7 +73,12 @@ class Station:
             setting,
             model,
             Replay.open(model),
-            Checker.open(setting.binding, setting.folder / MODEL, setting.folder),
+            Checker.open(
+                setting.binding,
+                setting.folder / MODEL,
+                setting.folder,
+                LONGEST if setting.seconds is None else CHECK_FACTOR * setting.seconds,
+            ),
             engines_named(setting.engines),
         )
 

@@ -20,7 +20,7 @@ from swapproof.proofs.certificate import Enumerate
 from swapproof.verifier.engines import engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
-from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
+from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
 from swapproof.verifier.interval import Interval, Proof, Witness
 from swapproof.verifier.ladder import climb
 from swapproof.verifier.replay import Replay
@@ -79,6 +79,26 @@ def test_a_refused_proof_raises_nothing_and_is_a_contradiction(breakable: tuple[
     assert verdict.interval.low == 0
     assert verdict.contradiction is not None
     assert "leaf 0 fails" in verdict.contradiction
+
+
+def test_a_proof_that_cannot_be_checked_in_time_raises_nothing(breakable: tuple[Query, Replay]) -> None:
+    query, replay = breakable
+
+    def too_long(bound: Bound) -> str | None:
+        raise Unchecked("no time")
+
+    verdict = climb(query, replay, (Says((Bound(2, Enumerate(), "float32"),)),), Budget(), too_long)
+    assert (verdict.interval.low, verdict.contradiction, verdict.reason) == (0, None, "says: no time")
+
+
+def test_a_claim_refused_at_float32_is_tried_over_the_reals(breakable: tuple[Query, Replay]) -> None:
+    query, replay = breakable
+
+    def only_real(bound: Bound) -> str | None:
+        return None if bound.level == "real" else "rounding"
+
+    verdict = climb(query, replay, (Says((Bound(2, Enumerate(), "float32"),)),), Budget(), only_real)
+    assert (verdict.interval.low, verdict.interval.low_float32, verdict.contradiction) == (2, 0, None)
 
 
 def test_a_witness_below_a_proved_end_is_a_contradiction(breakable: tuple[Query, Replay]) -> None:

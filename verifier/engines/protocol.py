@@ -43,6 +43,10 @@ class Bound:
     level: Level
 
 
+class Unchecked(Exception):
+    """A proof that could not be checked in the time there is: neither accepted nor refused."""
+
+
 @dataclass(frozen=True)
 class Stopped:
     """The engine gives up before the interval is closed, and why."""
