@@ -30,6 +30,8 @@ from .trial import Trial, length_of, tried
 from .workers import settle_all
 
 PREPARING, READY = "preparing", "ready"
+SECONDS = 60.0
+"""Time for one text, unless said; the command line says the same."""
 
 WHAT = {  # facts that must be the same for a run to go on, and what to call them
     "task": "the task file",
@@ -58,7 +60,7 @@ def certify(
     limit: int | None = None,
     radius: int | None = None,
     engines: str | None = None,
-    seconds: float | None = None,
+    seconds: float | None = SECONDS,
     jobs: int = 1,
     *,
     resume: bool = True,
@@ -67,9 +69,9 @@ def certify(
     """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
     `radius`: the number of swaps every text must withstand, which decides the exit code. `engines`: names separated by
-    commas. `seconds`: time per text. A folder with a run of the same task is resumed; `resume=False` starts it anew.
-    Raises BadInput or Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling
-    script needs the usual `if __name__ == "__main__":`.
+    commas. `seconds`: time per text, None for no limit. A folder with a run of the same task is resumed;
+    `resume=False` starts it anew. Raises BadInput or Unsupported before anything is written when the task cannot be
+    run. With `jobs` > 1 the calling script needs the usual `if __name__ == "__main__":`.
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(radius is None or radius >= 0, f"radius = {radius}: at least 0")
