@@ -502,7 +502,7 @@ function swapproofChecker() {
     if (size > BigInt(LIMIT.stored)) unusable("a tensor is too large");
     size = Number(size);
     const shape = tensor.dims.map(Number);
-    if (shape.some((dim) => dim > LIMIT.stored)) unusable("a tensor is too large");
+    if (!shape.every(Number.isSafeInteger)) unusable("a tensor is too large");
 
     let places = ["floats", "int32s", "int64s", "doubles"].filter((place) => tensor[place].length > 0);
     if (tensor.raw !== undefined) places.push("raw");
@@ -963,8 +963,8 @@ function swapproofChecker() {
       const shapeOfKernel = list("kernel_shape", rank, 1) || kernel;
       if (!shapeOfKernel) unusable("a pool without kernel_shape");
       if (kernel && !sameShape(kernel, shapeOfKernel)) unusable("a kernel_shape that is not the kernel's");
-      const pads = list("pads", 2 * rank, 0) || Array(2 * rank).fill(0);
-      if (automatic === "VALID" && pads.some((pad) => pad !== 0)) unusable("padding with auto_pad VALID");
+      let pads = list("pads", 2 * rank, 0);
+      if (pads === null || automatic === "VALID") pads = Array(2 * rank).fill(0);
       return {
         kernel: shapeOfKernel,
         strides: list("strides", rank, 1) || Array(rank).fill(1),
@@ -997,7 +997,7 @@ function swapproofChecker() {
     }
 
     mean(node, x, shape, windows, counts) {
-      if (counts.some((count) => count === 0)) unusable("a mean of nothing");
+      if (windows.some((window) => window.length === 0)) unusable("a mean of nothing");
       const den = counts.map(BigInt).reduce(leastMultiple, 1n);
       const weights = counts.map((count) => den / BigInt(count));
       return this.each(node, [this.sum(node, x, shape, windows)], shape, [weights], den, null);
@@ -1886,6 +1886,7 @@ function swapproofChecker() {
   // The best total of `amounts` (one per place) over the sets of places the plan allows. For each unit: the fewest
   // swaps, the best total with so many, and what each further swap adds, which never grows.
   function bestTotal(plan, amounts) {
+    if (plan.steps.length === 1 && plan.steps[0].low === 0) return bestTotalWithoutGroups(plan, amounts);
     const best = walk(
       plan,
       (place, i) => (place.forced ? { fewest: 1, total: amounts[i], more: [] } : { fewest: 0, total: 0n, more: [amounts[i]] }),
@@ -1911,17 +1912,70 @@ function swapproofChecker() {
     return best.more.reduce((sum, amount) => (amount > 0n ? sum + amount : sum), best.total);
   }
 
-  // An affine function of the words: (base + the amounts of the swaps) / den. Least or greatest value in a region.
-  function extreme(leaf, f, sign) {
-    const { words, plan } = leaf;
-    const amounts = plan.places.map(({ position, swaps }) => {
-      const first = words.firstOf[position] - 1;
-      return greatest(swaps, (choice) => {
-        const amount = f.amounts[first + choice];
-        return amount === undefined ? 0n : sign * amount;
+  // The same where only the budget counts: all forced places, and the greatest of the others that are positive.
+  function bestTotalWithoutGroups({ places, steps }, amounts) {
+    let left = steps[0].high;
+    let total = 0n;
+    let gains = [];
+    for (let i = 0; i < places.length; i++) {
+      if (places[i].forced) {
+        total += amounts[i];
+        left -= 1;
+      } else if (amounts[i] > 0n) {
+        gains.push(amounts[i]);
+      }
+    }
+    if (gains.length > left) gains = gains.sort(byValueDescending).slice(0, left);
+    for (const gain of gains) total += gain;
+    return total;
+  }
+
+  // What one leaf works with. Its swaps are those its places allow, numbered place by place: those of place i are from
+  // ends[i - 1] to ends[i].
+  class Leaf {
+    constructor(words, region, plan) {
+      this.words = words;
+      this.region = region;
+      this.plan = plan;
+      this.bounds = new Map(); // nonlinear step -> bounds of its inputs
+      this.lines = new Map(); // nonlinear step -> its relaxations
+      this.count = 0;
+      this.numberOf = new Int32Array(words.count).fill(-1);
+      this.ends = plan.places.map(({ position, swaps }) => {
+        for (const choice of swaps) this.numberOf[words.firstOf[position] + choice - 1] = this.count++;
+        return this.count;
       });
-    });
-    return f.base + sign * bestTotal(plan, amounts);
+      this.rows = new Map();
+    }
+
+    // What the swaps of this leaf change in one element of the border.
+    row(id, i) {
+      if (!this.rows.has(id)) this.rows.set(id, []);
+      const rows = this.rows.get(id);
+      if (rows[i] === undefined) {
+        const all = this.words.rows.get(id)[i];
+        const kept = range(all.swaps.length).filter((j) => this.numberOf[all.swaps[j]] >= 0);
+        rows[i] = { swaps: kept.map((j) => this.numberOf[all.swaps[j]]), amounts: kept.map((j) => all.amounts[j]) };
+      }
+      return rows[i];
+    }
+  }
+
+  // An affine function of the words is (base + amounts of the swaps taken) / den, with one amount for each swap of the
+  // leaf. Its least (sign -1) or greatest (sign 1) value in the region.
+  function extreme({ plan, ends }, { base, amounts }, sign) {
+    const best = new Array(ends.length);
+    let swap = 0;
+    for (let place = 0; place < ends.length; place++) {
+      let most = amounts[swap++];
+      for (; swap < ends[place]; swap++) {
+        const amount = amounts[swap];
+        if (sign > 0 ? amount > most : amount < most) most = amount;
+      }
+      best[place] = sign > 0 ? most : -most;
+    }
+    const total = bestTotal(plan, best);
+    return sign > 0 ? base + total : base - total;
   }
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -2020,33 +2074,21 @@ function swapproofChecker() {
       const { words } = leaf;
       const dens = [...this.parts].map(([id, part]) => part.den * this.network.tensors[id].den);
       const den = dens.reduce(leastMultiple, this.constant.den);
-      const amounts = new Array(words.count);
+      const amounts = new Array(leaf.count).fill(0n);
       let base = this.constant.num * (den / this.constant.den);
       for (const [id, part] of this.parts) {
         const factor = den / (part.den * this.network.tensors[id].den);
         const original = words.original.get(id);
-        const rows = words.rows.get(id);
         for (const i of part.touched) {
           const x = part.num[i] * factor;
           if (x === 0n) continue;
           base += x * original[i];
-          const row = rows[i];
-          for (let j = 0; j < row.swaps.length; j++) {
-            const swap = row.swaps[j];
-            if (leaf.allowed[swap] === 0) continue;
-            amounts[swap] = amounts[swap] === undefined ? x * row.amounts[j] : amounts[swap] + x * row.amounts[j];
-          }
+          const row = leaf.row(id, i);
+          for (let j = 0; j < row.swaps.length; j++) amounts[row.swaps[j]] += x * row.amounts[j];
         }
       }
       return { base, amounts, den };
     }
-  }
-
-  // What the leaves of a tree share, and what one leaf has of its own.
-  function openLeaf(words, region, plan) {
-    const allowed = new Uint8Array(words.count);
-    for (const { position, swaps } of plan.places) for (const choice of swaps) allowed[words.firstOf[position] + choice - 1] = 1;
-    return { words, region, plan, allowed, bounds: new Map(), lines: new Map() };
   }
 
   // Bounds of one element, l down and u up to multiples of 2^-64 (so they are integers here).
@@ -2067,18 +2109,18 @@ function swapproofChecker() {
     }
     if (step.front) {
       // The row of the element is its function of the words.
-      const row = words.rows.get(step.id)[at];
-      const amounts = new Array(words.count);
+      const row = leaf.row(step.id, at);
+      const amounts = new Array(leaf.count).fill(0n);
       for (let j = 0; j < row.swaps.length; j++) amounts[row.swaps[j]] = row.amounts[j];
       const f = { base: words.original.get(step.id)[at], amounts };
-      return [floorDivide(extreme(leaf, f, -1n) * ONE, step.den), ceilDivide(extreme(leaf, f, 1n) * ONE, step.den)];
+      return [floorDivide(extreme(leaf, f, -1) * ONE, step.den), ceilDivide(extreme(leaf, f, 1) * ONE, step.den)];
     }
     const [low, high] = [1n, -1n].map((sign) => {
       const combination = new Combination(network);
       combination.add(step.id, at, sign, 1n);
       substitute(leaf, combination, null);
       const f = combination.function(leaf);
-      return floorDivide(extreme(leaf, f, -1n) * ONE, f.den);
+      return floorDivide(extreme(leaf, f, -1) * ONE, f.den);
     });
     return [low, -high];
   }
@@ -2247,20 +2289,22 @@ function swapproofChecker() {
     });
     const f = functionOf(start);
     if (changes.some((change) => change.den !== f.den)) throw new Error("terms of a joint group with different denominators");
-    let most = extreme(leaf, f, 1n);
+    let most = extreme(leaf, f, 1);
     const isOne = members.map(() => false);
     for (let count = 1; count < 2 ** members.length; count++) {
       // The member that changes is the number of times 2 divides the count.
       let member = 0;
       while (count % 2 ** (member + 1) === 0) member += 1;
       const { base, amounts } = changes[member];
-      const sign = isOne[member] ? -1n : 1n;
+      if (isOne[member]) {
+        f.base -= base;
+        for (let swap = 0; swap < amounts.length; swap++) f.amounts[swap] -= amounts[swap];
+      } else {
+        f.base += base;
+        for (let swap = 0; swap < amounts.length; swap++) f.amounts[swap] += amounts[swap];
+      }
       isOne[member] = !isOne[member];
-      f.base += sign * base;
-      amounts.forEach((amount, swap) => {
-        f.amounts[swap] = (f.amounts[swap] === undefined ? 0n : f.amounts[swap]) + sign * amount;
-      });
-      const value = extreme(leaf, f, 1n);
+      const value = extreme(leaf, f, 1);
       if (value > most) most = value;
     }
     return { num: most, den: f.den };
@@ -2274,7 +2318,7 @@ function swapproofChecker() {
     combination.add(network.logits, rival, -1n, 1n);
     substitute(leaf, combination, true);
     const f = combination.function(leaf);
-    return { num: extreme(leaf, f, -1n), den: f.den };
+    return { num: extreme(leaf, f, -1), den: f.den };
   }
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -2688,13 +2732,13 @@ function swapproofChecker() {
       if (kind === NODES.empty) {
         if (canBe(plan)) refuse("an empty leaf whose region is not empty");
       } else if (kind === NODES.linear) {
-        checkLinear(openLeaf(words, region, plan), level, label);
+        checkLinear(new Leaf(words, region, plan), level, label);
       } else if (kind === NODES.enumerate) {
         const { high } = region.groups[0];
         const freely = { places: plan.places, steps: [{ units: range(plan.places.length), low: 0, high }] };
         enumerated += countSentences(freely);
         if (enumerated > LIMIT.enumerated) refuse("too many enumerated sentences");
-        checkEnumerate(openLeaf(words, region, plan), level, label);
+        checkEnumerate(new Leaf(words, region, plan), level, label);
       } else {
         if (!mayBeOpen) refuse("an open leaf in the tree of the low end");
         if (unsafe.phases + unsafe.rivals > 0) refuse("an open leaf below a phase or rivals node");
