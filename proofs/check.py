@@ -1257,7 +1257,8 @@ class Interpreter:
         need(len(x.shape) == 2 and len(w.shape) == 2 and not node.take("transA", 2, 0), f"{node}: A is transposed")
         numbers, scale = self.exact(w, node)
         high, wide = w.shape
-        turned = bool(node.take("transB", 2, 0))
+        turned = node.take("transB", 2, 0)
+        need(turned in (0, 1), f"{node}: transB is {turned}, not 0 or 1")
         rows = (
             [numbers[m * wide : (m + 1) * wide] for m in range(high)]
             if turned
