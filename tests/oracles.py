@@ -13,6 +13,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, network_of, open_model
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.engines.enumeration import all_sentences
+from swapproof.verifier.ladder import Verdict
 from swapproof.verifier.replay import Replay
 
 
@@ -52,3 +53,12 @@ def least_swaps_deployed(query: Query, replay: Replay) -> int | None:
         ),
         default=None,
     )
+
+
+def assert_fits_deployed(verdict: Verdict, deployed: int | None) -> None:
+    """A witness is as short as onnxruntime allows; what rounding decides claims no more than onnxruntime shows."""
+    interval = verdict.interval
+    if verdict.status == "ambiguous":
+        assert interval.low_float32 <= (deployed if deployed is not None else interval.ceiling)
+    elif verdict.status != "open":
+        assert interval.high == deployed

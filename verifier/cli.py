@@ -22,7 +22,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print("swapproof: interrupted; the same command goes on where it was", file=sys.stderr)
+            print("swapproof: interrupted; a run can be resumed by the same command", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
 
