@@ -1,0 +1,346 @@
+"""`measure --quantity pr` end to end on a tiny model: certified counts, samples that can be drawn again, refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny import ROWS, write_task
+
+from swapproof.encodings.reading import network_of, open_model
+from swapproof.encodings.space import SwapSpace
+from swapproof.proofs.check import Refused
+from swapproof.verifier.cli import main
+from swapproof.verifier.counting import station
+from swapproof.verifier.engines.enumeration import all_sentences
+from swapproof.verifier.evidence import Checker
+from swapproof.verifier.inputs import read_inputs
+from swapproof.verifier.replay import Replay
+from swapproof.verifier.task import read_task
+
+ROOT = Path(__file__).parent.parent.parent
+Capture = pytest.CaptureFixture[str]
+PARTS = "swapproof.verifier.counting.cells.PARTS"
+SMALL = "swapproof.verifier.counting.cells.SMALL"
+TEXTS = [*ROWS, ("awful film", "positive"), ("good bad great bad good film", "positive")]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    return write_task(tmp_path / "task", rows=TEXTS)
+
+
+def measured(task: Path, out: Path, *options: str, code: int = 0) -> list[dict[str, Any]]:
+    assert main(["measure", str(task), "--quantity", "pr", "--out", str(out), *options]) == code
+    return results(out)
+
+
+def results(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+
+
+def by_hand(task: Path, radius: int) -> list[tuple[int, int] | None]:
+    """(robust, total) of every text by onnxruntime on every sentence; None for texts already wrong."""
+    model = open_model(task.parent / "model.onnx")
+    replay, found = Replay.open(model), []
+    for text in read_inputs(read_task(task), 6).texts:
+        query = type("Query", (), {"space": text.frozen.space})()
+        sentences = np.array(list(all_sentences(query, radius)))
+        kept = replay.answers(sentences) == text.label
+        found.append((int(kept.sum()), len(kept)) if kept[0] else None)
+    return found
+
+
+@pytest.mark.parametrize("radius", [0, 2, 9])
+def test_counts_are_exact_certified_and_accepted_by_the_independent_checker(
+    task: Path, tmp_path: Path, radius: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Radius 0 (the text alone), beyond the number of positions, texts without swaps, texts already wrong."""
+    monkeypatch.setattr(SMALL, 2)
+    lines = measured(task, tmp_path / "run", "--radius", str(radius))
+    expected = by_hand(task, radius)
+    assert None in expected
+    for line, hand in zip(lines, expected, strict=True):
+        if hand is None:
+            assert (line["status"], line["robust_fraction"], line["certificate"]) == ("already_wrong", None, None)
+            continue
+        found = line["robust_fraction"]
+        assert line["status"] == found["kind"] == "exact"
+        assert (found["robust"], found["total"]) == (str(hand[0]), str(hand[1]))
+        assert found["low"] == found["high"] == float(Fraction(*hand))
+        assert (tmp_path / "run" / line["certificate"]).is_file()
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "run")]) == 0
+    count = sum(hand is not None for hand in expected)
+    assert capsys.readouterr().out.endswith(f"accepted {count} of {count}\n")
+    alone = subprocess.run(
+        [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py"), str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert alone.stdout.endswith(f"accepted {count} of {count}\n")
+
+
+def test_the_summary_says_what_the_lines_say(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    lines = measured(task, tmp_path / "run", "--radius", "2")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    shares = [line["robust_fraction"]["low"] for line in lines if line["robust_fraction"]]
+    assert summary["robust_fraction"]["low"] == summary["robust_fraction"]["high"]
+    assert summary["robust_fraction"]["low"] == pytest.approx(sum(shares) / len(shares), abs=1e-8)
+    assert summary["share_above_0.9"]["low"] == pytest.approx(
+        sum(share > 0.9 for share in shares) / len(shares), abs=1e-8
+    )
+    assert summary["texts"] == len(TEXTS)
+    assert summary["exact"] + summary["already_wrong"] == len(TEXTS)
+    assert "the original included" in " ".join(capsys.readouterr().out.split())
+    assert main(["report", str(tmp_path / "run")]) == 0
+    assert "Robust fraction" in capsys.readouterr().out
+    assert (tmp_path / "run" / "robust_fraction.png").stat().st_size > 0
+
+
+def test_samples_enclose_the_count_and_can_be_drawn_again(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    lines = measured(task, tmp_path / "run", "--radius", "2", "--sampled", "--samples", "2000")
+    for line, hand in zip(lines, by_hand(task, 2), strict=True):
+        if hand is None:
+            continue
+        found = line["robust_fraction"]
+        assert line["status"] == found["kind"] == "sampled"
+        assert found["sample"]["samples"] == 2000
+        assert found["low"] <= hand[0] / hand[1] <= found["high"]
+        assert found["sample"]["hoeffding"]["low"] <= hand[0] / hand[1] <= found["sample"]["hoeffding"]["high"]
+        assert line["certificate"] is None
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "run")]) == 0
+    assert "samples drawn again" in capsys.readouterr().out
+
+
+def test_epsilon_and_delta_say_how_many_samples(task: Path, tmp_path: Path) -> None:
+    lines = measured(task, tmp_path / "run", "--radius", "1", "--sampled", "--limit", "1")
+    assert lines[0]["robust_fraction"]["sample"]["samples"] == 4794
+    lines = measured(
+        task, tmp_path / "other", "--radius", "1", "--sampled", "--limit", "1", "--epsilon", "0.1", "--delta", "1/20"
+    )
+    assert lines[0]["robust_fraction"]["sample"]["samples"] == 185
+    assert lines[0]["robust_fraction"]["sample"]["confidence"] == 0.95
+
+
+@pytest.fixture
+def stopped(task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run whose counts were stopped after a few cells."""
+    monkeypatch.setattr(SMALL, 1)
+    monkeypatch.setattr(PARTS, 1)
+    monkeypatch.setattr("swapproof.verifier.counting.fraction.most_enumerated", lambda seconds: 4)
+    measured(task, tmp_path / "run", "--radius", "4", "--samples", "500")
+    return tmp_path / "run"
+
+
+def test_a_stopped_count_is_a_certified_bracket_with_a_sample_of_the_rest(
+    task: Path, stopped: Path, capsys: Capture
+) -> None:
+    bracketed = 0
+    for line, hand in zip(results(stopped), by_hand(task, 4), strict=True):
+        if hand is None or line["status"] != "deterministic":
+            continue
+        bracketed += 1
+        found, sample = line["robust_fraction"], line["robust_fraction"]["sample"]
+        share = hand[0] / hand[1]
+        assert found["low"] <= share <= found["high"]
+        assert found["low"] < found["high"]
+        inner = sample["clopper_pearson"]
+        assert found["low"] <= inner["low"] <= share <= inner["high"] <= found["high"]
+        assert int(found["robust"]) + int(found["broken"]) + int(found["open"]) == int(found["total"]) == hand[1]
+        assert sample["sampled_from"] == found["open"]
+        assert "out of time" in line["reason"]
+    assert bracketed
+    capsys.readouterr()
+    assert main(["check", str(stopped)]) == 0
+
+
+def edit(run: Path, change: Callable[[dict[str, Any]], None], kind: str) -> int:
+    """Change the first line of this kind; its text's id."""
+    lines = results(run)
+    line = next(line for line in lines if line["status"] == kind)
+    change(line)
+    (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run / "summary.json").unlink()
+    return int(line["id"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda line: line["robust_fraction"].update(robust="1"), "another count than the certificate"),
+        (lambda line: line["robust_fraction"].update(low=0.99, high=0.99), "not those of its counts"),
+        (lambda line: line.update(level="replay"), "another count than the certificate"),
+        (lambda line: line.update(status="sampled"), "no certificate proves"),
+    ],
+)
+def test_lines_that_claim_more_than_their_certificate_are_refused(
+    task: Path, tmp_path: Path, capsys: Capture, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    measured(task, tmp_path / "run", "--radius", "2")
+    edit(tmp_path / "run", change, "exact")
+    assert main(["check", str(tmp_path / "run")]) == 4
+    assert message in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line["robust_fraction"]["sample"].update(robust_samples=500),
+        lambda line: line["robust_fraction"]["sample"].update(seed="0" * 64),
+    ],
+)
+def test_a_sample_that_was_not_drawn_like_that_is_refused(
+    stopped: Path, capsys: Capture, change: Callable[[dict[str, Any]], None]
+) -> None:
+    edit(stopped, change, "deterministic")
+    assert main(["check", str(stopped)]) == 4
+    assert "the sample drawn again is another" in capsys.readouterr().out
+
+
+def test_a_summary_of_other_lines_is_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    measured(task, tmp_path / "run", "--radius", "1")
+    file = tmp_path / "run" / "summary.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"exact": 99}))
+    assert main(["check", str(tmp_path / "run")]) == 4
+    assert "summary.json says another exact" in capsys.readouterr().out
+
+
+def test_a_count_whose_certificate_is_refused_is_not_published(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*anything: object) -> None:
+        raise Refused("for the sake of the test")
+
+    monkeypatch.setattr(station, "check_certificate", refuse)
+    lines = measured(task, tmp_path / "run", "--radius", "1", "--limit", "2", code=4)
+    for line in lines:
+        assert line["status"] == "sampled"
+        assert line["certificate"] is None
+        assert "robust" not in line["robust_fraction"]
+        assert "for the sake of the test" in line["contradiction"]
+
+
+def test_a_certificate_that_takes_too_long_to_check_is_no_contradiction(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Checker.open
+
+    def hurried(*arguments: Any) -> Checker:
+        checker = opened(*arguments)
+        checker.seconds = 0.0
+        return checker
+
+    monkeypatch.setattr(Checker, "open", hurried)
+    lines = measured(task, tmp_path / "run", "--radius", "1", "--limit", "1")
+    assert lines[0]["status"] == "sampled"
+    assert "could not be checked" in lines[0]["reason"]
+    assert "contradiction" not in lines[0]
+
+
+def test_a_killed_run_goes_on_where_it_was(task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = station.Station.measure
+    asked: list[int] = []
+
+    def stumbling(self: station.Station, text: Any) -> station.Measured:
+        asked.append(text.id)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return measure(self, text)
+
+    monkeypatch.setattr(station.Station, "measure", stumbling)
+    measured_code = main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(tmp_path / "run")])
+    assert measured_code == 130
+    assert len(results(tmp_path / "run")) == 2
+    lines = measured(task, tmp_path / "run", "--radius", "1")
+    assert asked[3:] == list(range(2, len(TEXTS)))
+    assert [line["id"] for line in lines] == list(range(len(TEXTS)))
+
+
+def test_processes_find_the_same(task: Path, tmp_path: Path) -> None:
+    one, two = (measured(task, tmp_path / str(jobs), "--radius", "2", "--jobs", str(jobs)) for jobs in (1, 2))
+    for line in one + two:
+        line["seconds"] = 0
+    assert one == two
+
+
+def test_several_radii_make_a_curve(task: Path, tmp_path: Path) -> None:
+    out = tmp_path / "curve"
+    assert main(["measure", str(task), "--quantity", "pr", "--radius", "2,1,0", "--out", str(out)]) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["radii"] == [0, 1, 2]
+    curve = [summary["curve"][str(radius)]["low"] for radius in (0, 1, 2)]
+    assert curve[0] == 1.0
+    for radius in (0, 1, 2):
+        assert summary["curve"][str(radius)] == json.loads(
+            (out / f"radius-{radius}" / "summary.json").read_text()
+        )["robust_fraction"]  # fmt: skip
+    assert main(["check", str(out / "radius-2")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--radius", "two"], "whole numbers of swaps"),
+        (["--radius", "1", "--delta", "2"], "between 0 and 1"),
+        (["--radius", "1", "--epsilon", "small"], "a number such as"),
+        (["--radius", "1", "--seconds", "0"], "a time above 0"),
+    ],
+)
+def test_bad_options_are_one_line(
+    task: Path, tmp_path: Path, capsys: Capture, options: list[str], message: str
+) -> None:
+    assert main(["measure", str(task), "--quantity", "pr", "--out", str(tmp_path / "run"), *options]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_question_needs_another_folder(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    measured(task, tmp_path / "run", "--radius", "1")
+    assert main(["measure", str(task), "--quantity", "pr", "--radius", "2", "--out", str(tmp_path / "run")]) == 2
+    assert "answers another question" in capsys.readouterr().err
+    measured(task, tmp_path / "run", "--radius", "2", "--no-resume")
+    assert main(["certify", str(task), "--out", str(tmp_path / "certified")]) == 0
+    assert main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(tmp_path / "certified")]) == 2
+    assert "is not of `measure`" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_read_is_sampled_through_onnxruntime(
+    task: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """A sigmoid inside the network is outside the layers we know."""
+    import onnx
+    from onnx import helper
+
+    path = task.parent / "model.onnx"
+    model = onnx.load(path)
+    relu = next(node for node in model.graph.node if node.op_type == "Relu")
+    relu.CopyFrom(helper.make_node("Sigmoid", list(relu.input), list(relu.output)))
+    onnx.save(model, path)
+    out = tmp_path / "run"
+    assert main(["measure", str(task), "--quantity", "pr", "--radius", "2", "--out", str(out)]) == 2
+    assert "--sampled samples any model" in capsys.readouterr().err
+    lines = measured(task, out, "--radius", "2", "--sampled", "--samples", "1000")
+    for line, hand in zip(lines, by_hand(task, 2), strict=True):
+        assert (hand is None) == (line["status"] == "already_wrong")
+        if hand is not None:
+            assert line["level"] == "replay"
+            assert line["robust_fraction"]["low"] <= hand[0] / hand[1] <= line["robust_fraction"]["high"]
+    assert main(["check", str(out)]) == 0
+
+
+def test_a_space_without_any_swap_is_its_text(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "task", rows=[("the a the", "positive"), ("a good film", "positive")])
+    lines = measured(task, tmp_path / "run", "--radius", "3")
+    assert lines[0]["robust_fraction"] | {"robust": "1", "total": "1"} == lines[0]["robust_fraction"]
+    model = open_model(task.parent / "model.onnx")
+    assert network_of(model, 6).length == SwapSpace(tuple((0,) for _ in range(6))).length

@@ -1,0 +1,1 @@
+"""Single words that change answers: kappa of every word of a vocabulary, and rho, exactly."""
