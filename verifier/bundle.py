@@ -1,0 +1,228 @@
+"""`bundle`: a run, its certificates and their checkers as one archive with a signed statement; and its verification."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import re
+import tempfile
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.reading import open_model
+from swapproof.proofs import check as checker
+from swapproof.proofs.certificate import merkle_root
+
+from .archive import Content, Malformed, Member, measured, read_archive, write_archive
+from .checking import check
+from .envelope import Signed, Tampered, fingerprint, new_key, private_key, public_key, seal, statement_bytes, unseal
+from .rechecking import check_measured, question_of
+from .run import CERTIFICATE, Run, existing, held
+from .summary import HOLDS, UNCHECKED
+from .tensors import external_files
+
+KIND = "urn:swapproof:certificates:v1"
+"""The predicate type of our statements."""
+ENVELOPE = "statement.dsse.json"
+CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py")
+PAGE = "HOW-TO-CHECK.md"
+FOLDER = "run/"
+COUNTS = ("texts", "already_wrong", "unbreakable", "exact", "open", "ambiguous")
+"""Of summary.json, those it has, as they go into the statement."""
+MEBIBYTE = 1 << 20
+ALLOWED = {
+    re.escape(ENVELOPE): 256 * MEBIBYTE,
+    "|".join(re.escape(name) for name in (*CHECKERS, PAGE)): 16 * MEBIBYTE,
+    r"run/certificates/([0-9]{6}\.json|root)": checker.MAX_CERTIFICATE,
+    r"run/(?!certificates$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}": checker.MAX_MODEL,
+}
+"""Names of members, and how large each may be."""
+HOW_TO_CHECK = """# How to check this bundle
+
+`run/` holds a text classifier (`model.onnx`), what may be swapped in each text (`spaces.jsonl`), and one certificate
+for each text: how many words must be swapped before the classifier changes its answer, or in how many sentences with so
+many swaps it keeps it. FORMAT.md says what is claimed, what is not, and why it holds. Three commands:
+
+    python3 -I -S check.py run
+    sha256sum check.py
+    swapproof bundle --verify THIS_FILE.zip --public-key THEIR_KEY.pub.pem
+
+1. Checks every certificate in exact arithmetic with Python's standard library alone. Believe it only when its last line
+   is `accepted N of N`. Without Python: open check.html in a browser and drop the folder `run` on it.
+2. Compare with the SHA-256 of `proofs/check.py` in a copy of swapproof that you trust. Whoever made this bundle could
+   have put another program here: better, run your own copy on `run`.
+3. Does all of it: that the archive holds the files that were vouched for, byte for byte, who signed, and the
+   certificates, with the checker of your own installation (`pip install 'swapproof[sign]'`). Ask the signer for the
+   fingerprint of their key by another way than this bundle.
+
+The certificates bind the model, the vocabulary and the listed choices by SHA-256. Whether the choices are synonyms, and
+whether these are the texts that matter, is for you to judge. `run/results.jsonl` and `run/summary.json` are the
+producer's account, which the first command does not read: the sentences that the checker prints are what is proved.
+"""
+
+
+def command(
+    folder: Path | None,
+    out: Path | None,
+    key: Path | None,
+    archive: Path | None,
+    public: Path | None,
+    fresh: Path | None,
+) -> int:
+    """One of three: make an archive of a run, check an archive, make a pair of keys."""
+    match folder, out, key, archive, public, fresh:
+        case Path(), Path(), _, None, None, None:
+            return bundle(folder, out, key)
+        case None, None, None, Path(), _, None:
+            return verify(archive, public)
+        case None, None, None, None, None, Path():
+            return make_key(fresh)
+    raise BadInput(
+        "bundle takes RUN --out FILE.zip [--key KEY.pem], or --verify FILE.zip [--public-key KEY.pub.pem], "
+        "or --new-key KEY.pem"
+    )
+
+
+def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
+    """Exit code 4, and nothing written, when the run does not check."""
+    run = existing(folder)
+    signer = None if key is None else private_key(key)
+    if out.exists() or not out.parent.is_dir():
+        fault = "there already" if out.exists() else f"there is no folder {out.parent}"
+        raise BadInput(f"{out}: {fault}; give --out a new file")
+    with held(run):
+        question = question_of(folder)
+        checked = check(folder, exact=True) if question is None else check_measured(folder, question)
+        if checked != HOLDS:
+            print("nothing was written: a run that does not check makes no bundle")
+            return UNCHECKED
+        contents = contents_of(run)
+        members = {name: measured(name, content) for name, content in contents.items()}
+        said = predicate(contents, members)
+        payload = statement_bytes(((name, one.sha256) for name, one in members.items()), KIND, said)
+        contents[ENVELOPE] = seal(payload, signer)
+        members[ENVELOPE] = measured(ENVELOPE, contents[ENVELOPE])
+        write_archive(out, contents, members.values())
+    by = "not signed" if signer is None else f"signed by {fingerprint(signer.public_key().public_bytes_raw())}"
+    print(f"{out}: {len(members)} files, {out.stat().st_size:,} bytes, {by}")
+    return HOLDS
+
+
+def contents_of(run: Run) -> dict[str, Content]:
+    """Every member but the envelope."""
+    needed = [run.task, run.model, run.vocabulary, run.texts, run.spaces, run.results]
+    needed += [run.folder / name for name in external_files(open_model(run.model))]
+    needed += [run.summary] if run.summary.exists() else []
+    certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
+    contents: dict[str, Content] = {FOLDER + path.name: path for path in needed}
+    contents |= {f"{FOLDER}certificates/{path.name}": path for path in certificates}
+    contents[f"{FOLDER}certificates/root"] = f"{root_of(certificates)}\n".encode()
+    contents |= {name: files("swapproof.proofs").joinpath(name).read_bytes() for name in CHECKERS}
+    contents[PAGE] = HOW_TO_CHECK.encode()
+    return contents
+
+
+def certificates_among(names: Iterable[str]) -> list[str]:
+    folder = f"{FOLDER}certificates/"
+    return sorted(n for n in names if n.startswith(folder) and CERTIFICATE.fullmatch(n.removeprefix(folder)))
+
+
+def root_of(certificates: Iterable[Path]) -> str:
+    return merkle_root([(path.name, path.read_bytes()) for path in certificates])
+
+
+def predicate(contents: dict[str, Content], members: dict[str, Member]) -> dict[str, Any]:
+    """What is said of the files as a whole; `--verify` finds all of it again but the versions."""
+    root = contents[f"{FOLDER}certificates/root"]
+    summary, task = (contents.get(FOLDER + name) for name in ("summary.json", "task.toml"))
+    return {
+        "certificates": len(certificates_among(members)),
+        "checker": {"name": "check.py", "sha256": members["check.py"].sha256},
+        "counts": counts_of(summary) if isinstance(summary, Path) else None,
+        "merkleRoot": root.decode().strip() if isinstance(root, bytes) else "",
+        "versions": versions_of(task.read_text(encoding="utf-8") if isinstance(task, Path) else ""),
+    }
+
+
+def counts_of(summary: Path) -> dict[str, Any]:
+    found = json.loads(summary.read_text(encoding="utf-8"))
+    return {name: found[name] for name in COUNTS if name in found}
+
+
+def versions_of(task: str) -> dict[str, str]:
+    """What the run says it was made with, and what made the bundle."""
+    made = re.findall(r"^#   (swapproof|numpy|onnx|onnxruntime|python) (\S+)", task, re.MULTILINE)
+    return {**dict(made), "bundled by swapproof": importlib.metadata.version("swapproof")}
+
+
+def verify(path: Path, public: Path | None = None) -> int:
+    """Archive, hashes, signature, Merkle root, every certificate by our own checker; last line `accepted N of N`."""
+    trusted = None if public is None else public_key(public)
+    with tempfile.TemporaryDirectory(prefix="swapproof-") as name:
+        folder = Path(name)
+        try:
+            members = {member.name: member for member in read_archive(path, ALLOWED, folder)}
+            if ENVELOPE not in members:
+                raise Tampered(f"it holds no {ENVELOPE}")
+            signed = unseal((folder / ENVELOPE).read_bytes())
+            print(signature_line(signed, trusted), flush=True)
+            compare(signed.statement, members, folder)
+        except (Malformed, Tampered) as error:
+            print(f"refused {path}: {error}")
+            return UNCHECKED
+        print(f"{len(members) - 1} files are those of the statement", flush=True)
+        ours = hashlib.sha256(files("swapproof.proofs").joinpath("check.py").read_bytes()).hexdigest()
+        if members["check.py"].sha256 != ours:
+            print("its check.py is not the one of this installation, which is the one that checks here", flush=True)
+        return checker.main([str(folder / FOLDER)])
+
+
+def signature_line(signed: Signed, trusted: bytes | None) -> str:
+    if signed.key is None:
+        if trusted is not None:
+            raise Tampered("it is not signed, and --public-key asks for a signature")
+        return "not signed: whoever had it in hands could have put together another one"
+    name = fingerprint(signed.key)
+    if trusted is None:
+        return f"signature by an unknown key, fingerprint {name}: say whose signature it must be with --public-key"
+    if signed.key != trusted:
+        raise Tampered(f"it is signed by another key, fingerprint {name}, not {fingerprint(trusted)}")
+    return f"signature by the key given, fingerprint {name}"
+
+
+def compare(statement: dict[str, Any], members: dict[str, Member], folder: Path) -> None:
+    """The statement must be the one that we would make of these files."""
+    if statement.get("predicateType") != KIND:
+        raise Tampered(f"its statement is of another kind than {KIND}")
+    subjects = {name: member.sha256 for name, member in members.items() if name != ENVELOPE}
+    try:
+        stated = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
+        versions = statement["predicate"]["versions"]
+    except (KeyError, TypeError) as error:
+        raise Tampered(f"its statement is not of our form ({type(error).__name__}: {error})") from None
+    for name in sorted(stated.keys() | subjects.keys()):
+        if stated.get(name) != subjects.get(name):
+            fault = "is missing" if name not in subjects else "was added" if name not in stated else "is another file"
+            raise Tampered(f"{name} {fault}, by the statement")
+    missing = [name for name in (*CHECKERS, PAGE) if name not in members]
+    certificates = certificates_among(members)
+    if missing or not certificates:
+        raise Tampered(f"it holds no {missing[0] if missing else 'certificates'}")
+    contents: dict[str, Content] = {name: folder / name for name in subjects}
+    contents[f"{FOLDER}certificates/root"] = f"{root_of(folder / name for name in certificates)}\n".encode()
+    try:
+        again = {**predicate(contents, members), "versions": versions}
+    except (KeyError, TypeError, ValueError) as error:
+        raise Tampered(f"its summary.json cannot be read ({type(error).__name__}: {error})") from None
+    if json.loads(statement_bytes(subjects.items(), KIND, again)) != statement:
+        raise Tampered("its statement says other things of the files than they do")
+
+
+def make_key(path: Path) -> int:
+    public, name = new_key(path)
+    print(f"private key {path}: keep it to yourself\npublic key {public}: hand it out\nfingerprint {name}")
+    return HOLDS
