@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,10 +24,15 @@ class Variable:
     high: float
     binary: bool = False
     cost: float = 0.0
+    word: str | None = None
+    """Of a swap whose word is known: it is then named by it, swap[3,"fine"]."""
 
     @property
     def name(self) -> str:
-        return f"{self.kind}[{','.join(str(number) for number in self.index)}]"
+        parts = [str(number) for number in self.index]
+        if self.word is not None:
+            parts[-1] = json.dumps(self.word, ensure_ascii=False)
+        return f"{self.kind}[{','.join(parts)}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +51,23 @@ class Row:
         return 2 if np.isfinite(self.low) and np.isfinite(self.high) and self.low != self.high else 1
 
 
+@dataclass(frozen=True, eq=False)
+class Indicator:
+    """The row holds whenever the binary variable `column` is `value`; it has one finite side."""
+
+    column: int
+    value: bool
+    row: Row
+
+
+@dataclass(frozen=True)
+class Exclusive:
+    """At most one of these columns, none of them negative, is above 0 (a special ordered set of type 1)."""
+
+    name: str
+    columns: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Size:
     """What decides whether a limited licence will do, known before any solver is asked."""
@@ -51,21 +75,33 @@ class Size:
     variables: int
     rows: int
     binaries: int
+    special: int = 0
+    """Indicators and exclusive sets."""
 
     def __str__(self) -> str:
-        return f"{self.variables:,} variables ({self.binaries:,} binary), {self.rows:,} rows"
+        more = f", {self.special:,} special constraints" if self.special else ""
+        return f"{self.variables:,} variables ({self.binaries:,} binary), {self.rows:,} rows{more}"
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Minimise the sum of cost * value over the rows."""
+    """Minimise offset + the sum of cost * value over the rows; `start` is a solution to begin with, if one is known."""
 
     variables: tuple[Variable, ...]
     rows: tuple[Row, ...]
+    indicators: tuple[Indicator, ...] = ()
+    exclusives: tuple[Exclusive, ...] = ()
+    offset: float = 0.0
+    start: Floats | None = None
 
     @cached_property
     def size(self) -> Size:
-        return Size(len(self.variables), sum(row.sides for row in self.rows), sum(one.binary for one in self.variables))
+        return Size(
+            len(self.variables),
+            sum(row.sides for row in self.rows),
+            sum(one.binary for one in self.variables),
+            len(self.indicators) + len(self.exclusives),
+        )
 
     @cached_property
     def low(self) -> Floats:
@@ -83,11 +119,24 @@ class Program:
     def binary(self) -> NDArray[np.bool_]:
         return np.array([one.binary for one in self.variables], dtype=np.bool_)
 
+    def objective(self, values: Floats) -> float:
+        return self.offset + float(self.cost @ values)
+
     def violation(self, values: Floats) -> float:
         """How far `values` are outside the bounds, the rows or (for binaries) the whole numbers: the largest of all."""
         worst = [0.0, *(self.low - values), *(values - self.high)]
         worst += np.abs(values - np.round(values))[self.binary].tolist()
-        for row in self.rows:
+        held = [one.row for one in self.indicators if (values[one.column] > 0.5) == one.value]
+        for row in (*self.rows, *held):
             activity = float(row.coefficients @ values[row.columns])
             worst += [row.low - activity, activity - row.high]
+        worst += [float(np.sort(values[list(one.columns)])[-2]) for one in self.exclusives]
         return float(max(worst))
+
+    def spelt(self, words: Mapping[tuple[int, int], str]) -> Program:
+        """The same program, its swaps named by their words where `words` knows (position, token)."""
+        named = (
+            replace(one, word=words.get((one.index[0], one.index[1]))) if one.kind == "swap" else one
+            for one in self.variables
+        )
+        return replace(self, variables=tuple(named))

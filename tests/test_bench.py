@@ -23,8 +23,10 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.milp import Program, Row, Variable
 from swapproof.encodings.query import Query
+from swapproof.encodings.solver_answer import Clock, Found, Limits, Outcome
 from swapproof.encodings.solver_process import solve_apart
-from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, SOLVERS, Found, Outcome, Solver
+from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Solver
+from swapproof.encodings.solvers import MILP_SOLVERS as SOLVERS
 from swapproof.encodings.textbook import TOLERANCE, Textbook
 from swapproof.proofs.certificate import Enumerate
 from swapproof.verifier import bench
@@ -212,14 +214,14 @@ class TestSolvers:
                 processes.append(self)
 
         monkeypatch.setattr(subprocess, "Popen", Watched)
-        outcome = solve_apart("highs", market_split(), 1000.0, grace=-999.5)
+        outcome = solve_apart("highs", market_split(), Limits(1000.0), grace=-999.5)
         assert outcome.status == "time"
         assert "killed" in outcome.detail
         assert outcome.seconds < 1000.0
         assert [process.returncode for process in processes] == [-signal.SIGKILL]
 
     def test_a_process_that_dies_is_an_error_with_its_last_words(self) -> None:
-        outcome = solve_apart("nobody", market_split(2, 4), 1.0)
+        outcome = solve_apart("nobody", market_split(2, 4), Limits(1.0))
         assert outcome.status == "error"
         assert "ValueError" in outcome.detail
 
@@ -259,16 +261,23 @@ class TestSolvers:
 
     def test_the_process_of_a_solver_loads_nothing_of_ours_but_the_program(self) -> None:
         code = (
-            "import sys, swapproof.encodings.solver_process\n"
+            "import sys, swapproof.encodings.solver_process, swapproof.encodings.solvers\n"
             "print(*{name.split('.')[0] for name in sys.modules if '.' not in name})\n"
             "print(*[name for name in sys.modules if name.startswith('swapproof.')])"
         )
         run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
         heavy, ours = run.stdout.splitlines()
-        assert not {"torch", "onnx", "onnxruntime", "networkx", "gurobipy", "pyscipopt", "highspy"} & set(heavy.split())
+        solvers = {"gurobipy", "pyscipopt", "highspy", "z3"}
+        assert not {"torch", "onnx", "onnxruntime", "networkx", *solvers} & set(heavy.split())
         assert set(ours.split()) == {
             "swapproof.encodings",
+            "swapproof.encodings.ask_gurobi",
+            "swapproof.encodings.ask_highs",
+            "swapproof.encodings.ask_scip",
+            "swapproof.encodings.ask_z3",
+            "swapproof.encodings.formula",
             "swapproof.encodings.milp",
+            "swapproof.encodings.solver_answer",
             "swapproof.encodings.solvers",
             "swapproof.encodings.solver_process",
         }
@@ -344,7 +353,11 @@ class TestRivals:
         model, replay = loaded(sample, tmp_path)
         choices = tuple((p % sample.vocabulary, (p + 1) % sample.vocabulary) for p in range(sample.length))
         label = int(replay.answers(np.array([[options[0] for options in choices]]))[0])
-        hopeless = Solver("hopeless", "none", lambda program, seconds, threads, clock: Found("time", bound=1.9999))
+
+        def ask(program: Program, limits: Limits, clock: Clock) -> Found:
+            return Found("time", bound=1.9999)
+
+        hopeless = Solver("hopeless", "none", ask)
         asked = replace(hopeless)
         object.__setattr__(asked, "solve", asked.here)
         answer = Rival("hopeless", Textbook.of, asked).answer(0, query_of(model, choices, label), replay, 1.0)
@@ -356,7 +369,8 @@ class TestBench:
         """On a small task, end to end, with a line for every answer."""
         task = tiny_task.write_task(tmp_path / "task")
         lines = tmp_path / "answers.jsonl"
-        names = ["exact", "enumerate", "gurobi", "scip", "highs"]
+        tight = ["gurobi-tight", "scip-tight", "highs-tight", "highs-tight/swaps"]
+        names = ["exact", "enumerate", "gurobi", "scip", "highs", *tight, "z3"]
         table = bench_exact(task, names, limit=4, seconds=30.0, json_file=lines)
         assert table.disagreements == ()
         assert table.exit_code == 0
@@ -438,6 +452,18 @@ def compared(*answers: Answer) -> Table:
 
 
 class TestComparison:
+    def test_our_program_is_compared_with_the_textbook_in_the_same_solver(self) -> None:
+        table = compared(
+            answered(0, "ours", 1.0),
+            answered(0, "highs", 8.0),
+            answered(0, "highs-tight", 2.0),
+            answered(1, "highs", 70.0, status="open", low=1),
+            answered(1, "highs-tight", 3.0),
+        )
+        (line,) = table.same_solver
+        assert "4x in total over the texts both solved" in line
+        assert "13.6x with the limit" in line
+
     TABLE = compared(
         answered(0, "ours", 1.0),
         answered(0, "theirs", 10.0),

@@ -25,16 +25,22 @@ from swapproof.encodings.milp import Floats, Program
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, network_of, open_model
-from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Outcome, Solver
+from swapproof.encodings.solver_answer import Outcome
+from swapproof.encodings.solvers import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Solver
 from swapproof.encodings.textbook import Textbook
+from swapproof.encodings.tight import BEST
+from swapproof.encodings.tight_rows import Options
 
 from .comparison import Table
 from .doctor import version
 from .engines import ENGINES
 from .engines.exact import Exact
+from .engines.milp import Effort, Milp
 from .engines.proof_tree import leaves
-from .engines.protocol import Budget, Engine
+from .engines.protocol import Budget, Engine, Findings
+from .engines.smt import Smt
 from .inputs import Text, read_inputs
+from .interval import Interval
 from .ladder import climb
 from .progress import progress as shown_progress
 from .replay import Replay
@@ -127,7 +133,9 @@ class Rival:
             match outcome.status:
                 case "size" | "unavailable" | "error":
                     return replace(total, low=1, status=outcome.status)
-                case "optimal" | "infeasible" | "time":
+                case "memory":
+                    return replace(total, low=1, status="error")
+                case "optimal" | "infeasible" | "time" | "stopped":
                     total = with_witness(total, outcome, encoding, query, replay)
         if total.low == ceiling and total.high is None:
             return replace(total, status="unbreakable")
@@ -152,6 +160,95 @@ RIVALS: tuple[Rival, ...] = (
     Rival("highs", Textbook.of, HIGHS),
 )
 """Whom we are compared with. Another model, or another solver, is another row."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A solver on our own program: its engine on the ladder, alone, its claims not proved."""
+
+    name: str
+    engine: Milp | Smt
+
+    @property
+    def solver(self) -> Solver:
+        return self.engine.solver
+
+    def answer(self, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
+        """Of the wall clock all is counted but the start of the child and its reading of programs."""
+        Differences.of.cache_clear()
+        measured = Measured(self.name, self.engine, Effort())
+        wall, cpu = time.perf_counter(), time.process_time()
+        verdict = climb(query, replay, [measured], Budget(deadline=time.monotonic() + seconds), lambda bound: None)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        effort, interval = measured.effort, verdict.interval
+        low = max([interval.low, 1, *(claim.low for claim in verdict.claims)])
+        return Answer(
+            id=id,
+            engine=self.name,
+            status=settled_as(low, interval, effort),
+            low=low,
+            high=interval.high,
+            seconds=wall - effort.waiting_seconds + effort.seconds,
+            cpu_seconds=cpu + effort.cpu_seconds,
+            build_seconds=max(0.0, effort.waiting_seconds - effort.seconds),
+            nodes=effort.nodes,
+            evaluations=verdict.evaluations,
+            program=f"{effort.largest}, {effort.programs} programs" if effort.programs else "no program",
+            detail=verdict.reason or "",
+            refused=verdict.contradiction,
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An engine that writes down what it costs."""
+
+    name: str
+    engine: Milp | Smt
+    effort: Effort
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        yield from self.engine.measured(query, interval, budget, self.effort)
+
+
+def settled_as(low: int, interval: Interval, effort: Effort) -> Status:
+    if low == interval.high:
+        return "exact"
+    if low == interval.ceiling and interval.high is None:
+        return "unbreakable"
+    match effort.failed:
+        case "size" | "unavailable" | "error":
+            return effort.failed
+        case "memory":
+            return "error"
+        case _:
+            return "open"
+
+
+VARIANTS: dict[str, Options] = {
+    "": BEST,
+    "/swaps": replace(BEST, objective="swaps"),
+    "/indicator": replace(BEST, relu="indicator"),
+    "/exclusive": replace(BEST, relu="exclusive"),
+    "/pairwise": replace(BEST, maximum="pairwise"),
+    "/inputs": replace(BEST, inputs=True),
+    "/two-sided": replace(BEST, one_sided=False),
+    "/no-probing": replace(BEST, probing=False),
+    "/no-domination": replace(BEST, domination=False),
+    "/no-cuts": replace(BEST, cuts=False),
+    "/no-start": replace(BEST, start=False),
+    "/together": replace(BEST, together=True),
+}
+"""Our program with one thing changed, to measure what it is worth: highs-tight/no-cuts."""
+TIGHT: tuple[Outside, ...] = tuple(
+    Outside(f"{solver.name}-tight{suffix}", Milp(solver, options=options, prove=False))
+    for solver in MILP_SOLVERS
+    for suffix, options in VARIANTS.items()
+)
+SMT: tuple[Outside, ...] = (
+    Outside("z3", Smt(prove=False)),
+    Outside("z3/swaps", Smt(fewest=True, prove=False)),
+)
 
 
 def claimed_low(outcome: Outcome, ceiling: int) -> int:
@@ -195,10 +292,11 @@ def own_answer(engine: Engine, id: int, query: Query, replay: Replay, seconds: f
     )
 
 
-def contestants(names: Sequence[str]) -> list[Engine | Rival]:
+def contestants(names: Sequence[str]) -> list[Engine | Rival | Outside]:
     """Engines and rivals by name, in the order asked for."""
-    known: dict[str, Engine | Rival] = {Exact().name: Exact()}
+    known: dict[str, Engine | Rival | Outside] = {Exact().name: Exact()}
     known |= {engine.name: engine for engine in ENGINES} | {rival.name: rival for rival in RIVALS}
+    known |= {one.name: one for one in (*TIGHT, *SMT)}
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, n=1)
@@ -226,13 +324,16 @@ def bench_exact(
     if not (seconds > 0 and math.isfinite(seconds)):
         raise BadInput(f"seconds = {seconds}: a time above 0")
     chosen = contestants(engines)
-    own = next((one.name for one in chosen if not isinstance(one, Rival)), None)
+    own = next((one.name for one in chosen if not isinstance(one, Rival | Outside)), None)
+    own = own or next((one.name for one in chosen if isinstance(one, Outside)), None)
     task = read_task(task_path)
     model = open_model(task.model.onnx)
     inputs = read_inputs(task, length_of(task, model), limit)
     tried(model, length_of(task, model), inputs)
     replay = Replay.open(model)
-    about = surroundings(task_path, seconds, [one.solver.distribution for one in chosen if isinstance(one, Rival)])
+    about = surroundings(
+        task_path, seconds, [one.solver.distribution for one in chosen if isinstance(one, Rival | Outside)]
+    )
     answers: list[Answer] = []
     wrong = 0
     with (
@@ -246,7 +347,7 @@ def bench_exact(
                 advance(len(chosen))
                 continue
             for one in chosen:
-                if isinstance(one, Rival):
+                if isinstance(one, Rival | Outside):
                     answer = one.answer(text.id, query, replay, seconds)
                 else:
                     answer = own_answer(one, text.id, query, replay, seconds)

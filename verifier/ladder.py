@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from swapproof.encodings.query import Query
 
-from .engines.protocol import Bound, Budget, Doubtful, Engine, Finding, Sentence, Stopped, Unchecked
-from .engines.truth import beaten
+from .engines.protocol import (
+    Bound,
+    Budget,
+    Claimed,
+    Disputed,
+    Doubtful,
+    Engine,
+    Finding,
+    Sentence,
+    Stopped,
+    Unchecked,
+    shared,
+)
+from .engines.truth import beaten, refutes
 from .interval import Interval, Level, Proof, Witness
 from .replay import NO_CLASS, Replay
 
@@ -37,6 +49,10 @@ class Verdict:
     requests: int
     contradiction: str | None = None
     """An answer that did not check: the run must not be trusted (exit code 4)."""
+    claims: tuple[Claimed, ...] = ()
+    """What solvers said and nobody proved; no part of the interval."""
+    dispute: Mapping[str, Any] | None = None
+    """Both sides of a contradiction with a solver, for inspection."""
 
     @property
     def level(self) -> Level:
@@ -55,6 +71,8 @@ class Climb:
     engine: str = "replay"
     reasons: tuple[str, ...] = ()
     contradiction: str | None = None
+    claims: tuple[Claimed, ...] = ()
+    dispute: Mapping[str, Any] | None = None
 
     def take(self, finding: Finding, engine: str) -> None:
         """Narrow the interval by a finding, after replaying or checking it."""
@@ -67,6 +85,11 @@ class Climb:
                     self.witness(tuple(int(token) for token in sentences[row]), engine)
             case Bound():
                 self.bound(finding, engine)
+            case Claimed():
+                self.claims = (*self.claims, finding)
+                self.compare_claims()
+            case Disputed(reason, sides):
+                self.contradiction, self.dispute = f"{engine}: {reason}", dict(sides)
             case Stopped(reason):
                 self.reasons = (*self.reasons, f"{engine}: {reason}")
 
@@ -83,6 +106,25 @@ class Climb:
             )
         self.interval = self.interval.lowered(Witness(swaps, beaten(self.query, tokens)[0], engine))
         self.engine = engine
+        self.compare_claims()
+
+    def compare_claims(self) -> None:
+        """A solver's claim against the best witness: one of them is wrong where the witness is beyond its tolerance."""
+        witness = self.interval.high_evidence
+        wrong = [] if witness is None else [claim for claim in self.claims if claim.low > len(witness.swaps)]
+        if witness is None or not wrong or self.dispute is not None:
+            return
+        margin = refutes(self.query, self.query.space.sentence(witness.swaps))
+        if margin is not None:
+            (claim, *_) = wrong
+            self.contradiction = (
+                f"{claim.by} claims that {claim.low - 1} swaps are harmless, and {len(witness.swaps)} were replayed "
+                f"that are not: {list(witness.swaps)}"
+            )
+            self.dispute = {
+                "claim": {"by": claim.by, "low": claim.low, "detail": claim.detail},
+                "witness": {"swaps": [list(swap) for swap in witness.swaps], "margin": margin, "by": witness.engine},
+            }
 
     def bound(self, bound: Bound, engine: str) -> None:
         try:
@@ -119,10 +161,11 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
             f"the network's logits for the text itself {'break' if wrong else 'keep'} its label beyond any rounding, "
             f"and onnxruntime answers {predicted}"
         )
-    for engine in engines:
+    for number, engine in enumerate(engines):
         if state.interval.closed or state.contradiction or budget.spent:
             break
-        steps = engine.narrow(query, state.interval, budget)
+        own = shared(budget, engines[number + 1 :])
+        steps = engine.narrow(query, state.interval, own)
         finding = next(steps, None)
         while finding is not None:
             state.take(finding, engine.name)
@@ -133,6 +176,8 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
                 finding = steps.send(state.interval)
             except StopIteration:
                 finding = None
+        if own is not budget:
+            budget.evaluations += own.evaluations
     status, reason = judged(state, doubt, budget)
     return Verdict(
         interval=settled(state.interval),
@@ -144,6 +189,8 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
         evaluations=budget.evaluations + replay.evaluations - evaluations,
         requests=replay.requests - requests,
         contradiction=state.contradiction,
+        claims=state.claims,
+        dispute=state.dispute,
     )
 
 
@@ -162,7 +209,9 @@ def judged(state: Climb, doubt: str | None, budget: Budget) -> tuple[Status, str
         return "exact", None
     if interval.low == interval.ceiling:
         return "unbreakable", None
-    return "open", "; ".join(state.reasons) or ("out of time" if budget.spent else "no engine could do more")
+    claimed = [f"claimed by {claim.by}: {claim.low - 1} swaps are harmless (not proved)" for claim in state.claims]
+    reasons = (*state.reasons, *claimed[-1:])
+    return "open", "; ".join(reasons) or ("out of time" if budget.spent else "no engine could do more")
 
 
 def settled(interval: Interval) -> Interval:

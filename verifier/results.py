@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from .inputs import Text
@@ -37,8 +37,12 @@ def result(text: Text, verdict: Verdict, certificate: str | None, witness_levels
     }
     if verdict.reason is not None:
         line["reason"] = verdict.reason
+    if verdict.claims:
+        line["claims"] = [asdict(claim) for claim in verdict.claims]
     if verdict.contradiction is not None:
         line["contradiction"] = verdict.contradiction
+    if verdict.dispute is not None:
+        line["dispute"] = dict(verdict.dispute)
     return line
 
 

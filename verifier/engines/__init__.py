@@ -6,19 +6,26 @@ import difflib
 
 from swapproof.encodings.errors import BadInput
 
+from .attempt import SMALL
 from .enumeration import Enumeration
 from .exact import Exact
 from .greedy import Greedy
+from .milp import MILPS
 from .protocol import Engine
+from .smt import Smt
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
+OUTSIDE: tuple[Engine, ...] = (*MILPS, Smt())
+"""Solvers of others, only when named: what they find is replayed, what they rule out is recorded as their claim."""
+SMALL_PROOFS = {"exact": Exact(effort=SMALL)}
+"""Instead of the engines of these names, when smaller proofs are worth more time."""
 
 
 def engines_named(names: str | None) -> tuple[Engine, ...]:
-    """The engines of a comma-separated list, in that order; all of them for None."""
+    """The engines of a comma-separated list, in that order; the default ladder for None."""
     if names is None:
         return ENGINES
-    known = {engine.name: engine for engine in ENGINES}
+    known = {engine.name: engine for engine in (*ENGINES, *OUTSIDE, *SMALL_PROOFS.values())}
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
@@ -28,3 +35,8 @@ def engines_named(names: str | None) -> tuple[Engine, ...]:
     if not chosen:
         raise BadInput(f"no engine is named; there are {', '.join(known)}")
     return tuple(known[name] for name in chosen)
+
+
+def small_proofs(names: str | None) -> str:
+    """The same engines, those that can take more time for smaller proofs."""
+    return ",".join(SMALL_PROOFS.get(engine.name, engine).name for engine in engines_named(names))

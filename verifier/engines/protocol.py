@@ -7,9 +7,9 @@ sends back the interval that came of it.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,24 @@ class Stopped:
     reason: str
 
 
-Finding = Sentence | Doubtful | Bound | Stopped
+@dataclass(frozen=True)
+class Claimed:
+    """A solver says that no sentence with fewer than `low` swaps breaks the text: recorded, never believed."""
+
+    low: int
+    by: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Disputed:
+    """An answer of a solver that does not check: what it said, and what evaluation says."""
+
+    reason: str
+    sides: Mapping[str, Any]
+
+
+Finding = Sentence | Doubtful | Bound | Claimed | Disputed | Stopped
 Findings = Generator[Finding, Interval, None]
 
 
@@ -74,6 +91,13 @@ class Budget:
     @property
     def spent(self) -> bool:
         return self.seconds_left <= 0
+
+
+def shared(budget: Budget, later: Sequence[object]) -> Budget:
+    """The budget of an engine: half of what is left when outside solvers come after it, to leave them some."""
+    if budget.deadline == float("inf") or not any(getattr(engine, "outside", False) for engine in later):
+        return budget
+    return Budget(time.monotonic() + budget.seconds_left / 2)
 
 
 class Engine(Protocol):

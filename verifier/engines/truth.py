@@ -55,6 +55,17 @@ def beaten(query: Query, tokens: tuple[int, ...]) -> tuple[bool, bool]:
     return won, agreed or exactly_beaten(query, tokens)[1]
 
 
+SOLVER_TOLERANCE = 2e-5
+"""Margins that a solver may call positive: twice the margin that programs ask for."""
+
+
+def refutes(query: Query, tokens: tuple[int, ...]) -> float | None:
+    """The least real margin of a sentence, when it breaks the text by more than solvers allow themselves."""
+    logits, _ = exact_logits(query.network, tokens)
+    margin = float(min(logits[query.label] - logits[rival] for rival in query.rivals))
+    return margin if margin < -SOLVER_TOLERANCE else None
+
+
 class Judge:
     """Judges blocks of sentences of one query, and remembers at which level the robust ones can be claimed."""
 

@@ -1,0 +1,67 @@
+"""Rows that no neuron by itself implies: what a group of neurons of one hidden layer can reach together.
+
+For slopes a_j and a group G of neurons that can only lower the margin, with T_G of `joint_bounds` exact,
+
+    sum over G of |w_j| (relu(x_j) - a_j x_j) <= T_G
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .expressions import Expressions, added
+from .joint_bounds import Ascent, Shallow
+from .milp import Row
+
+Array = NDArray[Any]
+Neurons = Mapping[tuple[int, int], tuple[Expressions, int]]
+"""(rectifier node, element) -> what it reads, and the column of what it gives."""
+
+GROUP = 6
+"""Neurons in a group: its maximum is over 2**GROUP patterns."""
+STEPS = 24
+"""Of ascent, for the slopes."""
+REACH, SHRINK = 0.3, 0.97
+
+
+def joint_cuts(shallow: Shallow, k: int, neurons: Neurons, group: int = GROUP, steps: int = STEPS) -> list[Row]:
+    if k < 1 or not shallow.places.count:
+        return []
+    ascent = Ascent(shallow, k, group)
+    if not ascent.groups:
+        return []
+    for step in range(steps):
+        ascent.step(REACH * SHRINK**step)
+    slopes = ascent.best_slopes
+    rows = []
+    for number, (members, most) in enumerate(zip(ascent.groups, maxima(ascent, slopes).tolist(), strict=True)):
+        if any(shallow.elements[neuron] not in neurons for neuron in members):
+            continue
+        parts = []
+        for neuron in members:
+            x, y = neurons[shallow.elements[neuron]]
+            # y = leak x + (1 - leak) relu(x) is what the network gives; `shallow` speaks of relu(x).
+            leak, weight = float(shallow.leaks[neuron]), -float(shallow.weights[neuron])
+            of_y, of_x = weight / (1.0 - leak), -weight * (float(slopes[neuron]) + leak / (1.0 - leak))
+            parts.append(Expressions.of_terms(np.array([0]), np.array([y]), np.array([of_y]), np.zeros(1)))
+            parts.append(x.scaled(np.array([of_x]), np.zeros(1)))
+        total = added(parts, [1] * len(parts))
+        columns, coefficients = total.terms(0)
+        rows.append(Row(f"joint[{number}]", columns, coefficients, -np.inf, most - float(total.constant[0])))
+    return rows
+
+
+def maxima(ascent: Ascent, slopes: Array) -> Array:
+    """[groups]: T_G at these slopes."""
+    count, width, _ = ascent.shallow.rows.shape
+    functions = (ascent.bits - np.append(slopes, 0.0)[ascent.members][:, None, :]) * ascent.absolute[:, None, :]
+    rises = ascent.swings @ functions.transpose(0, 2, 1)
+    best = np.maximum(rises.reshape(len(functions), count, width, -1).max(axis=2), 0.0)
+    if ascent.k < count:
+        best = np.partition(best, count - ascent.k, axis=1)[:, count - ascent.k :]
+    values = (functions @ ascent.origin[:, :, None])[:, :, 0] + best.sum(axis=1)
+    return np.asarray(values.max(axis=1))
