@@ -71,13 +71,13 @@ def sizes(
             case Affine(weight, bias):
                 absolute = np.abs(weight)
                 live = (inputs[0].magnitude + inputs[0].error > 0).astype(np.float64) @ (weight != 0)
-                result[index] = linear(
-                    inputs[0].magnitude @ absolute,
-                    inputs[0].error @ absolute,
-                    np.abs(bias),
-                    live,
-                    absolute.max(initial=0.0),
-                )
+                magnitude, error = inputs[0].magnitude @ absolute, inputs[0].error @ absolute
+                added, largest = np.abs(bias), absolute.max(initial=0.0)
+                whole_row = linear(magnitude, error, added, live, largest)
+                # The file may say MatMul and then Add: two layers there, one here. The greater bound covers both.
+                product = linear(magnitude, error, np.zeros(1), live, largest)
+                apart = linear(product.magnitude, product.error, added, np.ones(1), 1.0)
+                result[index] = Size(whole_row.magnitude, np.maximum(whole_row.error, apart.error))
             case Scaling(multiply, divide, add, _):
                 factor = np.abs(multiply / divide)
                 largest = max(float(factor.max(initial=0.0)), float(np.abs(multiply).max(initial=0.0)))

@@ -14,7 +14,9 @@ from .errors import BadInput
 
 __all__ = [
     "Betas",
+    "Broken",
     "Budget",
+    "Count",
     "Empty",
     "Enumerate",
     "File",
@@ -24,7 +26,6 @@ __all__ = [
     "Lower",
     "Node",
     "Open",
-    "OpenPart",
     "Phase",
     "Rivals",
     "Slopes",
@@ -59,6 +60,13 @@ class Enumerate:
 @dataclass(frozen=True)
 class Open:
     """Leaf: nothing proved here."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Leaf: this rival beats the label in every sentence, by the pinned recipe."""
+
+    rival: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +136,7 @@ class Joint:
     inner: Node
 
 
-Node = Empty | Linear | Enumerate | Open | Words | Phase | Budget | Rivals | Slopes | Betas | Joint
+Node = Empty | Linear | Enumerate | Open | Broken | Words | Phase | Budget | Rivals | Slopes | Betas | Joint
 
 
 @dataclass(frozen=True)
@@ -147,13 +155,14 @@ class Lower:
 
 
 @dataclass(frozen=True)
-class OpenPart:
-    """Of `total` sentences with at most `swaps` swaps, `covered` are proved; the tree has open leaves."""
+class Count:
+    """Of `total` sentences with at most `swaps` swaps at least `robust` are won by the label, `broken` by a rival."""
 
     swaps: int
     level: Level
     tree: Node = field(repr=False)
-    covered: int = 0
+    robust: int = 0
+    broken: int = 0
     total: int = 0
 
 
@@ -179,13 +188,13 @@ class Statement:
     label: int
     rivals: tuple[int, ...]
     lower: Lower | None = None
-    open: OpenPart | None = None
+    count: Count | None = None
     upper: Upper | None = None
 
 
 def write_certificate(statement: Statement) -> bytes:
     """The canonical JSON of a statement, proofs included."""
-    lower, unfinished, upper = statement.lower, statement.open, statement.upper
+    lower, count, upper = statement.lower, statement.count, statement.upper
     rivals = tuple(sorted(statement.rivals))
     sizes = tuple(len(options) for options in statement.choices)
     value: dict[str, object] = {
@@ -206,11 +215,12 @@ def write_certificate(statement: Statement) -> bytes:
         "label": statement.label,
         "rivals": rivals,
         "lower": lower and tree_part(lower, sizes, rivals),
-        "open": unfinished
+        "count": count
         and {
-            **tree_part(unfinished, sizes, rivals),
-            "covered": str(unfinished.covered),
-            "total": str(unfinished.total),
+            **tree_part(count, sizes, rivals),
+            "robust": decimal(count.robust),
+            "broken": decimal(count.broken),
+            "total": decimal(count.total),
         },
         "upper": upper and {"swaps": sorted(upper.swaps), "levels": upper.levels},
     }
@@ -222,7 +232,12 @@ def space_digest(choices: Sequence[Sequence[int]]) -> str:
     return hashlib.sha256(json.dumps(choices, separators=(",", ":")).encode()).hexdigest()
 
 
-def tree_part(part: Lower | OpenPart, sizes: Sequence[int], rivals: Sequence[int]) -> dict[str, object]:
+def decimal(number: int) -> str:
+    """Python itself refuses to write more than 4,300 digits at once."""
+    return str(number) if number < 10**4000 else decimal(number // 10**4000) + str(number % 10**4000).zfill(4000)
+
+
+def tree_part(part: Lower | Count, sizes: Sequence[int], rivals: Sequence[int]) -> dict[str, object]:
     tree = base64.b64encode(encode_tree(part.tree, sizes, rivals)).decode()
     return {"swaps": part.swaps, "level": part.level, "recipe": "linear-1", "tree": tree}
 
@@ -242,6 +257,9 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 out.append(2)
             case Open():
                 out.append(3)
+            case Broken():
+                out.append(16)
+                out += number(node.rival)
             case Words():
                 out.append(4)
                 out += number(node.position)
@@ -271,7 +289,7 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 stack += [node.right, node.left]
             case Slopes() | Betas() | Joint():
                 stack.append(node.inner)
-            case Empty() | Linear() | Enumerate() | Open():
+            case Empty() | Linear() | Enumerate() | Open() | Broken():
                 pass
     return bytes(out)
 

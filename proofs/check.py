@@ -4,11 +4,7 @@
 
 This file is the trusted part: it imports nothing of ours and believes no number it can compute. It says
 `accepted N of N` as its very last act and leaves with 0. Otherwise 4 (something was refused) or 2 (nothing to check).
-
 For producers: `read_model` once, then `check_certificate` for each certificate; both raise `Refused` or `Unusable`.
-
-Exact numbers are integers over a scale: element i of a layer is numbers[i] / scale. Bounds of single elements, and
-everything about float32 rounding, are integers in units of 2**-64 (GRID), always rounded to the safe side.
 """
 
 from __future__ import annotations
@@ -16,1533 +12,1211 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import operator
 import re
 import struct
 import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from heapq import heapify, heappop, heappush
+from itertools import accumulate, cycle, pairwise, product
 from math import isfinite, isqrt, lcm, prod
 from operator import add, mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
+# An exact number is an integer over the scale of its layer. Bounds of single elements, and all that is said about
+# float32, are integers in units of 2**-GRID, rounded to the safe side. Slopes of upper lines have SLOPE_BITS bits.
 GRID = 64
 SLOPE_BITS = 16
+BETA_BITS = 30
+# Limits (FORMAT section 9).
 MAX_CERTIFICATE = 1 << 26
 MAX_MODEL = 1 << 31
 MAX_POSITIONS = 1 << 16
 MAX_CHOICES = 1_000_000
 MAX_SHAPE = 1 << 22
-MAX_CONSTANT = 1 << 28
 MAX_ELEMENTS = 1 << 23
-MAX_SCALE_BITS = 20_000
-MAX_ONNX_NODES = 100_000
-MAX_NONLINEAR = 64
-MAX_CLASSES = 1024
-MAX_TREE_NODES = 5_000_000
-MAX_DEPTH = 100_000
-MAX_SENTENCES = 20_000_000
-MAX_JOINT = 8
-MAX_COUNTING = 10**7
+MAX_BITS = 20_000
+MAX_COUNT_BITS = 16_000
 MAX_WORK = 3 * 10**8
-MAX_MOVES = 1 << 25
-MAX_SWAPS = 10**6
 SECONDS = 3600.0
 
 
+# The certificate does not prove what it claims.
 class Refused(ValueError):
-    """The certificate does not prove what it claims."""
+    pass
 
 
+# There is nothing here to check: a missing file, or a model outside the format.
 class Unusable(ValueError):
-    """There is nothing here to check: a missing file, or a model outside the format."""
+    pass
 
 
-def require(fact: bool, otherwise: str) -> None:
+def require(fact: object, otherwise: str) -> None:
     if not fact:
         raise Refused(otherwise)
 
 
-def need(fact: bool, otherwise: str) -> None:
+def need(fact: object, otherwise: str) -> None:
     if not fact:
         raise Unusable(otherwise)
 
 
-# ---------------------------------------------------------------------------------------------- protobuf and tensors
+# ----------------------------------------------------------------------------------------------------- the ONNX file
+
+# What may be in the fields of a message: an integer, a string, a message (or bytes) or a float; capital letters may
+# repeat (integers I, floats F and doubles D packed or not); "-" is ignored. WIRES: the wire types that fit.
+WIRES = {"i": (0,), "s": (2,), "m": (2,), "f": (5,), "I": (0, 2), "S": (2,), "M": (2,), "F": (5, 2), "D": (1, 2)}
+MODEL = {**dict.fromkeys((2, 3, 4, 5, 6, 14), "-"), 1: "i", 7: "m", 8: "M"}
+OPSET = {1: "s", 2: "i"}
+GRAPH = {**dict.fromkeys((2, 10, 13, 16), "-"), 1: "M", 5: "M", 11: "M", 12: "M"}
+NODE = {**dict.fromkeys((3, 6, 9), "-"), 1: "S", 2: "S", 4: "s", 5: "M", 7: "s"}
+ATTRIBUTE = {1: "s", 2: "f", 3: "i", 4: "s", 5: "m", 7: "F", 8: "I", 13: "-", 20: "i"}
+TENSOR = {1: "I", 2: "i", 4: "F", 5: "I", 7: "I", 8: "s", 9: "m", 10: "D", 12: "-", 13: "M", 14: "i", 16: "-"}
+ENTRY = {1: "s", 2: "s"}
+VALUE_INFO = {1: "s", 2: "m", 3: "-", 4: "-"}
+TYPE = {1: "m", 6: "-"}
+TENSOR_TYPE = {1: "i", 2: "m"}
+SHAPE = {1: "M"}
+DIMENSION = {1: "i", 2: "-", 3: "-"}
+# Tensor types: the code of their numbers in `struct`, and the field for numbers that are not raw.
+TYPES = {1: ("f", 4), 11: ("d", 10), 10: ("e", 5), 7: ("q", 7), 6: ("i", 5), 9: ("B", 5)}
+INTEGER_RANGES = {7: range(-(1 << 63), 1 << 63), 6: range(-(1 << 31), 1 << 31), 9: range(2)}
+FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS = 1, 2, 3, 4, 6, 7
+INTEGERS, NUMBERS, TOKENS, VARIABLE = "integers", "numbers", "tokens", "values that depend on tokens"
 
 
+# A protobuf integer, taken as signed, and where the next thing begins.
 def varint(data: memoryview, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         need(at < len(data), "the ONNX file is cut short")
-        byte = data[at]
+        value |= (data[at] & 127) << shift
         at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            need(value < 1 << 64, "a number in the ONNX file is beyond 64 bits")
-            return value, at
-    raise Unusable("a number in the ONNX file is beyond 64 bits")
+        if data[at - 1] < 128:
+            break
+    need(data[at - 1] < 128 and value < 1 << 64, "a number in the ONNX file is beyond 64 bits")
+    return value - (value >> 63 << 64), at
 
 
-def signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
+# All integers of a packed field.
+def varints(data: memoryview) -> Iterator[int]:
+    at = 0
+    while at < len(data):
+        value, at = varint(data, at)
+        yield value
 
 
-Wire = int | memoryview
+# The fields of a message by number: lists of those that may repeat, None or "" for others that are absent.
+def read(data: memoryview | None, what: str, known: dict[int, str]) -> dict[int, Any]:
+    if data is None:
+        raise Unusable(f"{what} is missing")
+    found: dict[int, Any] = {n: [] if code.isupper() else "" if code == "s" else None for n, code in known.items()}
+    seen, at = set(), 0
+    while at < len(data):
+        key, at = varint(data, at)
+        number, wire = divmod(key, 8)
+        value: Any
+        if wire == 0:
+            value, at = varint(data, at)
+        else:
+            size, at = varint(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, -1), at)
+            need(0 <= size <= len(data) - at, f"{what} is cut short, or has wire type {wire}")
+            value, at = data[at : at + size], at + size
+        need(number in known, f"field {number} in {what} is outside the format")
+        code = known[number]
+        if code == "-":
+            continue
+        need(wire in WIRES[code], f"field {number} in {what} has the wrong wire type")
+        need(code.isupper() or number not in seen, f"field {number} in {what} occurs twice")
+        seen.add(number)
+        if code in "sS":
+            value = utf8(value)
+        if code.isupper():
+            found[number] += varints(value) if code == "I" and wire == 2 else [value]
+        else:
+            found[number] = value
+    return found
 
 
-class Message:
-    """The fields of one protobuf message by number; only those in `known` may occur, negative ones are ignored."""
-
-    def __init__(self, data: memoryview, what: str, known: Iterable[int]) -> None:
-        self.what = what
-        self.fields: dict[int, list[tuple[int, Wire]]] = {}
-        allowed = set(known)
-        at = 0
-        while at < len(data):
-            key, at = varint(data, at)
-            number, wire = key >> 3, key & 7
-            value: Wire
-            if wire == 0:
-                value, at = varint(data, at)
-            else:
-                need(wire in (1, 2, 5), f"wire type {wire} in {what}")
-                size, at = varint(data, at) if wire == 2 else (8 if wire == 1 else 4, at)
-                need(at + size <= len(data), "the ONNX file is cut short")
-                value, at = data[at : at + size], at + size
-            if -number in allowed:
-                continue
-            need(number in allowed, f"field {number} in {what} is outside the format")
-            self.fields.setdefault(number, []).append((wire, value))
-
-    def all(self, number: int, wire: int = 2) -> list[Any]:
-        found = self.fields.get(number, [])
-        need(all(kind == wire for kind, _ in found), f"field {number} in {self.what} has the wrong wire type")
-        return [value for _, value in found]
-
-    def one(self, number: int, wire: int = 2) -> Any:
-        found = self.all(number, wire)
-        need(len(found) <= 1, f"field {number} in {self.what} occurs twice")
-        return found[0] if found else None
-
-    def text(self, number: int) -> str:
-        found = self.one(number)
-        return decode(found) if found is not None else ""
-
-    def texts(self, number: int) -> list[str]:
-        return [decode(found) for found in self.all(number)]
-
-    def number(self, number: int) -> int | None:
-        found = self.one(number, 0)
-        return None if found is None else signed(found)
-
-    def numbers(self, number: int) -> list[int]:
-        """Repeated integers, packed or not."""
-        values: list[int] = []
-        for wire, value in self.fields.get(number, []):
-            if isinstance(value, int):
-                values.append(signed(value))
-                continue
-            need(wire == 2, f"field {number} in {self.what} has the wrong wire type")
-            at = 0
-            while at < len(value):
-                item, at = varint(value, at)
-                values.append(signed(item))
-        return values
-
-    def packed(self, number: int, code: str) -> list[float]:
-        """Repeated floats, packed or not."""
-        data = b"".join(bytes(value) for _, value in self.fields.get(number, []) if not isinstance(value, int))
-        need(all(wire != 0 for wire, _ in self.fields.get(number, [])), f"field {number} in {self.what} is not floats")
-        return list(unpack(code, data))
-
-
-def decode(data: memoryview) -> str:
+def utf8(data: memoryview) -> str:
     try:
         return bytes(data).decode("utf-8")
     except UnicodeDecodeError:
         raise Unusable("a name in the ONNX file is not UTF-8") from None
 
 
+def float32(number: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", number))[0]  # type: ignore[no-any-return]
+
+
+# Little-endian numbers; code as in `struct`.
 def unpack(code: str, data: bytes | memoryview) -> Sequence[Any]:
-    """Little-endian numbers; code as in `struct`."""
-    need(len(data) % struct.calcsize(code) == 0, "tensor data of a broken length")
+    size = struct.calcsize("<" + code)
+    need(len(data) % size == 0, "tensor data of a broken length")
     if code == "e":
-        return [item[0] for item in struct.iter_unpack("<e", data)]
+        return struct.unpack(f"<{len(data) // size}e", data)
     numbers = array(code, bytes(data))
-    need(numbers.itemsize == struct.calcsize("<" + code), "this machine has unusual number sizes")
+    need(numbers.itemsize == size, "this machine has unusual number sizes")
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
 
 
-FLOATING = {1: "f", 11: "d", 10: "e"}
-INTEGERS = {7: "q", 6: "i", 9: "b"}
-TYPE_NAMES = {1: "FLOAT", 11: "DOUBLE", 10: "FLOAT16", 7: "INT64", 6: "INT32", 9: "BOOL"}
-
-
-@dataclass(frozen=True, eq=False)
-class Constant:
-    """Known numbers: ints when `kind` is 0, else the ONNX floating type and floats or Fractions."""
-
+# A value: a shape and its elements in row-major order. They are integers; numbers (floats or Fractions, both exact);
+# tokens (input positions); or variable: elements of layers, by their numbers.
+class Tensor(NamedTuple):
+    kind: str
     shape: tuple[int, ...]
     items: Sequence[Any]
-    kind: int = 0
-    computed: bool = False
-
-    def exact(self) -> tuple[list[int], int]:
-        """(integers, scale): item i is integers[i] / scale."""
-        ratios = [item.as_integer_ratio() for item in self.items]
-        scale = lcm(*{below for _, below in ratios})
-        need(scale.bit_length() <= 4096, "constants with a common denominator beyond 4096 bits")
-        return [above * (scale // below) for above, below in ratios], scale
-
-    def integers(self, what: str) -> list[int]:
-        need(self.kind == 0, f"{what} must be integers")
-        return list(self.items)
 
 
-def read_tensor(data: memoryview, files: dict[str, bytes], used: set[str]) -> tuple[str, Constant]:
-    message = Message(data, "a tensor", (1, 2, 4, 5, 7, 8, 9, 10, -12, 13, 14, -16))
-    name, kind = message.text(8), message.number(2) or 0
-    shape = tuple(message.numbers(1))
-    need(kind in TYPE_NAMES, f"tensor {name!r} has type {kind}; FLOAT, DOUBLE, FLOAT16, INT64, INT32, BOOL are known")
-    need(all(size >= 0 for size in shape) and len(shape) <= 8, f"tensor {name!r} has an impossible shape")
-    size = prod(shape)
-    need(size <= MAX_CONSTANT, f"tensor {name!r} is too large")
-    code = FLOATING.get(kind) or INTEGERS[kind]
-    sources: list[Sequence[Any]] = []
-    if message.number(14) or message.all(13):
-        need(message.number(14) == 1, f"tensor {name!r} is half external")
-        sources.append(unpack(code, external(message, files, used)))
-    if 9 in message.fields:
-        sources.append(unpack(code, message.one(9)))
-    for number, kinds in ((4, (1,)), (10, (11,)), (5, (6, 9, 10)), (7, (7,))):
-        if number in message.fields:
-            need(kind in kinds, f"tensor {name!r} keeps its data in the wrong field")
-            items: Sequence[Any] = message.packed(number, code) if number in (4, 10) else message.numbers(number)
+# An ONNX node as it is in the file; attributes are (type, value) by name.
+class Node(NamedTuple):
+    number: int
+    operator: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, tuple[int, Any]]
+
+
+# A parsed ONNX file; `network(length)` reads it as a network over that many positions, once for each length.
+class Model:
+    def __init__(self, data: bytes, files: dict[str, bytes]) -> None:
+        need(len(data) <= MAX_MODEL, "the ONNX file is too large")
+        self.files = files
+        self.tensors: dict[str, str] = {}
+        self.floating: int | None = None
+        self.networks: dict[int, Network] = {}
+        self.sha256 = hashlib.sha256(data).hexdigest()
+        model = read(memoryview(data), "the model", MODEL)
+        opsets = {item[1]: item[2] or 0 for item in (read(item, "an opset", OPSET) for item in model[8])}
+        ours = [version for domain, version in opsets.items() if domain in ("", "ai.onnx")]
+        need(len(opsets) == len(model[8]), "a domain has two opsets")
+        need(len(ours) == 1 and 13 <= ours[0] <= 22, f"opsets {ours}: one from 13 to 22 is expected")
+        graph = read(model[7], "the graph", GRAPH)
+        self.initializers = dict([self.tensor(item) for item in graph[5]])
+        unique = len(self.initializers) == len(graph[5]) and "" not in self.initializers
+        need(unique, "an initializer is defined twice or nameless")
+        need(len(graph[1]) <= 100_000, "too many ONNX nodes")
+        self.nodes = [self.node(number, item) for number, item in enumerate(graph[1])]
+        inputs = [read(item, "an input", VALUE_INFO) for item in graph[11]]
+        inputs = [item for item in inputs if item[1] not in self.initializers]
+        need(len(inputs) == len(graph[12]) == 1, "the model must have one input and one output")
+        self.input, self.output = inputs[0][1], read(graph[12][0], "the output", VALUE_INFO)[1]
+        kind = read(read(inputs[0][2], "the type of the input", TYPE)[1], "the type of the input", TENSOR_TYPE)
+        dims = read(kind[2], "the shape of the input", SHAPE)[1]
+        sizes = [read(item, "a dimension", DIMENSION)[1] for item in dims]
+        need(kind[1] in (6, 7) and len(sizes) == 2, "the input must be INT64 or INT32 [batch, length]")
+        need(sizes[0] in (None, 1), "the model is fixed to a batch other than one")
+        self.length = sizes[1]
+
+    def network(self, length: int) -> Network:
+        if length not in self.networks:
+            fits = self.length in (None, length)
+            require(fits, f"the model reads {self.length} tokens, the certificate has {length}")
+            self.networks[length] = Network(Graph(self, length))
+        return self.networks[length]
+
+    # All floating tensors of a model have one type.
+    def one_type(self, kind: int) -> None:
+        need(self.floating in (None, kind), "the model mixes floating types")
+        self.floating = kind
+
+    def node(self, number: int, data: memoryview) -> Node:
+        message = read(data, f"node {number}", NODE)
+        need(message[7] in ("", "ai.onnx"), f"node {number}: domain {message[7]!r} is outside the format")
+        attributes: dict[str, tuple[int, Any]] = {}
+        for item in message[5]:
+            attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
+            name, kind, what = attribute[1], attribute[20], f"node {number}: attribute {attribute[1]!r}"
+            need(name not in attributes, f"{what} occurs twice")
+            need(kind in (FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS), f"{what} has type {kind}, not in the format")
+            floats = unpack("f", b"".join(attribute[7] if kind == FLOATS else [attribute[2] or bytes(4)]))
+            need(all(map(isfinite, floats)), f"{what} holds NaN or infinity")
+            values = {FLOAT: floats[0] if floats else 0.0, FLOATS: floats, STRING: attribute[4], INTS: attribute[8]}
+            values[INT] = attribute[3] or 0
+            values[FLOAT_TENSOR] = self.tensor(attribute[5])[1] if kind == FLOAT_TENSOR else None
+            attributes[name] = kind, values[kind]
+        return Node(number, message[4], message[1], message[2], attributes)
+
+    def tensor(self, data: memoryview | None) -> tuple[str, Tensor]:
+        message = read(data, "a tensor", TENSOR)
+        name, kind, shape = message[8], message[2], tuple(message[1])
+        need(kind in TYPES, f"tensor {name!r} has type {kind}; FLOAT, DOUBLE, FLOAT16, INT64, INT32, BOOL are known")
+        limited(shape, 1 << 28 if prod(shape) else MAX_SHAPE)
+        code, place = TYPES[kind]
+        need(not any(message[n] for n in (4, 5, 7, 10) if n != place), f"tensor {name!r} has data in the wrong field")
+        sources: list[Sequence[Any]] = []
+        if message[14] or message[13]:
+            need(message[14] == 1, f"tensor {name!r} is half external")
+            sources.append(unpack(code, self.external(message[13])))
+        if message[9] is not None:
+            sources.append(unpack(code, message[9]))
+        if message[place]:
+            given = message[place]
             if kind == 10:
-                need(all(0 <= item < 1 << 16 for item in items), f"tensor {name!r} is not FLOAT16")
-                items = unpack("e", b"".join(struct.pack("<H", item) for item in items))
-            sources.append(items)
-    need(len(sources) <= 1 and (bool(sources) or size == 0), f"tensor {name!r} must keep its data in exactly one place")
-    values = sources[0] if sources else []
-    need(len(values) == size, f"tensor {name!r} has {len(values)} numbers for shape {shape}")
-    return name, checked(Constant(shape, values, kind if kind in FLOATING else 0), f"tensor {name!r}")
+                need(all(0 <= bits < 1 << 16 for bits in given), f"tensor {name!r} is not FLOAT16")
+                given = [bits.to_bytes(2, "little") for bits in given]
+            sources.append(given if kind in INTEGER_RANGES else unpack(code, b"".join(given)))
+        need(len(sources) == 1 or (not sources and not prod(shape)), f"tensor {name!r} must have one place of data")
+        items = sources[0] if sources else []
+        need(len(items) == prod(shape), f"tensor {name!r} has {len(items)} numbers for shape {shape}")
+        if kind in INTEGER_RANGES:
+            allowed = INTEGER_RANGES[kind]
+            need(
+                all(end in allowed for end in (min(items, default=0), max(items, default=0))),
+                f"tensor {name!r} holds numbers beyond its type",
+            )
+            return name, Tensor(INTEGERS, shape, items)
+        self.one_type(kind)
+        need(all(map(isfinite, items)), f"tensor {name!r} holds NaN or infinity")
+        # The smaller types cannot leave these limits.
+        sane = kind != 11 or all(abs(x) < 2.0**128 and x.as_integer_ratio()[1] <= 1 << 200 for x in items)
+        need(sane, f"tensor {name!r} holds numbers that are not multiples of 2**-200 below 2**128")
+        return name, Tensor(NUMBERS, shape, items)
+
+    # The bytes of a tensor that are in a file of their own.
+    def external(self, data: list[memoryview]) -> bytes:
+        entries = {entry[1]: entry[2] for entry in (read(item, "external data", ENTRY) for item in data)}
+        known = len(entries) == len(data) and entries.keys() <= {"location", "offset", "length", "checksum"}
+        need(known and "location" in entries, "external data says a thing twice, an unknown one, or not where it is")
+        location, offset, length = [entries.get(key, "0") for key in ("location", "offset", "length")]
+        require(location in self.files, f"the certificate does not bind the external tensor file {location!r}")
+        held = self.files[location]
+        self.tensors[location] = self.tensors.get(location) or hashlib.sha256(held).hexdigest()
+        need(re.fullmatch("[0-9]{1,12},[0-9]{1,12}", f"{offset},{length}"), "a broken offset or length of tensor data")
+        start = int(offset)
+        stop = start + int(length) if "length" in entries else len(held)
+        need(start <= stop <= len(held), f"external tensor file {location!r} is cut short")
+        return held[start:stop]
 
 
-def external(message: Message, files: dict[str, bytes], used: set[str]) -> bytes:
-    entries: dict[str, str] = {}
-    for data in message.all(13):
-        entry = Message(data, "external data", (1, 2))
-        need(entry.text(1) not in entries, "external data says a thing twice")
-        entries[entry.text(1)] = entry.text(2)
-    need(set(entries) <= {"location", "offset", "length", "checksum"}, "unknown keys of external data")
-    location = entries.get("location", "")
-    need(location in files, f"external tensor file {location!r} was not given")
-    used.add(location)
-    numbers = [entries.get("offset", "0"), entries.get("length", "0")]
-    need(all(re.fullmatch("[0-9]{1,12}", number) for number in numbers), "external data with a broken offset or length")
-    start = int(numbers[0])
-    stop = start + int(numbers[1]) if "length" in entries else len(files[location])
-    need(start <= stop <= len(files[location]), f"external tensor file {location!r} is cut short")
-    return files[location][start:stop]
+# The ONNX file with its external tensor files (name -> bytes), parsed once for many certificates.
+def read_model(data: bytes, files: dict[str, bytes] | None = None) -> Model:
+    return Model(data, files or {})
 
 
-def checked(constant: Constant, what: str) -> Constant:
-    """Finite, and for DOUBLE within the limits on exponents (the smaller types cannot leave them)."""
-    if constant.kind:
-        need(all(map(isfinite, constant.items)), f"{what} holds NaN or infinity")
-    if constant.kind == 11:
-        sane = (abs(item) < 2.0**128 and item.as_integer_ratio()[1] <= 1 << 200 for item in constant.items)
-        need(all(sane), f"{what} holds numbers that are not multiples of 2**-200 below 2**128")
-    return constant
+# ---------------------------------------------------------------------------------------------- values and operators
+
+Ints = Sequence[int] | None
+NOTHING = Tensor("", (), ())
+Row = tuple[Sequence[int], list[int], list[int], int]
 
 
-# --------------------------------------------------------------------------------------------------- network layers
+# Elements start, start + 1, ...; element i is the rational number numbers[i] / scale. By kind:
+# embedding   rows[k] is the position whose token is looked up in `table` for the k-th part;
+# constants   rows are the numbers;
+# affine      rows of elements, weights (as multiples of numbers), their magnitudes over weight_scale, and a bias;
+# rectifier   max(x, x p / q) of `sources`, the elements it reads;
+# maximum     the greatest of each window: rows are ranges of places in `sources`.
+# Where layers of several scales are read, numbers of sources are multiplied by `factors` to make the scales one.
+# `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words. Numbers have < `bits` bits.
+@dataclass(eq=False)
+class Layer:
+    kind: str
+    size: int
+    scale: int
+    rows: Sequence[Any] = ()
+    sources: Sequence[int] = ()
+    factors: Sequence[int] = ()
+    weight_scale: int = 1
+    p: int = 0
+    q: int = 1
+    node: int = 0
+    fits_float32: bool = True
+    table: Tensor = NOTHING
+    known: dict[int, list[int]] = field(default_factory=dict)
+    start: int = 0
+    depth: int = 0
+    bits: int = 0
 
-Numbers = list[int]
-Coefficients = dict[int, dict[int, int]]
-Bounds = list[tuple[int, int]]
-Rounding = tuple[Numbers, Numbers]
+    # What is looked up for a token.
+    def row(self, token: int) -> list[int]:
+        if token not in self.known:
+            width = self.table.shape[1]
+            ratios = [item.as_integer_ratio() for item in self.table.items[token * width : (token + 1) * width]]
+            self.known[token] = [above * (self.scale // below) for above, below in ratios]
+        return self.known[token]
 
 
-def add_to(target: dict[int, int], index: int, value: int) -> None:
-    target[index] = target.get(index, 0) + value
+# Runs through the ONNX nodes once for a batch of one sentence and lays down the layers.
+class Graph:
+    def __init__(self, model: Model, length: int) -> None:
+        self.model = model
+        self.layers: list[Layer] = []
+        self.owner: list[Layer] = []
+        self.vocabulary = 1 << 31
+        self.computed = False
+        self.head = ""
+        self.work = 0
+        tokens = Tensor(TOKENS, (1, length), range(length))
+        values: dict[str, Tensor | None] = {**model.initializers, model.input: tokens}
+        for self.node in model.nodes:
+            try:
+                values.update(self.run(values))
+            except Unusable as error:
+                raise Unusable(f"node {self.node.number} ({self.node.operator}): {error}") from None
+        result = values.get(model.output)
+        if result is None or result.kind != VARIABLE or len(result.shape) != 2 or result.shape[0] != 1:
+            raise Unusable("the output must depend on the tokens and have shape [batch, classes]")
+        need(2 <= result.shape[1] <= 1024, f"{result.shape[1]} classes are outside the format")
+        need(not self.head or self.node.outputs[0] == model.output, f"{self.head} must give the output of the model")
+        self.logits = list(result.items)
+
+    # The outputs of the node by name; None for those that cannot be read.
+    def run(self, values: dict[str, Tensor | None]) -> dict[str, Tensor | None]:
+        need(
+            not self.head and self.node.operator in OPERATORS, f"outside the format, or after {self.head or 'nothing'}"
+        )
+        need(self.node.outputs, "an output is missing")
+        function, least, most, known = OPERATORS[self.node.operator]
+        inputs = [values.get(name) if name else None for name in self.node.inputs]
+        unread = [name for name, value in zip(self.node.inputs, inputs, strict=True) if name and value is None]
+        need(not unread, f"{unread[:1]} is read before it is defined")
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        complete = least <= len(inputs) <= most and None not in inputs[: MANY if most == MANY else least]
+        need(complete, f"{len(inputs)} inputs, or some are missing")
+        inputs += [None] * (most - len(inputs) if most < MANY else 0)
+        attributes = {name: default for name, (_, default) in known.items()}
+        for name, (kind, given) in self.node.attributes.items():
+            need(name in known and known[name][0] == kind, f"attribute {name!r} is outside the format")
+            need(type(attributes[name]) is not bool or given in (0, 1), f"{name} is {given}, not 0 or 1")
+            attributes[name] = given
+        results = function(self, *inputs, **attributes)
+        results = [results] if isinstance(results, Tensor) else results
+        names, count = [name for name in self.node.outputs if name], len(results)
+        complete = len(names) >= count and names[:count] == self.node.outputs[:count]
+        need(complete, "an output is missing")
+        need(len(set(names)) == len(names) and not values.keys() & set(names), f"{names} are defined twice")
+        for value in results:
+            limited(value.shape, MAX_SHAPE if value.kind == VARIABLE else 1 << 28)
+            need(value.items or value.kind != VARIABLE, "a variable without elements")
+        return {**dict.fromkeys(names), **dict(zip(names, results, strict=False))}
+
+    # A new layer, as a value of this shape. Its numbers have at most so many bits more than those it reads.
+    def lay(self, layer: Layer, shape: Sequence[int], bits: int) -> Tensor:
+        read = {self.owner[i] for i in layer.sources}
+        layer.depth = max([each.depth for each in read], default=0) + (layer.kind in ("rectifier", "maximum"))
+        layer.bits = max([each.bits for each in read], default=0) + bits
+        need(0 < layer.size == prod(shape) <= MAX_SHAPE, f"shape {tuple(shape)} is outside the limits")
+        need(len(self.owner) + layer.size <= 2 * MAX_ELEMENTS, "the network has too many elements")
+        need(max(layer.scale.bit_length(), layer.bits) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+        layer.start = len(self.owner)
+        self.layers.append(layer)
+        self.owner += [layer] * layer.size
+        return Tensor(VARIABLE, tuple(shape), range(layer.start, layer.start + layer.size))
+
+    # Numbers as elements of a layer; variables as they are.
+    def variable(self, value: Tensor) -> Tensor:
+        if value.kind == VARIABLE:
+            return value
+        need(value.kind == NUMBERS, f"{value.kind} among numbers")
+        numbers, scale = exact(value.items)
+        layer = Layer("constants", len(numbers), scale, numbers)
+        return self.lay(layer, value.shape, max(map(int.bit_length, numbers), default=0))
+
+    # Rows of elements, integer weights over weight_scale, and an integer bias over bias_scale. Rows that share their
+    # lists go on sharing them. A pattern is the scales of the elements of a row; one scale if they have the same.
+    def affine(self, rows: Sequence[Any], weight_scale: int, bias_scale: int, shape: Sequence[int]) -> Tensor:
+        need(rows, "a variable without elements")
+        self.work += sum([len(elements) for elements, _, _ in rows])
+        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
+        shared = {id(elements): elements for elements, _, _ in rows}
+        scales = {key: tuple([self.owner[i].scale for i in elements]) for key, elements in shared.items()}
+        patterns = {key: found[:1] if len(set(found)) < 2 else found for key, found in scales.items()}
+        scale = lcm(bias_scale, weight_scale, *{weight_scale * each for found in patterns.values() for each in found})
+        need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+        lists: dict[Any, tuple[list[int], list[int]]] = {}
+        laid: list[Row] = []
+        for elements, weights, bias in rows:
+            key = id(weights), patterns[id(elements)]
+            if key not in lists:
+                factors = [scale // (weight_scale * each) for each in key[1]]
+                lists[key] = list(map(mul, weights, cycle(factors))), list(map(abs, weights))
+            laid.append((elements, *lists[key], bias * (scale // bias_scale)))
+        heaviest = max([max(sizes, default=0) for _, sizes in lists.values()])
+        bits = max([max(map(int.bit_length, scaled), default=0) for scaled, _ in lists.values()])
+        biggest = max([abs(bias) for *_, bias in laid])
+        sources = list({i for elements in shared.values() for i in elements})
+        layer = Layer("affine", len(laid), scale, laid, sources, weight_scale=weight_scale)
+        layer.fits_float32 = heaviest <= weight_scale << 40 and biggest <= scale << 40
+        return self.lay(layer, shape, max(bits, biggest.bit_length()) + 32)
+
+    def rectifier(self, x: Tensor, alpha: Fraction) -> Tensor:
+        scale, factors = self.common(x.items)
+        p, q = alpha.as_integer_ratio()
+        layer = Layer("rectifier", len(x.items), scale * q, (), x.items, factors, p=p, q=q, node=self.node.number)
+        return self.lay(layer, x.shape, max(factors, default=1).bit_length() + q.bit_length())
+
+    def maximum(self, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
+        sources = [i for window in windows for i in window]
+        ends = [0, *accumulate(map(len, windows))]
+        scale, factors = self.common(sources)
+        ranges = [range(start, end) for start, end in pairwise(ends)]
+        layer = Layer("maximum", len(windows), scale, ranges, sources, factors)
+        return self.lay(layer, shape, max(factors, default=1).bit_length())
+
+    # One scale for elements of several layers, and what their numbers are to be multiplied by: nothing if empty.
+    def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
+        scales = [self.owner[i].scale for i in elements]
+        scale = lcm(*set(scales))
+        return scale, [scale // each for each in scales] if len(set(scales)) > 1 else []
+
+
+# (integers, scale): item i is integers[i] / scale.
+def exact(items: Iterable[Any]) -> tuple[list[int], int]:
+    ratios = [item.as_integer_ratio() for item in items]
+    scale = 1
+    for below in {below for _, below in ratios}:
+        scale = lcm(scale, below)
+        need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+    return [above * (scale // below) for above, below in ratios], scale
+
+
+# The limit on elements, kept also by the other axes of an empty value.
+def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> None:
+    fits = len(shape) <= 8 and prod([max(size, 1) for size in shape]) <= limit
+    need(fits and min(shape, default=0) >= 0, f"shape {tuple(shape)} is outside the limits")
+
+
+def strides(shape: Sequence[int]) -> list[int]:
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+# All sums of one step of each list, in row-major order; the lists are within the limits.
+def sums(steps: Sequence[Sequence[int]]) -> list[int]:
+    found = [0]
+    for along in steps:
+        found = [at + step for at in found for step in along]
+    return found
+
+
+def rearranged(value: Tensor, index: Sequence[int], shape: Iterable[int]) -> Tensor:
+    return Tensor(value.kind, tuple(shape), [value.items[i] for i in index])
+
+
+# Where the elements x[i, j, ...] of a value of this shape are, i chosen[0], j in chosen[1] and so on.
+def places(shape: Sequence[int], chosen: Sequence[Sequence[int]]) -> list[int]:
+    limited([len(along) for along in chosen])
+    return sums([[i * stride for i in along] for along, stride in zip(chosen, strides(shape), strict=True)])
+
+
+def picked(value: Tensor, chosen: Sequence[Sequence[int]]) -> Tensor:
+    return rearranged(value, places(value.shape, chosen), map(len, chosen))
+
+
+def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
+    need(prod(shape) == len(value.items), f"shape {tuple(shape)} for {len(value.items)} elements")
+    return value._replace(shape=tuple(shape))
+
+
+# As in numpy.
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    rank = max(map(len, shapes))
+    found = []
+    for sizes in zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True):
+        wider = {size for size in sizes if size != 1} or {1}
+        need(len(wider) == 1, f"shapes {shapes} do not broadcast")
+        found.append(wider.pop())
+    limited(found)
+    return tuple(found)
+
+
+# Broadcast to this shape.
+def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
+    if value.shape == shape:
+        return value
+    padded = value._replace(shape=(1,) * (len(shape) - len(value.shape)) + value.shape)
+    need(broadcast(padded.shape, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
+    pairs = zip(padded.shape, shape, strict=True)
+    return picked(padded, [range(size) if own == size else [0] * size for own, size in pairs])
+
+
+def ints(value: Tensor) -> list[int]:
+    need(value.kind == INTEGERS and len(value.shape) == 1, "a list must be constant integers of rank 1")
+    return list(value.items)
+
+
+def axis_of(axis: int | None, rank: int) -> int:
+    if axis is None or not -rank <= axis < rank:
+        raise Unusable(f"axis {axis} for rank {rank}")
+    return axis % rank
+
+
+# From the input or the attribute; the default when there are none.
+def axes_of(listed: Tensor | None, attribute: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
+    need(listed is None or attribute is None, "axes are given twice")
+    given = ints(listed) if listed is not None else default if attribute is None else attribute
+    axes = [axis_of(axis, rank) for axis in given]
+    need(len(set(axes)) == len(axes), "an axis occurs twice")
+    return axes
+
+
+def whole(shape: Sequence[int]) -> list[Sequence[int]]:
+    return [range(size) for size in shape]
+
+
+# Operators that move elements.
+
+
+def constant(graph: Graph, **values: Any) -> Tensor:
+    given = [(name, value) for name, value in values.items() if value is not None]
+    need(len(given) == 1, "a constant must hold exactly one value")
+    name, value = given[0]
+    if name == "value":
+        return value  # type: ignore[no-any-return]
+    if "float" in name:
+        graph.model.one_type(1)
+    items = value if name.endswith("s") else [value]
+    return Tensor(NUMBERS if "float" in name else INTEGERS, (len(items),) if name.endswith("s") else (), items)
+
+
+def constant_of_shape(graph: Graph, shape: Tensor, value: Tensor | None) -> Tensor:
+    if value is None:
+        graph.model.one_type(1)
+        value = Tensor(NUMBERS, (1,), [0.0])
+    sizes = ints(shape)
+    need(len(value.items) == 1, "one value is needed")
+    limited(sizes)
+    return Tensor(value.kind, tuple(sizes), [value.items[0]] * prod(sizes))
+
+
+def identity(graph: Graph, x: Tensor) -> Tensor:
+    return x
+
+
+def dropout(graph: Graph, x: Tensor, rate: Tensor | None, training: Tensor | None, **ignored: Any) -> Tensor:
+    need(
+        all(value is None or value.kind in (INTEGERS, NUMBERS) for value in (rate, training)), "inputs must be constant"
+    )
+    need(training is None or list(training.items) == [0], "training mode is outside the format")
+    return x
+
+
+def cast(graph: Graph, x: Tensor, to: int | None) -> Tensor:
+    if x.kind in (NUMBERS, VARIABLE):
+        need(to == graph.model.floating, "floating numbers can be cast to their own type only")
+        return x
+    need(to in (6, 7), "integers can be cast to INT32 and INT64 only")
+    fits = x.kind == TOKENS or to == 7 or all(-(1 << 31) <= item < 1 << 31 for item in x.items)
+    need(fits, "a constant beyond INT32")
+    return x
+
+
+def shape_of(graph: Graph, x: Tensor, start: int, end: int | None) -> Tensor:
+    sizes = x.shape[start:end]
+    return Tensor(INTEGERS, (len(sizes),), sizes)
+
+
+def flatten(graph: Graph, x: Tensor, axis: int) -> Tensor:
+    at = axis if axis == len(x.shape) else axis_of(axis, len(x.shape))
+    return reshaped(x, (prod(x.shape[:at]), prod(x.shape[at:])))
+
+
+def reshape(graph: Graph, x: Tensor, listed: Tensor, allowzero: int) -> Tensor:
+    wanted = ints(listed)
+    need(not allowzero or 0 not in wanted, "empty shapes are outside the format")
+    possible = all(size >= -1 and (size or i < len(x.shape)) for i, size in enumerate(wanted))
+    need(possible and wanted.count(-1) <= 1, f"impossible shape {wanted}")
+    shape = [size or x.shape[i] for i, size in enumerate(wanted)]
+    if -1 in shape:
+        rest = -prod(shape)
+        need(rest > 0, f"impossible shape {wanted}")
+        shape[shape.index(-1)] = len(x.items) // rest
+    return reshaped(x, shape)
+
+
+def squeeze(graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints) -> Tensor:
+    found = axes_of(listed, axes, len(x.shape), [axis for axis, size in enumerate(x.shape) if size == 1])
+    need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
+    need(found or (listed is None and axes is None), "an empty list of axes")
+    return reshaped(x, [size for axis, size in enumerate(x.shape) if axis not in found])
+
+
+def unsqueeze(graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints) -> Tensor:
+    need(listed is not None or axes is not None, "axes are missing")
+    shape = list(x.shape)
+    for axis in sorted(axes_of(listed, axes, len(shape) + len(listed.items if listed is not None else axes or ()))):
+        shape.insert(axis, 1)
+    return reshaped(x, shape)
+
+
+def transpose(graph: Graph, x: Tensor, perm: Ints) -> Tensor:
+    rank = len(x.shape)
+    order = list(range(rank))[::-1] if perm is None else perm
+    need(sorted(order) == list(range(rank)), f"perm {order} for rank {rank}")
+    limited(x.shape)
+    steps = strides(x.shape)
+    index = sums([[i * steps[axis] for i in range(x.shape[axis])] for axis in order])
+    return rearranged(x, index, [x.shape[axis] for axis in order])
+
+
+def expand(graph: Graph, x: Tensor, listed: Tensor) -> Tensor:
+    need(min(ints(listed), default=0) >= 0, "a size below 0")
+    return spread(x, broadcast(x.shape, ints(listed)))
+
+
+def tile(graph: Graph, x: Tensor, listed: Tensor) -> Tensor:
+    repeats = ints(listed)
+    need(len(repeats) == len(x.shape), "impossible repeats")
+    sizes = [size * count for size, count in zip(x.shape, repeats, strict=True)]
+    limited(sizes)
+    return picked(x, [[i % size for i in range(wide)] for size, wide in zip(x.shape, sizes, strict=True)])
+
+
+def split(graph: Graph, x: Tensor, listed: Tensor | None, axis: int, num_outputs: int | None) -> list[Tensor]:
+    axis = axis_of(axis, len(x.shape))
+    size, count = x.shape[axis], len(graph.node.outputs)
+    if listed is not None:
+        need(num_outputs is None, "sizes are given twice")
+        sizes = ints(listed)
+    else:
+        need(num_outputs in (None, count) and (num_outputs is not None or size % count == 0), "parts are not equal")
+        each = -(-size // count)
+        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+    need(len(sizes) == count and min(sizes) > 0 and sum(sizes) == size, f"parts {sizes} of {size}")
+    parts, start = [], 0
+    for each in sizes:
+        parts.append(picked(x, [*whole(x.shape[:axis]), range(start, start + each), *whole(x.shape[axis + 1 :])]))
+        start += each
+    return parts
+
+
+def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
+    axis = axis_of(axis, len(x.shape))
+    if where.kind == TOKENS:
+        need(x.kind == NUMBERS and len(x.shape) == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
+        rows, width = x.shape
+        graph.vocabulary = min(graph.vocabulary, rows)
+        scale = max([item.as_integer_ratio()[1] for item in x.items], default=1)
+        layer = Layer("embedding", len(where.items) * width, scale, where.items, table=x)
+        return graph.lay(layer, (*where.shape, width), scale.bit_length() + 128)
+    size = x.shape[axis]
+    need(where.kind == INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
+    chosen = [*whole(x.shape[:axis]), [i % size for i in where.items], *whole(x.shape[axis + 1 :])]
+    return picked(x, chosen)._replace(shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
+
+
+def slices(graph: Graph, x: Tensor, first: Tensor, last: Tensor, listed: Tensor | None, by: Tensor | None) -> Tensor:
+    starts, ends = ints(first), ints(last)
+    axes = axes_of(listed, None, len(x.shape), range(len(starts)))
+    steps = ints(by) if by is not None else [1] * len(starts)
+    need(len(starts) == len(ends) == len(axes) == len(steps), "lists of unequal lengths")
+    need(all(steps), "a step of 0")
+    chosen = whole(x.shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        chosen[axis] = range(x.shape[axis])[start:end:step]
+    need(all(chosen), "an empty slice")
+    return picked(x, chosen)
+
+
+def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
+    rank = len(parts[0].shape)
+    at = axis_of(axis, rank)
+    outlines = {(len(part.shape), part.shape[:at], part.shape[at + 1 :]) for part in parts}
+    need(len(outlines) == 1, "shapes do not fit")
+    if len({part.kind for part in parts}) > 1:
+        parts = tuple(graph.variable(part) for part in parts)
+    shape = list(parts[0].shape)
+    shape[at] = sum(part.shape[at] for part in parts)
+    limited(shape)
+    items: list[Any] = []
+    for outer in range(prod(shape[:at])):
+        for part in parts:
+            width = prod(part.shape[at:])
+            items += part.items[outer * width : (outer + 1) * width]
+    return Tensor(parts[0].kind, tuple(shape), items)
+
+
+def pad(graph: Graph, x: Tensor, pads: Tensor, value: Tensor | None, listed: Tensor | None, mode: str) -> Tensor:
+    need(mode == "constant" and x.kind in (NUMBERS, VARIABLE), "only constant padding of numbers is in the format")
+    filler = Tensor(NUMBERS, (1,), [0.0]) if value is None else value
+    need(filler.kind == NUMBERS and len(filler.items) == 1, "one number is needed")
+    axes, sizes = axes_of(listed, None, len(x.shape), range(len(x.shape))), ints(pads)
+    need(len(sizes) == 2 * len(axes) and min(sizes, default=0) >= 0, "impossible pads")
+    chosen = whole(x.shape)
+    for before, after, axis in zip(sizes[: len(axes)], sizes[len(axes) :], axes, strict=True):
+        need(before + after <= MAX_SHAPE, "pads outside the limits")
+        chosen[axis] = [OUTSIDE] * before + [*range(x.shape[axis])] + [OUTSIDE] * after
+    index = places(x.shape, chosen)
+    outside = (graph.variable(filler) if x.kind == VARIABLE else filler).items[0]
+    items = [x.items[i] if i >= 0 else outside for i in index]
+    return Tensor(x.kind, tuple(map(len, chosen)), items)
+
+
+# Operators that calculate.
+
+
+def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    name, shape = graph.node.operator, broadcast(a.shape, b.shape)
+    a, b = spread(a, shape), spread(b, shape)
+    kinds = {a.kind, b.kind}
+    if kinds in ({INTEGERS}, {NUMBERS}):
+        return folded(graph, a, b)
+    need(VARIABLE in kinds and kinds <= {VARIABLE, NUMBERS}, f"{a.kind} and {b.kind}")
+    sign = -1 if name == "Sub" else 1
+    if kinds == {VARIABLE}:
+        need(name in ("Add", "Sub"), "two values that depend on tokens cannot be multiplied or divided")
+        signs = (1, sign)
+        return graph.affine([(pair, signs, 0) for pair in zip(a.items, b.items, strict=True)], 1, 1, shape)
+    x, items = (a, b.items) if a.kind == VARIABLE else (b, a.items)
+    if name in ("Add", "Sub"):
+        numbers, scale = exact(items)
+        weight = (sign,) if x is b else (1,)
+        numbers = numbers if x is b else [sign * n for n in numbers]
+        return graph.affine([((i,), weight, n) for i, n in zip(x.items, numbers, strict=True)], 1, scale, shape)
+    if name == "Div":
+        need(x is a and all(items), "only a division by numbers that are not 0 is in the format")
+        items = [1 / Fraction(item) for item in items]
+    numbers, scale = exact(items)
+    return graph.affine([((i,), (n,), 0) for i, n in zip(x.items, numbers, strict=True)], scale, 1, shape)
+
+
+def folded(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    divide = operator.floordiv if a.kind == INTEGERS else operator.truediv
+    rule: Callable[[Any, Any], Any] = {"Add": add, "Sub": operator.sub, "Mul": mul, "Div": divide}[graph.node.operator]
+    xs, ys = list(map(Fraction, a.items)), list(map(Fraction, b.items))
+    if graph.node.operator == "Div":
+        need(all(ys), "division by 0")
+        need(a.kind == NUMBERS or all(n >= 0 for n in (*xs, *ys)), "a division of integers below 0")
+    items = [rule(x, y) for x, y in zip(xs, ys, strict=True)]
+    if a.kind == INTEGERS:
+        need(all(-(1 << 63) <= item < 1 << 63 for item in items), "integers beyond 64 bits")
+        return Tensor(INTEGERS, a.shape, list(map(int, items)))
+    graph.computed = True
+    bits = [max(abs(item.numerator), item.denominator).bit_length() for item in items]
+    need(max(bits, default=0) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+    return Tensor(NUMBERS, a.shape, items)
+
+
+def negated(graph: Graph, x: Tensor) -> Tensor:
+    need(x.kind == VARIABLE, NEEDS_VARIABLE)
+    weight = (-1,)
+    return graph.affine([((i,), weight, 0) for i in x.items], 1, 1, x.shape)
+
+
+# Sum, Max and Min.
+def several(graph: Graph, *values: Tensor) -> Tensor:
+    need(any(value.kind == VARIABLE for value in values), NEEDS_VARIABLE)
+    if len(values) == 1:
+        return values[0]
+    name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
+    need(prod(shape) * len(values) <= MAX_SHAPE, f"shape {shape} is outside the limits")
+    parts = [spread(graph.variable(value), shape) for value in values]
+    if name == "Sum":
+        ones = (1,) * len(parts)
+        return graph.affine([(w, ones, 0) for w in zip(*[part.items for part in parts], strict=True)], 1, 1, shape)
+    if name == "Min":
+        together = Tensor(VARIABLE, (len(parts), *shape), [i for part in parts for i in part.items])
+        items = negated(graph, together).items
+        parts = [Tensor(VARIABLE, shape, items[k * prod(shape) : (k + 1) * prod(shape)]) for k in range(len(parts))]
+    greatest = graph.maximum(list(zip(*[part.items for part in parts], strict=True)), shape)
+    return negated(graph, greatest) if name == "Min" else greatest
+
+
+def matmul(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    return multiplied(graph, a, b, Fraction(1), None, Fraction(1))
+
+
+def gemm(
+    graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
+) -> Tensor:
+    need(a.kind == VARIABLE and b.kind == NUMBERS, "A must depend on the tokens, B must not")
+    need(len(a.shape) == len(b.shape) == 2, "A and B must have rank 2")
+    a = transpose(graph, a, None) if transA else a
+    b = transpose(graph, b, None) if transB else b
+    return multiplied(graph, a, b, Fraction(alpha), c, Fraction(beta))
+
+
+def multiplied(graph: Graph, a: Tensor, b: Tensor, alpha: Fraction, c: Tensor | None, beta: Fraction) -> Tensor:
+    need({a.kind, b.kind} == {VARIABLE, NUMBERS}, "one matrix must depend on the tokens, the other must not")
+    need(min(len(a.shape), len(b.shape)) >= 2 and a.shape[-1] == b.shape[-2], f"shapes {a.shape} and {b.shape}")
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    (high, deep), wide = a.shape[-2:], b.shape[-1]
+    shape = (*batch, high, wide)
+    need(0 < prod(shape) <= MAX_SHAPE, f"shape {shape} is outside the limits")
+    numbers, scale = exact(b.items if a.kind == VARIABLE else a.items)
+    numbers = [alpha.numerator * n for n in numbers]
+    xs, ys = (a.items, numbers) if a.kind == VARIABLE else (numbers, b.items)
+    lines = [xs[at : at + deep] for at in range(0, len(xs), deep)]
+    block = deep * wide
+    columns = [ys[at + j : at + block : wide] for at in range(0, len(ys), block) for j in range(wide)]
+    # Which matrix of a and which of b belong to each matrix of the result.
+    counts = [Tensor(INTEGERS, value.shape[:-2], range(prod(value.shape[:-2]))) for value in (a, b)]
+    which = list(zip(*[spread(count, batch).items for count in counts], strict=True))
+    pairs = [(lines[p * high + i], columns[q * wide + j]) for p, q in which for i in range(high) for j in range(wide)]
+    biases, bias_scale = [0] * len(pairs), 1
+    if c is not None:
+        need(c.kind == NUMBERS, "C must be constant numbers")
+        biases, bias_scale = exact(spread(c, shape).items)
+    if b.kind == VARIABLE:
+        pairs = [(column, line) for line, column in pairs]
+    rows = [(x, w, beta.numerator * n) for (x, w), n in zip(pairs, biases, strict=True)]
+    return graph.affine(rows, scale * alpha.denominator, bias_scale * beta.denominator, shape)
+
+
+# Output sizes and, per output place, what lies under each kernel place: a spatial place, below 0 for padding.
+def windows_of(
+    sizes: Sequence[int], kernel: Ints, auto_pad: str, dilations: Ints, pads: Ints, strides: Ints, ceil_mode: int = 0
+) -> tuple[list[int], list[list[int]]]:
+    rank = len(sizes)
+    kernel = kernel or []
+    steps, gaps = strides or [1] * rank, dilations or [1] * rank
+    fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
+    need(rank in (1, 2) and fits, "impossible rank, kernel, strides or dilations")
+    need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
+    need(auto_pad == "NOTSET" or (pads is None and not ceil_mode), "pads or ceil_mode together with auto_pad")
+    margins = pads or [0] * 2 * rank
+    need(len(margins) == 2 * rank and min(margins) >= 0, "impossible pads")
+    shape, along = [], []
+    for axis, (size, width, step, gap) in enumerate(zip(sizes, kernel, steps, gaps, strict=True)):
+        reach, before, after = (width - 1) * gap + 1, margins[axis], margins[rank + axis]
+        if auto_pad.startswith("SAME"):
+            missing = max(0, (-(-size // step) - 1) * step + reach - size)
+            before = (missing + (auto_pad == "SAME_LOWER")) // 2
+            after = missing - before
+        free = size + before + after - reach
+        need(free >= 0, "the window is larger than its input")
+        count = (-(-free // step) if ceil_mode else free // step) + 1
+        count -= bool(ceil_mode) and (count - 1) * step >= size + before
+        need(count * width <= MAX_SHAPE, "the windows are too many")
+        shape.append(count)
+        starts = [i * step - before for i in range(count)]
+        along.append([[at + j * gap for j in range(width)] for at in starts])
+    need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
+    inside = [
+        [[i if 0 <= i < size else OUTSIDE for i in w] for w in each] for each, size in zip(along, sizes, strict=True)
+    ]
+    return shape, [places(sizes, window) for window in product(*inside)]
+
+
+def convolution(
+    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Ints, **window: Any
+) -> Tensor:
+    need(x.kind == VARIABLE and w.kind == NUMBERS, "X must depend on the tokens, W must not")
+    need(len(x.shape) == len(w.shape) in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
+    outputs, channels, *kernel = w.shape
+    need(kernel_shape in (None, kernel), "kernel_shape differs from the weights")
+    need(group > 0 and x.shape[1] == channels * group and outputs % group == 0, "channels do not fit")
+    shape, windows = windows_of(x.shape[2:], kernel, **window)
+    width = channels * prod(kernel)
+    need(len(windows) * width * outputs <= 1 << 26, "the windows are too many")
+    weights, scale = exact(w.items)
+    biases, bias_scale = [0] * outputs, 1
+    if b is not None:
+        need(b.kind == NUMBERS and b.shape == (outputs,), f"bias of shape {b.shape}")
+        biases, bias_scale = exact(b.items)
+    area, rows = prod(x.shape[2:]), []
+    kernels = [weights[m * width : (m + 1) * width] for m in range(outputs)]
+    for g in range(group):
+        origins = [c * area for c in range(g * channels, (g + 1) * channels)]
+        under = [[origin + i if i >= 0 else OUTSIDE for origin in origins for i in window] for window in windows]
+        held = [[k for k, i in enumerate(window) if i >= 0] for window in under]
+        elements = [[x.items[i] for i in window if i >= 0] for window in under]
+        for m in range(g * outputs // group, (g + 1) * outputs // group):
+            for taken, kept in zip(elements, held, strict=True):
+                own = kernels[m] if len(kept) == width else [kernels[m][k] for k in kept]
+                rows.append((taken, own, biases[m]))
+    return graph.affine(rows, scale, bias_scale, (1, outputs, *shape))
+
+
+def normalization(
+    graph: Graph, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, epsilon: float, **more: Any
+) -> Tensor:
+    need(x.kind == VARIABLE and len(x.shape) >= 2, NEEDS_VARIABLE)
+    need(not more["training_mode"], "training mode is outside the format")
+    parameters = (scale, bias, mean, var)
+    need(all(each.kind == NUMBERS and each.shape == x.shape[1:2] for each in parameters), "parameters do not fit")
+    graph.computed = True
+    factors, offsets = [], []
+    for each, offset, centre, variance in zip(*[map(Fraction, c.items) for c in parameters], strict=True):
+        need(variance + Fraction(epsilon) > 0, "a variance that is not above 0")
+        root = Fraction(isqrt((1 << 2 * GRID) // (variance + Fraction(epsilon))), 1 << GRID)
+        factors.append(each * root)
+        offsets.append(offset - centre * each * root)
+    numbers, weight_scale = exact(factors)
+    biases, bias_scale = exact(offsets)
+    area, weights = prod(x.shape[2:]), [(n,) for n in numbers]
+    channels = [i // area % x.shape[1] for i in range(len(x.items))]
+    rows = [((i,), weights[c], biases[c]) for i, c in zip(x.items, channels, strict=True)]
+    return graph.affine(rows, weight_scale, bias_scale, x.shape)
+
+
+def reduction(
+    graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints, keepdims: int, noop_with_empty_axes: int
+) -> Tensor:
+    need(x.kind == VARIABLE, NEEDS_VARIABLE)
+    rank = len(x.shape)
+    found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else list(range(rank)))
+    steps = list(enumerate(zip(x.shape, strides(x.shape), strict=True)))
+    starts = sums([range(0, size * step, step) for axis, (size, step) in steps if axis not in found])
+    inside = sums([range(0, size * step, step) for axis, (size, step) in steps if axis in found])
+    shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis not in found]
+    windows = [[x.items[at + i] for i in inside] for at in starts]
+    counts = [len(inside) if graph.node.operator == "ReduceMean" else 1] * len(windows)
+    return pooled(graph, windows, counts, shape)
+
+
+def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, count_include_pad: int = 0, **more: Any) -> Tensor:
+    need(x.kind == VARIABLE and len(x.shape) in (3, 4), NEEDS_VARIABLE)
+    need(not more.pop("storage_order", 0), "storage_order is outside the format")
+    need(not (count_include_pad and more["ceil_mode"]), "count_include_pad together with ceil_mode")
+    area, channels = prod(x.shape[2:]), x.shape[0] * x.shape[1]
+    shape, under = [1] * len(x.shape[2:]), [list(range(area))]
+    if not graph.node.operator.startswith("Global"):
+        shape, under = windows_of(x.shape[2:], kernel_shape, **more)
+        plain = graph.node.operator == "MaxPool" or set(more["dilations"] or [1]) == {1}
+        need(plain, "dilations are outside the format")
+    held = [[i for i in window if i >= 0] for window in under]
+    need(all(held), "a window lies in the padding")
+    need(channels * sum(map(len, under)) <= MAX_SHAPE, "the windows are too many")
+    windows = [[x.items[c * area + i] for i in window] for c in range(channels) for window in held]
+    counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
+    return pooled(graph, windows, counts, (*x.shape[:2], *shape))
+
+
+# The greatest of each window, or its sum over the count.
+def pooled(graph: Graph, windows: list[list[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
+    if "Max" in graph.node.operator:
+        return graph.maximum(windows, shape)
+    common = lcm(*counts)
+    weights = {pair: [common // pair[1]] * pair[0] for pair in zip(map(len, windows), counts, strict=True)}
+    rows = [(window, weights[len(window), count], 0) for window, count in zip(windows, counts, strict=True)]
+    return graph.affine(rows, common, 1, shape)
+
+
+def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
+    need(x.kind == VARIABLE and 0 <= alpha <= 1, f"{NEEDS_VARIABLE}, and an alpha in [0, 1]")
+    return graph.rectifier(x, Fraction(alpha))
+
+
+def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
+    need(x.kind == VARIABLE and axis_of(axis, len(x.shape)) == len(x.shape) - 1, "the axis is not the last")
+    graph.head = graph.node.operator
+    return x
+
+
+MANY = 1 << 31
+OUTSIDE = -(1 << 40)
+NEEDS_VARIABLE = "needs a value that depends on the tokens"
+AXIS = {"axis": (INT, 0)}
+AXES = {"axes": (INTS, None)}
+REDUCE = {**AXES, "keepdims": (INT, True), "noop_with_empty_axes": (INT, False)}
+WINDOW = {"auto_pad": (STRING, "NOTSET"), **dict.fromkeys(("dilations", "pads", "strides"), (INTS, None))}
+
+POOL = {**WINDOW, "kernel_shape": (INTS, None), "ceil_mode": (INT, False)}
+# Name: function, least and most inputs, attributes with their types and defaults (True and False: 0 or 1 only).
+OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], int, int, dict[str, tuple[int, Any]]]] = {
+    "Constant": (
+        constant, 0, 0,
+        {
+            "value": (FLOAT_TENSOR, None), "value_int": (INT, None), "value_ints": (INTS, None),
+            "value_float": (FLOAT, None), "value_floats": (FLOATS, None),
+        },
+    ),
+    "ConstantOfShape": (constant_of_shape, 1, 1, {"value": (FLOAT_TENSOR, None)}),
+    "Identity": (identity, 1, 1, {}),
+    "Dropout": (dropout, 1, 3, {"ratio": (FLOAT, None), "seed": (INT, None)}),
+    "Cast": (cast, 1, 1, {"to": (INT, None)}),
+    "Shape": (shape_of, 1, 1, {"start": (INT, 0), "end": (INT, None)}),
+    "Flatten": (flatten, 1, 1, {"axis": (INT, 1)}),
+    "Reshape": (reshape, 2, 2, {"allowzero": (INT, False)}),
+    "Squeeze": (squeeze, 1, 2, AXES),
+    "Unsqueeze": (unsqueeze, 1, 2, AXES),
+    "Transpose": (transpose, 1, 1, {"perm": (INTS, None)}),
+    "Expand": (expand, 2, 2, {}),
+    "Tile": (tile, 2, 2, {}),
+    "Split": (split, 1, 2, {"axis": (INT, 0), "num_outputs": (INT, None)}),
+    "Gather": (gather, 2, 2, {"axis": (INT, 0)}),
+    "Slice": (slices, 3, 5, {}),
+    "Concat": (concat, 1, MANY, {"axis": (INT, None)}),
+    "Pad": (pad, 2, 4, {"mode": (STRING, "constant")}),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), (arithmetic, 2, 2, {})),
+    **dict.fromkeys(("Sum", "Max", "Min"), (several, 1, MANY, {})),
+    "Neg": (negated, 1, 1, {}),
+    "MatMul": (matmul, 2, 2, {}),
+    "Gemm": (
+        gemm, 2, 3,
+        {"alpha": (FLOAT, 1.0), "beta": (FLOAT, 1.0), "transA": (INT, False), "transB": (INT, False)},
+    ),
+    "Conv": (convolution, 2, 3, {**WINDOW, "kernel_shape": (INTS, None), "group": (INT, 1)}),
+    "BatchNormalization": (
+        normalization, 5, 5,
+        {"epsilon": (FLOAT, float32(1e-5)), "momentum": (FLOAT, None), "training_mode": (INT, 0)},
+    ),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, 1, 2, REDUCE)),
+    "AveragePool": (pooling, 1, 1, {**POOL, "count_include_pad": (INT, False)}),
+    "MaxPool": (pooling, 1, 1, {**POOL, "storage_order": (INT, 0)}),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (pooling, 1, 1, {})),
+    "Relu": (rectified, 1, 1, {}),
+    "LeakyRelu": (rectified, 1, 1, {"alpha": (FLOAT, float32(0.01))}),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), (head, 1, 1, {"axis": (INT, -1)})),
+    **dict.fromkeys(("Sigmoid", "Tanh"), (head, 1, 1, {})),
+}  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------- the network
+
+Bounds = Sequence[tuple[int, int]]
+
+
+# The layers the logits depend on, in order. The `cut` are the elements, affine in the words, that the rest reads.
+class Network:
+    def __init__(self, graph: Graph) -> None:
+        self.owner = graph.owner
+        self.logits = graph.logits
+        self.classes = len(graph.logits)
+        self.vocabulary = graph.vocabulary
+        self.scale, self.factors = graph.common(graph.logits)
+        self.factors = self.factors or [1] * self.classes
+        needed = {self.owner[i] for i in self.logits}
+        for layer in reversed(graph.layers):
+            if layer in needed:
+                needed.update([self.owner[i] for i in layer.sources])
+        self.layers = [layer for layer in graph.layers if layer in needed]
+        need(sum(layer.size for layer in self.layers) <= MAX_ELEMENTS, "the network has too many elements")
+        self.affine = [layer for layer in self.layers if not layer.depth]
+        self.later = [layer for layer in self.layers if layer.depth]
+        self.nonlinear = [layer for layer in self.later if layer.kind != "affine"]
+        need(len(self.nonlinear) <= 64, "more than 64 nonlinear layers")
+        self.rectifiers = {layer.node: layer for layer in self.nonlinear if layer.kind == "rectifier"}
+        read = {i for layer in self.later for i in layer.sources}.union(self.logits)
+        self.cut = sorted(i for i in read if not self.owner[i].depth)
+        self.slot = {i: slot for slot, i in enumerate(self.cut)}
+        self.no_float32 = ""
+        if graph.model.floating != 1:
+            self.no_float32 = "the model is not FLOAT"
+        elif graph.head:
+            self.no_float32 = f"the model ends in {graph.head}"
+        elif graph.computed:
+            self.no_float32 = "the model computes constants from constants"
+        elif not all(layer.fits_float32 for layer in self.layers):
+            self.no_float32 = "weights are too large"
+        self.find_kernels()
+
+    # touched[p]: the slots of the cut that the word at position p moves; kernels[p]: for each the coefficients of
+    # what is looked up at p, in all tables of readers[p] one after the other.
+    def find_kernels(self) -> None:
+        self.readers: dict[int, list[Layer]] = {}
+        self.touched: dict[int, list[int]] = {}
+        self.kernels: dict[int, list[Sequence[int]]] = {}
+        widths: dict[int, int] = {}
+        place: dict[int, tuple[int, int]] = {}
+        for layer in self.affine:
+            if layer.kind == "embedding":
+                for row, p in enumerate(layer.rows):
+                    start, width = widths.get(p, 0), layer.table.shape[1]
+                    for i in range(width):
+                        place[layer.start + row * width + i] = p, start + i
+                    widths[p] = start + width
+                    self.readers.setdefault(p, []).append(layer)
+        same: dict[tuple[int, ...], tuple[int, ...]] = {}
+        work = 0
+        for slot, top in enumerate(self.cut):
+            found: dict[int, list[int]] = {}
+            pending, order = {top: 1}, [-top]
+            while order:
+                at = -heappop(order)
+                given, layer = pending.pop(at), self.owner[at]
+                elements, weights = layer.rows[at - layer.start][:2] if layer.kind == "affine" else ([at], [1])
+                work += len(elements)
+                need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
+                for i, weight in zip(elements, weights, strict=True):
+                    if i in place:
+                        p, offset = place[i]
+                        if p not in found:
+                            found[p] = [0] * widths[p]
+                        found[p][offset] += given * weight
+                    elif i != at:
+                        if i not in pending:
+                            heappush(order, -i)
+                        pending[i] = pending.get(i, 0) + given * weight
+            for p, kernel in found.items():
+                if any(kernel):
+                    frozen = tuple(kernel)
+                    self.touched.setdefault(p, []).append(slot)
+                    self.kernels.setdefault(p, []).append(same.setdefault(frozen, frozen))
+
+    def looked_up(self, position: int, token: int) -> list[int]:
+        return [x for layer in self.readers.get(position, []) for x in layer.row(token)]
+
+    # Writes the numbers of these layers to `values`, where those they read are; tables need the sentence.
+    def evaluate(self, layers: Iterable[Layer], values: list[int], sentence: Sequence[int] = ()) -> None:
+        for layer in layers:
+            read: list[int] = []
+            if isinstance(layer.sources, range) and layer.sources.step == 1:
+                read = values[layer.sources.start : layer.sources.stop]
+            elif layer.kind in ("rectifier", "maximum"):
+                read = [values[i] for i in layer.sources]
+            read = list(map(mul, read, layer.factors)) if layer.factors else read
+            if layer.kind == "embedding":
+                found = [x for p in layer.rows for x in layer.row(sentence[p])]
+            elif layer.kind == "affine":
+                found = [
+                    sum(map(mul, weights, [values[i] for i in elements])) + bias
+                    for elements, weights, _, bias in layer.rows
+                ]
+            elif layer.kind == "rectifier" and layer.p:
+                found = [x * (layer.q if x > 0 else layer.p) for x in read]
+            elif layer.kind == "rectifier":
+                found = [x if x > 0 else 0 for x in read]
+            elif layer.kind == "maximum":
+                found = [max(read[window.start : window.stop]) for window in layer.rows]
+            else:
+                found = list(layer.rows)
+            values[layer.start : layer.start + layer.size] = found
+
+
+# number / scale, rounded down and up to the grid.
+def grid(number: int, scale: int) -> tuple[int, int]:
+    return (number << GRID) // scale, ceiling(number << GRID, scale)
 
 
 def ceiling(above: int, below: int) -> int:
     return -(-above // below)
 
 
-def affine_rounding(
-    weights: Sequence[int], above: int, below: int, bias: int, inputs: Rounding
-) -> tuple[int, int, int]:
-    """(A, e, T) of FORMAT section 8 for sum of (weights[k] above / below) x_k + bias / below; T in units of GRID."""
-    magnitudes, errors = inputs
-    terms = [abs(w) * (a + e) for w, a, e in zip(weights, magnitudes, errors, strict=True)]
-    n = len(terms) - terms.count(0) + 3
-    total = sum(terms) * above + (abs(bias) << GRID)
-    exact = sum(map(mul, map(abs, weights), magnitudes)) * above + (abs(bias) << GRID)
-    carried = sum(map(mul, map(abs, weights), errors)) * above
-    error = ceiling((carried << 32) + n * 257 * total, below << 32) + 1
-    return ceiling(exact, below), error, ceiling(total, below) if n <= 65280 else 1 << 200
-
-
-@dataclass(eq=False)
-class Layer:
-    """numbers of this layer from the numbers of `inputs`; linear layers also hand coefficients back to them."""
-
-    inputs: tuple[int, ...]
-    size: int
-    scale: int
-    limit: int = field(default=0, init=False)
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        raise NotImplementedError
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        """Rewrite sum given[i] * numbers[i] in terms of the inputs: adds to `handed`, returns the constant part."""
-        raise NotImplementedError
-
-    def rounding(self, inputs: list[Rounding]) -> Rounding:
-        """Bounds (A, e) from those of the inputs; `limit` remembers the greatest T."""
-        raise NotImplementedError
-
-
-@dataclass(eq=False)
-class Embedding(Layer):
-    """Rows of a table: row r is looked up with the token at positions[r]."""
-
-    table: Constant
-    positions: list[int]
-    rows: dict[int, Numbers] = field(default_factory=dict)
-
-    def row(self, token: int) -> Numbers:
-        if token not in self.rows:
-            width = self.table.shape[1]
-            items = self.table.items[token * width : (token + 1) * width]
-            ratios = (item.as_integer_ratio() for item in items)
-            self.rows[token] = [above * (self.scale // below) for above, below in ratios]
-        return self.rows[token]
-
-
-@dataclass(eq=False)
-class Fixed(Layer):
-    numbers: Numbers
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        return sum(c * self.numbers[i] for i, c in given.items())
-
-
-@dataclass(eq=False)
-class Move(Layer):
-    """Element i is element places[i] = (which input, index) times factors[which] (scales made equal)."""
-
-    places: list[tuple[int, int]]
-    factors: list[int]
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        if len(inputs) == 1:
-            only = inputs[0]
-            return [only[i] for _, i in self.places]
-        return [inputs[k][i] * self.factors[k] for k, i in self.places]
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        for index, c in given.items():
-            k, i = self.places[index]
-            add_to(handed.setdefault(self.inputs[k], {}), i, c * self.factors[k])
-        return 0
-
-    def rounding(self, inputs: list[Rounding]) -> Rounding:
-        return [inputs[k][0][i] for k, i in self.places], [inputs[k][1][i] for k, i in self.places]
-
-
-Row = tuple[Sequence[int], Numbers, int]
-
-
-@dataclass(eq=False)
-class Linear(Layer):
-    """Element by element: sum of weights[k] * x[places[k]] + bias; rows share their lists where they can."""
-
-    rows: list[Row]
-    source_scale: int
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        x = inputs[0]
-        return [
-            sum(map(mul, weights, x[at.start : at.stop] if isinstance(at, range) else [x[i] for i in at])) + bias
-            for at, weights, bias in self.rows
-        ]
-
-    def backward(self, given: dict[int, int], handed: Coefficients) -> int:
-        target, constant = handed.setdefault(self.inputs[0], {}), 0
-        for index, c in given.items():
-            places, weights, bias = self.rows[index]
-            constant += c * bias
-            for i, w in zip(places, weights, strict=True):
-                if w:
-                    target[i] = target.get(i, 0) + c * w
-        return constant
-
-    def rounding(self, inputs: list[Rounding]) -> Rounding:
-        magnitudes, errors = inputs[0]
-        found = [
-            affine_rounding(
-                weights, self.source_scale, self.scale, bias, ([magnitudes[i] for i in at], [errors[i] for i in at])
-            )
-            for at, weights, bias in self.rows
-        ]
-        self.limit = max(total for _, _, total in found)
-        return [a for a, _, _ in found], [e for _, e, _ in found]
-
-    def largest(self) -> int:
-        """The greatest magnitude of a weight or bias, rounded up."""
-        lists = {id(weights): weights for _, weights, _ in self.rows}.values()
-        weight = max(max(map(abs, weights), default=0) for weights in lists) * self.source_scale
-        return ceiling(max(weight, *(abs(bias) for _, _, bias in self.rows)), self.scale)
-
-
-@dataclass(eq=False)
-class Rectifier(Layer):
-    """max(x, alpha x) with alpha = above / below; numbers are in units of 1 / (below * scale of the input)."""
-
-    origin: int
-    above: int
-    below: int
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        if self.above == 0:
-            return [x if x > 0 else 0 for x in inputs[0]]
-        return [x * self.below if x > 0 else x * self.above for x in inputs[0]]
-
-    def image(self, low: int, high: int) -> tuple[int, int]:
-        """Bounds of the output, on the grid, from bounds of the input."""
-        return (
-            low if low > 0 else low * self.above // self.below,
-            high if high > 0 else ceiling(high * self.above, self.below),
-        )
-
-    def relax(self, c: int, low: int, high: int, slope: int | None, source_scale: int) -> tuple[int, int]:
-        """c * y >= (coefficient of x, constant), both times 2**SLOPE_BITS; the constant also times 2**GRID."""
-        p, q = self.above, self.below
-        if low >= 0 or high <= 0:
-            return c * (q if low >= 0 else p) << SLOPE_BITS, 0
-        if c > 0:
-            chosen = (q if high > -low else p) << SLOPE_BITS
-            if slope is not None:
-                chosen = max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6))
-            return c * chosen, 0
-        width = (high - low) * q
-        s = (((high * q - p * low) << (SLOPE_BITS + 1)) + width) // (2 * width)
-        at_low = ((p << SLOPE_BITS) - q * s) * low
-        at_high = ((1 << SLOPE_BITS) - s) * q * high
-        return c * q * s, c * source_scale * max(at_low, at_high)
-
-    def rounded(self, source: Rounding, bounds: Bounds) -> Rounding:
-        magnitudes: Numbers = []
-        errors: Numbers = []
-        for e, (low, high) in zip(source[1], bounds, strict=True):
-            a = max(-low, high)
-            if self.above:
-                e = ceiling((e << 32) + 4 * 257 * (a + e), 1 << 32) + 1
-            elif high + e <= 0:
-                a = e = 0
-            else:
-                a = max(high, 0)
-            magnitudes.append(a)
-            errors.append(e)
-        return magnitudes, errors
-
-
-@dataclass(eq=False)
-class Maximum(Layer):
-    """The greatest input element of each window."""
-
-    origin: int
-    windows: list[list[int]]
-
-    def forward(self, inputs: list[Numbers]) -> Numbers:
-        x = inputs[0]
-        return [max([x[i] for i in window]) for window in self.windows]
-
-    def pick(self, bounds: Bounds) -> list[tuple[int, bool, int]]:
-        """Per window: the first element with the greatest low bound, whether it is the greatest for sure, the top."""
-        found = []
-        for window in self.windows:
-            lows, highs = [bounds[i][0] for i in window], [bounds[i][1] for i in window]
-            at = lows.index(max(lows))
-            others = highs[:at] + highs[at + 1 :]
-            found.append((window[at], not others or max(others) <= lows[at], max(highs)))
-        return found
-
-    def rounded(self, source: Rounding, bounds: Bounds) -> Rounding:
-        return (
-            [max(max(-bounds[i][0], bounds[i][1]) for i in window) for window in self.windows],
-            [max(source[1][i] for i in window) for window in self.windows],
-        )
-
-
-Nonlinear = Rectifier | Maximum
-
-
-class Network:
-    """Layers in order, the last one the logits; `cut` are the layers, affine in the words, that all the others read."""
-
-    def __init__(self, layers: list[Layer], rows: int, no_float32: str) -> None:
-        self.layers = layers
-        self.vocabulary_rows = rows
-        self.no_float32 = no_float32
-        self.classes = layers[-1].size
-        self.affine: list[bool] = []
-        for layer in layers:
-            plain = not isinstance(layer, Nonlinear)
-            self.affine.append(plain and all(self.affine[i] for i in layer.inputs))
-        last = len(layers) - 1
-        read = {i for n, layer in enumerate(layers) if not self.affine[n] for i in layer.inputs}
-        self.cut = sorted(i for i in read | {last} if self.affine[i])
-        self.later = [n for n in range(len(layers)) if not self.affine[n]]
-        self.nonlinear = [(n, layer) for n, layer in enumerate(layers) if isinstance(layer, Nonlinear)]
-        need(len(self.nonlinear) <= MAX_NONLINEAR, f"more than {MAX_NONLINEAR} nonlinear layers")
-        self.by_origin = {layer.origin: (n, layer) for n, layer in self.nonlinear}
-        self.start = {}
-        self.cut_size = 0
-        for n in self.cut:
-            self.start[n] = self.cut_size
-            self.cut_size += layers[n].size
-        self.traces = {
-            n: [self.trace(layer.inputs[0], i) for i in range(layers[layer.inputs[0]].size)]
-            for n, layer in self.nonlinear
-        }
-        self.find_kernels()
-
-    def trace(self, n: int, index: int) -> tuple[int, int]:
-        """The layer and element this element is a copy of."""
-        layer = self.layers[n]
-        while not self.affine[n] and isinstance(layer, Move):
-            k, index = layer.places[index]
-            n = layer.inputs[k]
-            layer = self.layers[n]
-        return n, index
-
-    def find_kernels(self) -> None:
-        """How the cut depends on words.
-
-        readers[p]: the embedding layers that look up position p, once per row. touched[p]: the cut elements that
-        position p moves. kernels[p]: for each of them the coefficients of the rows in readers[p], one after the other.
-        """
-        offsets: dict[int, list[tuple[int, int, int]]] = {}
-        self.readers: dict[int, list[Embedding]] = {}
-        widths: dict[int, int] = {}
-        for n, layer in enumerate(self.layers):
-            if isinstance(layer, Embedding):
-                width = layer.table.shape[1]
-                offsets[n] = []
-                for position in layer.positions:
-                    offsets[n].append((position, widths.get(position, 0), width))
-                    widths[position] = widths.get(position, 0) + width
-                    self.readers.setdefault(position, []).append(layer)
-        self.touched: dict[int, list[int]] = {p: [] for p in widths}
-        self.kernels: dict[int, list[tuple[int, ...]]] = {p: [] for p in widths}
-        same: dict[tuple[int, ...], tuple[int, ...]] = {}
-        work = 0
-        for n in self.cut:
-            for index in range(self.layers[n].size):
-                handed: Coefficients = {n: {index: 1}}
-                found: dict[int, Numbers] = {}
-                for m in range(n, -1, -1):
-                    given = handed.pop(m, None)
-                    if given is None:
-                        continue
-                    work += len(given)
-                    need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
-                    if m not in offsets:
-                        self.layers[m].backward(given, handed)
-                        continue
-                    width = self.layers[m].size // len(offsets[m])
-                    for i, c in given.items():
-                        position, offset, _ = offsets[m][i // width]
-                        found.setdefault(position, [0] * widths[position])[offset + i % width] += c
-                for position, kernel in found.items():
-                    if any(kernel):
-                        frozen = tuple(kernel)
-                        self.touched[position].append(self.start[n] + index)
-                        self.kernels[position].append(same.setdefault(frozen, frozen))
-        self.columns = {p: list(zip(*kernels, strict=True)) for p, kernels in self.kernels.items()}
-
-    def evaluate_cut(self, sentence: Sequence[int]) -> Numbers:
-        values: dict[int, Numbers] = {}
-        for n, layer in enumerate(self.layers):
-            if not self.affine[n]:
-                continue
-            if isinstance(layer, Embedding):
-                values[n] = [x for position in layer.positions for x in layer.row(sentence[position])]
-            elif isinstance(layer, Fixed):
-                values[n] = layer.numbers
-            else:
-                values[n] = layer.forward([values[i] for i in layer.inputs])
-        return [x for n in self.cut for x in values[n]]
-
-    def evaluate(self, vector: Numbers) -> dict[int, Numbers]:
-        """The values of the cut and of all later layers, from the numbers of the cut."""
-        values = {n: vector[self.start[n] : self.start[n] + self.layers[n].size] for n in self.cut}
-        for n in self.later:
-            layer = self.layers[n]
-            values[n] = layer.forward([values[i] for i in layer.inputs])
-        return values
-
-    def embedding_delta(self, position: int, old: int, new: int) -> Numbers:
-        readers = self.readers.get(position, [])
-        return [b - a for layer in readers for a, b in zip(layer.row(old), layer.row(new), strict=True)]
-
-
-# ----------------------------------------------------------------------------------------------- reading the network
-
-
-class Tokens(NamedTuple):
-    """Copies of the input: element i is the token at positions[i]."""
-
-    shape: tuple[int, ...]
-    positions: list[int]
-
-
-class Variable(NamedTuple):
-    """The elements of a layer in some shape; `product` marks what came straight from a MatMul."""
-
-    shape: tuple[int, ...]
-    layer: int
-    product: bool = False
-
-
-Value = Constant | Tokens | Variable
-
-
-def strides_of(shape: Sequence[int]) -> list[int]:
-    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-
-
-def walk(sizes: Sequence[int], strides: Sequence[int], start: int = 0) -> list[int]:
-    """start + sum i_a strides[a] over all i_a < sizes[a], in row-major order."""
-    found = [start]
-    for size, stride in zip(sizes, strides, strict=True):
-        steps = range(0, size * stride, stride) if stride else [0] * size
-        found = [at + step for at in found for step in steps]
-    return found
-
-
-def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    rank = max(len(a), len(b))
-    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
-    shape = []
-    for x, y in pairs:
-        need(x == y or x == 1 or y == 1, f"shapes {a} and {b} do not broadcast")
-        shape.append(y if x == 1 else x)
-    return tuple(shape)
-
-
-def spread(shape: tuple[int, ...], target: tuple[int, ...]) -> list[int]:
-    """Which element of `shape` each element of `target` reads."""
-    padded = (1,) * (len(target) - len(shape)) + shape
-    strides = [0 if size == 1 else stride for size, stride in zip(padded, strides_of(padded), strict=True)]
-    return walk(target, strides)
-
-
-class Node:
-    """One ONNX node: attributes are taken one by one, and none may be left over."""
-
-    def __init__(self, data: memoryview, number: int, model: Model) -> None:
-        message = Message(data, f"node {number}", (1, 2, -3, 4, 5, -6, 7, -9))
-        self.number = number
-        self.operator = message.text(4)
-        self.input_names = message.texts(1)
-        self.outputs = message.texts(2)
-        self.inputs: list[Value | None] = []
-        self.attributes: dict[str, tuple[int, Any]] = {}
-        need(message.text(7) in ("", "ai.onnx"), f"{self}: domain {message.text(7)!r} is outside the format")
-        for data in message.all(5):
-            attribute = Message(data, f"an attribute of {self}", (1, 2, 3, 4, 5, 7, 8, -13, 20))
-            name, kind = attribute.text(1), attribute.number(20)
-            value: Any
-            if kind == 1:
-                value = unpack("f", attribute.one(2, 5) or b"\0\0\0\0")[0]
-            elif kind == 2:
-                value = attribute.number(3) or 0
-            elif kind == 3:
-                value = attribute.text(4)
-            elif kind == 4:
-                need(attribute.one(5) is not None, f"{self}: attribute {name!r} holds no tensor")
-                value = model.tensor(attribute.one(5))[1]
-            elif kind == 6:
-                value = attribute.packed(7, "f")
-            else:
-                need(kind == 7, f"{self}: attribute {name!r} has type {kind}, which is outside the format")
-                value = attribute.numbers(8)
-            finite = kind not in (1, 6) or all(map(isfinite, value if kind == 6 else [value]))
-            need(finite, f"{self}: attribute {name!r} holds NaN or infinity")
-            need(name not in self.attributes, f"{self}: attribute {name!r} occurs twice")
-            self.attributes[name] = (kind or 0, value)
-
-    def __str__(self) -> str:
-        return f"node {self.number} ({self.operator})"
-
-    def take(self, name: str, kind: int, default: Any = None) -> Any:
-        if name not in self.attributes:
-            return default
-        found, value = self.attributes[name]
-        need(found == kind, f"{self}: attribute {name!r} has the wrong type")
-        return value
-
-    def known(self, *names: str) -> None:
-        strange = sorted(set(self.attributes) - set(names))
-        need(not strange, f"{self}: attributes {strange} are outside the format")
-
-    def count(self, low: int, high: int) -> None:
-        while self.inputs and self.inputs[-1] is None:
-            self.inputs.pop()
-        need(low <= len(self.inputs) <= high, f"{self} has {len(self.inputs)} inputs")
-
-    def get(self, index: int) -> Value | None:
-        return self.inputs[index] if index < len(self.inputs) else None
-
-    def constant(self, index: int) -> Constant:
-        value = self.get(index)
-        need(isinstance(value, Constant), f"{self}: input {index} must be constant")
-        return value  # type: ignore[return-value]
-
-    def variable(self, index: int = 0) -> Variable:
-        value = self.get(index)
-        need(isinstance(value, Variable), f"{self}: input {index} must depend on the tokens")
-        return value  # type: ignore[return-value]
-
-    def value(self, index: int = 0) -> Value:
-        value = self.get(index)
-        need(value is not None, f"{self}: input {index} is missing")
-        return value  # type: ignore[return-value]
-
-    def axis(self, axis: int, rank: int) -> int:
-        need(-rank <= axis < rank, f"{self}: axis {axis} for rank {rank}")
-        return axis % rank
-
-    def axes(self, index: int, rank: int) -> list[int] | None:
-        """From the attribute or from input `index`; None when there are none."""
-        found = self.take("axes", 7)
-        if self.get(index) is not None:
-            need(found is None, f"{self}: axes are given twice")
-            found = self.constant(index).integers("axes")
-        if found is None:
-            return None
-        axes = [self.axis(axis, rank) for axis in found]
-        need(len(set(axes)) == len(axes), f"{self}: an axis occurs twice")
-        return sorted(axes)
-
-
-class Model:
-    """A parsed ONNX file; `network(length)` reads it as a network over that many positions, once for each length."""
-
-    def __init__(self, data: bytes, files: dict[str, bytes]) -> None:
-        need(len(data) <= MAX_MODEL, "the ONNX file is too large")
-        self.files = files
-        self.used: set[str] = set()
-        self.kind = 0
-        self.sha256 = hashlib.sha256(data).hexdigest()
-        model = Message(memoryview(data), "the model", (1, -2, -3, -4, -5, -6, 7, 8, -14))
-        versions = [Message(item, "an opset", (1, 2)) for item in model.all(8)]
-        ours = [item.number(2) for item in versions if item.text(1) in ("", "ai.onnx")]
-        need(len(ours) == 1 and 13 <= (ours[0] or 0) <= 22, f"opsets {ours}: one from 13 to 22 is expected")
-        need(model.one(7) is not None, "the ONNX file holds no graph")
-        graph = Message(model.one(7), "the graph", (1, -2, 5, -10, 11, 12, -13, -16))
-        self.initializers: dict[str, Constant] = {}
-        for item in graph.all(5):
-            name, constant = self.tensor(item)
-            need(bool(name) and name not in self.initializers, f"initializer {name!r} is defined twice or nameless")
-            self.initializers[name] = constant
-        need(len(graph.all(1)) <= MAX_ONNX_NODES, "too many ONNX nodes")
-        self.node_data = graph.all(1)
-        inputs = [item for item in map(self.value_info, graph.all(11)) if item[0] not in self.initializers]
-        outputs = list(map(self.value_info, graph.all(12)))
-        need(len(inputs) == 1 and len(outputs) == 1, "the model must have one input and one output")
-        self.input_name, kind, dims = inputs[0]
-        need(kind in (6, 7) and dims is not None and len(dims) == 2, "the input must be INT64 or INT32 [batch, length]")
-        need(dims is not None and dims[0] in (None, 1), "the model is fixed to a batch other than one")
-        self.length = dims[1] if dims else None
-        self.output_name = outputs[0][0]
-        for number, item in enumerate(self.node_data):
-            Node(item, number, self)
-        self.tensors = {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(self.used)}
-        self.networks: dict[int, Network] = {}
-
-    def tensor(self, data: memoryview) -> tuple[str, Constant]:
-        name, constant = read_tensor(data, self.files, self.used)
-        need(constant.kind in (0, self.kind or constant.kind), "the model mixes floating types")
-        self.kind = self.kind or constant.kind
-        return name, constant
-
-    @staticmethod
-    def value_info(data: memoryview) -> tuple[str, int | None, list[int | None] | None]:
-        """(name, element type, sizes with None for what is not a number)."""
-        message = Message(data, "a value", (1, 2, -3, -4))
-        kind, dims = None, None
-        if message.one(2) is not None:
-            tensor = Message(message.one(2), "a type", (1, -6)).one(1)
-            need(tensor is not None, "inputs and outputs must be tensors")
-            described = Message(tensor, "a tensor type", (1, 2))
-            kind = described.number(1)
-            if described.one(2) is not None:
-                shape = Message(described.one(2), "a shape", (1,))
-                dims = [Message(item, "a dimension", (1, 2, -3)).number(1) for item in shape.all(1)]
-        return message.text(1), kind, dims
-
-    def network(self, length: int) -> Network:
-        if length not in self.networks:
-            require(
-                self.length in (None, length), f"the model reads {self.length} tokens, the certificate has {length}"
-            )
-            self.networks[length] = Interpreter(self, length).network()
-        return self.networks[length]
-
-
-def read_model(data: bytes, files: dict[str, bytes] | None = None) -> Model:
-    """The ONNX file with its external tensor files (name -> bytes), parsed once for many certificates."""
-    return Model(data, files or {})
-
-
-class Interpreter:
-    """Runs through the ONNX nodes once for a batch of one sentence and lays down the layers."""
-
-    def __init__(self, model: Model, length: int) -> None:
-        self.model = model
-        self.layers: list[Layer] = []
-        self.rows = MAX_CONSTANT
-        self.head = ""
-        self.computed = False
-        self.elements = 0
-        self.values: dict[str, Value] = dict(model.initializers)
-        need(model.input_name not in self.values, "the input is defined twice")
-        self.values[model.input_name] = Tokens((1, length), list(range(length)))
-
-    def network(self) -> Network:
-        for number, data in enumerate(self.model.node_data):
-            node = Node(data, number, self.model)
-            need(not self.head, f"{node}: nothing may follow {self.head}")
-            for name in node.input_names:
-                need(not name or name in self.values, f"{node} reads {name!r} before it is defined")
-                node.inputs.append(self.values[name] if name else None)
-            need(node.operator in OPERATORS, f"{node}: operator {node.operator!r} is outside the format")
-            need(bool(node.outputs) and bool(node.outputs[0]), f"{node} has no output")
-            need(node.outputs[0] not in self.values, f"{node} defines {node.outputs[0]!r} again")
-            self.values[node.outputs[0]] = OPERATORS[node.operator](self, node)
-        result = self.values.get(self.model.output_name)
-        if not isinstance(result, Variable) or len(result.shape) != 2 or result.shape[0] != 1:
-            raise Unusable("the output must depend on the tokens and have shape [batch, classes]")
-        need(2 <= result.shape[1] <= MAX_CLASSES, f"{result.shape[1]} classes are outside the format")
-        need(not self.head or self.outputs_head, f"{self.head} must give the output of the model")
-        reason = ""
-        if self.model.kind != 1:
-            reason = "the model is not FLOAT"
-        elif self.head:
-            reason = f"the model ends in {self.head}"
-        elif self.computed:
-            reason = "the model computes constants from constants"
-        return Network(self.only_needed(result.layer), self.rows, reason)
-
-    def only_needed(self, last: int) -> list[Layer]:
-        needed = {last}
-        for n in range(last, -1, -1):
-            if n in needed:
-                needed.update(self.layers[n].inputs)
-        order = sorted(needed)
-        place = {n: index for index, n in enumerate(order)}
-        for n in order:
-            self.layers[n].inputs = tuple(place[i] for i in self.layers[n].inputs)
-        return [self.layers[n] for n in order]
-
-    # ---- laying down layers
-
-    def put(self, layer: Layer, shape: Iterable[int], product: bool = False) -> Variable:
-        shape = tuple(shape)
-        need(prod(shape) == layer.size, f"a layer of {layer.size} elements for shape {shape}")
-        need(0 < layer.size <= MAX_SHAPE and len(shape) <= 8, f"shape {shape} is outside the limits")
-        need(layer.scale.bit_length() <= MAX_SCALE_BITS, f"exact numbers of more than {MAX_SCALE_BITS} bits")
-        self.elements += layer.size
-        need(self.elements <= MAX_ELEMENTS, "the network has too many elements")
-        self.layers.append(layer)
-        return Variable(shape, len(self.layers) - 1, product)
-
-    def scale(self, x: Variable) -> int:
-        return self.layers[x.layer].scale
-
-    def moved(self, value: Value, index: list[int], shape: Iterable[int]) -> Value:
-        """Element i of the result is element index[i] of the value."""
-        shape = tuple(shape)
-        need(len(index) <= MAX_SHAPE and len(shape) <= 8, f"shape {shape} is outside the limits")
-        if isinstance(value, Constant):
-            return Constant(shape, [value.items[i] for i in index], value.kind, value.computed)
-        if isinstance(value, Tokens):
-            return Tokens(shape, [value.positions[i] for i in index])
-        if index == list(range(self.layers[value.layer].size)):
-            return Variable(shape, value.layer)
-        return self.gathered([value], [(0, i) for i in index], shape)
-
-    def gathered(self, parts: list[Variable], places: list[tuple[int, int]], shape: Iterable[int]) -> Variable:
-        scales = [self.scale(part) for part in parts]
-        scale = lcm(*scales)
-        factors = [scale // each for each in scales]
-        return self.put(Move(tuple(part.layer for part in parts), len(places), scale, places, factors), shape)
-
-    def fixed(self, value: Value, what: Node) -> Variable:
-        """A floating constant as a layer; a variable as it is."""
-        if isinstance(value, Variable):
-            return value
-        need(isinstance(value, Constant) and value.kind != 0, f"{what}: needs floating constants or variables")
-        return self.fix(value)  # type: ignore[arg-type]
-
-    def fix(self, constant: Constant) -> Variable:
-        numbers, scale = constant.exact()
-        self.computed = self.computed or constant.computed
-        return self.put(Fixed((), len(numbers), scale, numbers), constant.shape)
-
-    def exact(self, constant: Constant, what: Node) -> tuple[Numbers, int]:
-        need(constant.kind != 0, f"{what}: integers meet variables")
-        self.computed = self.computed or constant.computed
-        return constant.exact()
-
-    def linear(
-        self,
-        x: Variable,
-        rows: list[Row],
-        weight_scale: int,
-        bias_scale: int,
-        shape: Iterable[int],
-        product: bool = False,
-    ) -> Variable:
-        """Rows whose weights are over weight_scale and whose biases are over bias_scale."""
-        source = self.scale(x)
-        scale = lcm(source * weight_scale, bias_scale)
-        factor, bias_factor = scale // (source * weight_scale), scale // bias_scale
-        lists = {id(weights): weights for _, weights, _ in rows}
-        exact = {key: [w * factor for w in weights] if factor != 1 else weights for key, weights in lists.items()}
-        rows = [(at, exact[id(weights)], bias * bias_factor) for at, weights, bias in rows]
-        return self.put(Linear((x.layer,), len(rows), scale, rows, source), shape, product)
-
-    def scaled(self, x: Variable, multiply: Fraction, offset: Numbers, offset_scale: int) -> Variable:
-        """multiply * x + offset, element by element."""
-        weights = [multiply.numerator]
-        rows: list[Row] = [(range(i, i + 1), weights, b) for i, b in enumerate(offset)]
-        return self.linear(x, rows, multiply.denominator, offset_scale, x.shape)
-
-    def widened(self, value: Value, target: tuple[int, ...]) -> Value:
-        return value if value.shape == target else self.moved(value, spread(value.shape, target), target)
-
-    def summed(self, x: Variable, windows: list[list[int]], shape: Iterable[int], counts: Numbers | None) -> Variable:
-        """Sums over windows of input elements, then divided by the counts if there are any."""
-        ones = {len(window): [1] * len(window) for window in windows}
-        total = self.linear(x, [(window, ones[len(window)], 0) for window in windows], 1, 1, shape)
-        if counts is None:
-            return total
-        common = lcm(*counts)
-        rows: list[Row] = [(range(i, i + 1), [common // count], 0) for i, count in enumerate(counts)]
-        return self.linear(total, rows, common, 1, total.shape)
-
-    # ---- operators: movement
-
-    def op_constant(self, node: Node) -> Value:
-        need(len(node.attributes) == 1 and not node.inputs, f"{node} must hold exactly one value")
-        name = next(iter(node.attributes))
-        if name == "value":
-            return node.take("value", 4)  # type: ignore[no-any-return]
-        if name in ("value_int", "value_ints"):
-            found = node.take(name, 2 if name == "value_int" else 7)
-            return Constant((len(found),), found) if name == "value_ints" else Constant((), [found])
-        need(name in ("value_float", "value_floats"), f"{node}: attribute {name!r} is outside the format")
-        need(self.model.kind in (0, 1), "the model mixes floating types")
-        self.model.kind = 1
-        found = node.take(name, 1 if name == "value_float" else 6)
-        shape, items = ((len(found),), found) if name == "value_floats" else ((), [found])
-        return checked(Constant(shape, items, 1), str(node))
-
-    def op_same(self, node: Node) -> Value:
-        if node.operator == "Dropout":
-            node.known("ratio", "seed")
-            node.count(1, 3)
-            if node.get(1) is not None:
-                node.constant(1)
-            if node.get(2) is not None:
-                need(list(node.constant(2).items) == [0], f"{node} is in training mode")
-        else:
-            node.known()
-            node.count(1, 1)
-        value = node.value()
-        return Variable(value.shape, value.layer) if isinstance(value, Variable) else value
-
-    def op_cast(self, node: Node) -> Value:
-        node.known("to")
-        node.count(1, 1)
-        value, to = node.value(), node.take("to", 2, 0)
-        if isinstance(value, Variable) or (isinstance(value, Constant) and value.kind):
-            need(to == self.model.kind, f"{node}: floating numbers can be cast to their own type only")
-            return Variable(value.shape, value.layer) if isinstance(value, Variable) else value
-        need(to in (6, 7), f"{node}: integers can be cast to INT32 and INT64 only")
-        if isinstance(value, Constant) and to == 6:
-            need(all(-(1 << 31) <= item < 1 << 31 for item in value.items), f"{node}: a constant beyond INT32")
-        return value
-
-    def op_shape(self, node: Node) -> Value:
-        node.known("start", "end")
-        node.count(1, 1)
-        sizes = list(node.value().shape[node.take("start", 2, 0) : node.take("end", 2)])
-        return Constant((len(sizes),), sizes)
-
-    def op_reshape(self, node: Node) -> Value:
-        node.count(1, 2)
-        value = node.value()
-        shape, rank, size = list(value.shape), len(value.shape), prod(value.shape)
-        if node.operator == "Flatten":
-            node.known("axis")
-            axis = node.take("axis", 2, 1)
-            axis = rank if axis == rank else node.axis(axis, rank)
-            shape = [prod(shape[:axis]), prod(shape[axis:])]
-        elif node.operator == "Squeeze":
-            node.known("axes")
-            axes = node.axes(1, rank)
-            axes = [axis for axis in range(rank) if shape[axis] == 1] if axes is None else axes
-            need(all(shape[axis] == 1 for axis in axes), f"{node}: an axis is not of size 1")
-            shape = [length for axis, length in enumerate(shape) if axis not in axes]
-        elif node.operator == "Unsqueeze":
-            node.known("axes")
-            wanted = node.take("axes", 7) or node.constant(1).integers("axes")
-            for axis in node.axes(1, rank + len(wanted)) or []:
-                shape.insert(axis, 1)
-        else:
-            node.known("allowzero")
-            wanted = node.constant(1).integers("a shape")
-            need(not (node.take("allowzero", 2, 0) and 0 in wanted), f"{node}: empty shapes are outside the format")
-            need(all(n >= -1 for n in wanted) and wanted.count(-1) <= 1, f"{node}: impossible shape {wanted}")
-            need(all(n or i < rank for i, n in enumerate(wanted)), f"{node}: impossible shape {wanted}")
-            shape = [n or value.shape[i] for i, n in enumerate(wanted)]
-            if -1 in shape:
-                rest = -prod(shape)
-                need(rest > 0 and size % rest == 0, f"{node}: impossible shape {wanted}")
-                shape[shape.index(-1)] = size // rest
-        need(prod(shape) == size and len(shape) <= 8, f"{node}: shape {tuple(shape)} for {size} elements")
-        if isinstance(value, Variable):
-            return Variable(tuple(shape), value.layer)
-        if isinstance(value, Tokens):
-            return Tokens(tuple(shape), value.positions)
-        return Constant(tuple(shape), value.items, value.kind, value.computed)
-
-    def op_transpose(self, node: Node) -> Value:
-        node.known("perm")
-        node.count(1, 1)
-        value = node.value()
-        rank = len(value.shape)
-        order = node.take("perm", 7, list(range(rank))[::-1])
-        need(sorted(order) == list(range(rank)), f"{node}: perm {order} for rank {rank}")
-        strides, shape = strides_of(value.shape), [value.shape[axis] for axis in order]
-        return self.moved(value, walk(shape, [strides[axis] for axis in order]), shape)
-
-    def op_gather(self, node: Node) -> Value:
-        node.known("axis")
-        node.count(2, 2)
-        value, where = node.value(0), node.value(1)
-        axis = node.axis(node.take("axis", 2, 0), len(value.shape))
-        if isinstance(where, Tokens):
-            if not isinstance(value, Constant) or not value.kind or len(value.shape) != 2 or axis:
-                raise Unusable(f"{node}: tokens can only pick rows of a constant floating table")
-            need(not value.computed, f"{node}: the table is computed from other constants")
-            rows, width = value.shape
-            self.rows = min(self.rows, rows)
-            below = max((item.as_integer_ratio()[1] for item in value.items), default=1)
-            layer = Embedding((), len(where.positions) * width, below, value, where.positions)
-            return self.put(layer, (*where.shape, width))
-        indices = node.constant(1).integers("indices")
-        size, inner = value.shape[axis], prod(value.shape[axis + 1 :])
-        need(all(-size <= i < size for i in indices), f"{node}: an index is out of range")
-        outer = prod(value.shape[:axis])
-        need(outer * len(indices) * inner <= MAX_SHAPE, f"{node}: the result is too large")
-        index = [(a * size + i % size) * inner + b for a in range(outer) for i in indices for b in range(inner)]
-        return self.moved(value, index, value.shape[:axis] + where.shape + value.shape[axis + 1 :])
-
-    def op_slice(self, node: Node) -> Value:
-        node.known()
-        node.count(3, 5)
-        value = node.value()
-        starts, ends = node.constant(1).integers("starts"), node.constant(2).integers("ends")
-        axes = list(range(len(starts)))
-        if node.get(3) is not None:
-            axes = [node.axis(axis, len(value.shape)) for axis in node.constant(3).integers("axes")]
-        steps = [1] * len(starts) if node.get(4) is None else node.constant(4).integers("steps")
-        need(len(starts) == len(ends) == len(axes) == len(steps) == len(set(axes)), f"{node}: lists of unequal lengths")
-        need(all(steps) and all(axis < len(value.shape) for axis in axes), f"{node}: a step of 0 or an axis too many")
-        shape, strides, first = list(value.shape), strides_of(value.shape), 0
-        for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-            chosen = range(value.shape[axis])[slice(start, end, step)]
-            need(len(chosen) > 0, f"{node}: an empty slice")
-            first += chosen[0] * strides[axis]
-            shape[axis], strides[axis] = len(chosen), strides[axis] * step
-        return self.moved(value, walk(shape, strides, first), shape)
-
-    def op_concat(self, node: Node) -> Value:
-        node.known("axis")
-        need(bool(node.inputs) and node.take("axis", 2) is not None, f"{node}: axis or inputs missing")
-        parts = [node.value(i) for i in range(len(node.inputs))]
-        rank = len(parts[0].shape)
-        axis = node.axis(node.take("axis", 2), rank)
-        outlines = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in parts if len(part.shape) == rank}
-        need(len(outlines) == 1 and all(len(part.shape) == rank for part in parts), f"{node}: shapes do not fit")
-        outer = prod(parts[0].shape[:axis])
-        widths = [prod(part.shape[axis:]) for part in parts]
-        places = [(k, a * w + i) for a in range(outer) for k, w in enumerate(widths) for i in range(w)]
-        shape = list(parts[0].shape)
-        shape[axis] = sum(part.shape[axis] for part in parts)
-        constants = [part for part in parts if isinstance(part, Constant)]
-        if len(constants) == len(parts):
-            need(len({part.kind for part in constants}) == 1, f"{node}: integers and floating numbers")
-            items = [constants[k].items[i] for k, i in places]
-            return Constant(tuple(shape), items, constants[0].kind, any(part.computed for part in constants))
-        return self.gathered([self.fixed(part, node) for part in parts], places, shape)
-
-    def op_pad(self, node: Node) -> Value:
-        node.known("mode")
-        node.count(2, 4)
-        x, pads, rank = node.variable(), node.constant(1).integers("pads"), len(node.variable().shape)
-        need(node.take("mode", 3, "constant") == "constant", f"{node}: only constant padding is in the format")
-        axes = list(range(rank))
-        if node.get(3) is not None:
-            axes = [node.axis(axis, rank) for axis in node.constant(3).integers("axes")]
-        need(len(pads) == 2 * len(axes) and min(pads, default=0) >= 0, f"{node}: impossible pads")
-        need(len(set(axes)) == len(axes), f"{node}: an axis occurs twice")
-        filler: Variable
-        if node.get(2) is None:
-            filler = self.put(Fixed((), 1, 1, [0]), (1,))
-        else:
-            need(len(node.constant(2).items) == 1, f"{node}: one value is needed")
-            filler = self.fixed(node.constant(2), node)
-        before, after = [0] * rank, [0] * rank
-        for i, axis in enumerate(axes):
-            before[axis], after[axis] = pads[i], pads[len(axes) + i]
-        shape = [b + n + a for b, n, a in zip(before, x.shape, after, strict=True)]
-        need(prod(shape) <= MAX_SHAPE, f"{node}: shape {shape} is outside the limits")
-        strides = strides_of(x.shape)
-        places = []
-        for at in product(*map(range, shape)):
-            inside = [i - b for i, b in zip(at, before, strict=True)]
-            held = all(0 <= i < n for i, n in zip(inside, x.shape, strict=True))
-            places.append((0, sum(map(mul, inside, strides))) if held else (1, 0))
-        return self.gathered([x, filler], places, shape)
-
-    # ---- operators: arithmetic
-
-    def op_arithmetic(self, node: Node) -> Value:
-        node.known()
-        node.count(2, 2)
-        a, b, name = node.value(0), node.value(1), node.operator
-        need(not isinstance(a, Tokens) and not isinstance(b, Tokens), f"{node}: tokens are not numbers")
-        shape = broadcast(a.shape, b.shape)
-        need(prod(shape) <= MAX_SHAPE, f"{node}: shape {shape} is outside the limits")
-        if isinstance(a, Constant) and isinstance(b, Constant):
-            return self.folded(node, a, b, shape)
-        if isinstance(a, Variable) and isinstance(b, Variable):
-            need(name in ("Add", "Sub"), f"{node}: two values that depend on tokens cannot be multiplied or divided")
-            parts = [self.fixed(self.widened(value, shape), node) for value in (a, b)]
-            size = prod(shape)
-            both = self.gathered(parts, [(k, i) for k in (0, 1) for i in range(size)], (2, *shape))
-            signs = [1, -1 if name == "Sub" else 1]
-            return self.linear(both, [((i, size + i), signs, 0) for i in range(size)], 1, 1, shape)
-        if name == "Add" and self.is_bias(a, b):
-            return self.with_bias(node, *((a, b) if isinstance(a, Variable) else (b, a)))
-        x, c = (a, b) if isinstance(a, Variable) else (b, a)
-        x, c = self.widened(x, shape), self.widened(c, shape)
-        if not isinstance(x, Variable) or not isinstance(c, Constant):
-            raise Unusable(f"{node}: integers meet variables")
-        numbers, scale = self.exact(c, node)
-        zeros = [0] * len(numbers)
-        if name == "Add":
-            return self.scaled(x, Fraction(1), numbers, scale)
-        if name == "Sub" and isinstance(a, Variable):
-            return self.scaled(x, Fraction(1), [-n for n in numbers], scale)
-        if name == "Sub":
-            return self.scaled(x, Fraction(-1), numbers, scale)
-        if name == "Mul":
-            return self.linear(x, [(range(i, i + 1), [n], 0) for i, n in enumerate(numbers)], scale, 1, shape)
-        need(isinstance(a, Variable), f"{node}: a constant divided by a variable")
-        need(len(set(numbers)) == 1 and numbers[0] != 0, f"{node}: all divisors must be equal, and not 0")
-        return self.scaled(x, Fraction(scale, numbers[0]), zeros, 1)
-
-    @staticmethod
-    def is_bias(a: Value, b: Value) -> bool:
-        x, c = (a, b) if isinstance(a, Variable) else (b, a)
-        if not isinstance(x, Variable) or not isinstance(c, Constant) or not x.product or not c.shape:
-            return False
-        return c.shape[-1] == x.shape[-1] == prod(c.shape) and len(c.shape) <= len(x.shape)
-
-    def with_bias(self, node: Node, x: Value, c: Value) -> Variable:
-        if not isinstance(x, Variable) or not isinstance(c, Constant):
-            raise Unusable(f"{node}: not a product and a bias")
-        layer = self.layers[x.layer]
-        if not isinstance(layer, Linear):
-            raise Unusable(f"{node}: not a product")
-        numbers, bias_scale = self.exact(c, node)
-        source = Variable(x.shape, layer.inputs[0])
-        rows: list[Row] = [(at, weights, numbers[i % len(numbers)]) for i, (at, weights, _) in enumerate(layer.rows)]
-        return self.linear(source, rows, layer.scale // layer.source_scale, bias_scale, x.shape)
-
-    def folded(self, node: Node, a: Constant, b: Constant, shape: tuple[int, ...]) -> Constant:
-        need(a.kind == b.kind, f"{node}: integers and floating numbers")
-        xs = [a.items[i] for i in spread(a.shape, shape)]
-        ys = [b.items[i] for i in spread(b.shape, shape)]
-        if a.kind:
-            xs, ys = list(map(Fraction, xs)), list(map(Fraction, ys))
-        if node.operator == "Div":
-            need(all(ys), f"{node}: division by 0")
-            need(bool(a.kind) or min([0, *xs, *ys]) >= 0, f"{node}: integers below 0")
-        run: Callable[[Any, Any], Any] = {
-            "Add": lambda x, y: x + y,
-            "Sub": lambda x, y: x - y,
-            "Mul": lambda x, y: x * y,
-            "Div": (lambda x, y: x / y) if a.kind else (lambda x, y: x // y),
-        }[node.operator]
-        items = list(map(run, xs, ys))
-        need(bool(a.kind) or all(-(1 << 63) <= item < 1 << 63 for item in items), f"{node}: beyond 64 bits")
-        return Constant(shape, items, a.kind, bool(a.kind))
-
-    def op_neg(self, node: Node) -> Value:
-        node.known()
-        node.count(1, 1)
-        x = node.variable()
-        return self.scaled(x, Fraction(-1), [0] * prod(x.shape), 1)
-
-    def op_batch_normalization(self, node: Node) -> Value:
-        node.known("epsilon", "momentum", "training_mode")
-        node.count(5, 5)
-        x, parameters = node.variable(), [node.constant(i) for i in range(1, 5)]
-        need(len(x.shape) >= 2 and len(node.outputs) == 1, f"{node}: impossible input or outputs")
-        need(not node.take("training_mode", 2, 0), f"{node} is in training mode")
-        need(all(c.kind and c.shape == x.shape[1:2] for c in parameters), f"{node}: parameters do not fit")
-        epsilon = Fraction(node.take("epsilon", 1, unpack("f", struct.pack("<f", 1e-5))[0]))
-        self.computed = True
-        factors, offsets = [], []
-        for scale, bias, mean, variance in zip(*(map(Fraction, c.items) for c in parameters), strict=True):
-            need(variance + epsilon > 0, f"{node}: a variance that is not above 0")
-            root = Fraction(isqrt((1 << 2 * GRID) // (variance + epsilon)), 1 << GRID)
-            factors.append(scale * root)
-            offsets.append(bias - mean * scale * root)
-        weights, scale = Constant((), factors).exact()
-        biases, bias_scale = Constant((), offsets).exact()
-        area, channels = prod(x.shape[2:]), x.shape[1]
-        at = [i // area % channels for i in range(prod(x.shape))]
-        rows: list[Row] = [(range(i, i + 1), [weights[c]], biases[c]) for i, c in enumerate(at)]
-        return self.linear(x, rows, scale, bias_scale, x.shape)
-
-    def op_matmul(self, node: Node) -> Value:
-        node.known()
-        node.count(2, 2)
-        x, w = node.variable(0), node.constant(1)
-        need(len(x.shape) >= 2 and len(w.shape) == 2, f"{node}: needs a variable of rank >= 2 and a constant of rank 2")
-        need(x.shape[-1] == w.shape[0], f"{node}: shapes {x.shape} and {w.shape}")
-        numbers, scale = self.exact(w, node)
-        deep, wide = w.shape
-        columns = [numbers[m::wide] for m in range(wide)]
-        starts = range(0, prod(x.shape), deep)
-        rows: list[Row] = [(range(start, start + deep), column, 0) for start in starts for column in columns]
-        return self.linear(x, rows, scale, 1, (*x.shape[:-1], wide), product=True)
-
-    def op_gemm(self, node: Node) -> Value:
-        node.known("alpha", "beta", "transA", "transB")
-        node.count(2, 3)
-        x, w = node.variable(0), node.constant(1)
-        need(len(x.shape) == 2 and len(w.shape) == 2 and not node.take("transA", 2, 0), f"{node}: A is transposed")
-        numbers, scale = self.exact(w, node)
-        high, wide = w.shape
-        turned = node.take("transB", 2, 0)
-        need(turned in (0, 1), f"{node}: transB is {turned}, not 0 or 1")
-        rows = (
-            [numbers[m * wide : (m + 1) * wide] for m in range(high)]
-            if turned
-            else [numbers[m::wide] for m in range(wide)]
-        )
-        need(len(rows[0]) == x.shape[1], f"{node}: shapes {x.shape} and {w.shape}")
-        alpha, beta = Fraction(node.take("alpha", 1, 1.0)), Fraction(node.take("beta", 1, 1.0))
-        bias, bias_scale = [0] * len(rows), 1
-        if node.get(2) is not None:
-            c = node.constant(2)
-            need(broadcast(c.shape, (x.shape[0], len(rows))) == (1, len(rows)), f"{node}: C of shape {c.shape}")
-            bias, bias_scale = self.exact(c, node)
-            bias = [bias[i] * beta.numerator for i in spread(c.shape, (1, len(rows)))]
-        need(x.shape[0] == 1, f"{node}: A has more than one row")
-        taken = range(len(rows[0]))
-        weighted: list[Row] = [
-            (taken, [n * alpha.numerator for n in row], b) for row, b in zip(rows, bias, strict=True)
-        ]
-        return self.linear(x, weighted, scale * alpha.denominator, bias_scale * beta.denominator, (1, len(rows)))
-
-    # ---- operators: windows
-
-    def spatial(
-        self, node: Node, spatial: tuple[int, ...], kernel: Sequence[int]
-    ) -> tuple[tuple[int, ...], list[list[int | None]]]:
-        """Output sizes and, per output place, the spatial index under each kernel place (None: padding)."""
-        rank = len(spatial)
-        strides = node.take("strides", 7, [1] * rank)
-        dilations = node.take("dilations", 7, [1] * rank)
-        pads = node.take("pads", 7, [0] * 2 * rank)
-        mode = node.take("auto_pad", 3, "NOTSET")
-        need(mode in ("NOTSET", "VALID"), f"{node}: auto_pad {mode!r} is outside the format; write the pads out")
-        pads = pads if mode == "NOTSET" else [0] * 2 * rank
-        lists = (kernel, strides, dilations)
-        need(
-            all(len(item) == rank and min(item) > 0 for item in lists),
-            f"{node}: impossible kernel, strides or dilations",
-        )
-        need(
-            len(pads) == 2 * rank and min(pads) >= 0 and not node.take("ceil_mode", 2, 0),
-            f"{node}: impossible pads or ceil_mode",
-        )
-        sizes = []
-        along: list[list[list[int | None]]] = []
-        for axis in range(rank):
-            reach = (kernel[axis] - 1) * dilations[axis] + 1
-            size = (spatial[axis] + pads[axis] + pads[rank + axis] - reach) // strides[axis] + 1
-            need(size > 0, f"{node}: the window is larger than its input")
-            need(size * kernel[axis] <= MAX_SHAPE, f"{node}: the windows are too many")
-            sizes.append(size)
-            rows: list[list[int | None]] = []
-            for out in range(size):
-                first = out * strides[axis] - pads[axis]
-                places = [first + k * dilations[axis] for k in range(kernel[axis])]
-                rows.append([i if 0 <= i < spatial[axis] else None for i in places])
-            along.append(rows)
-        need(prod(sizes) * prod(kernel) <= MAX_SHAPE, f"{node}: the windows are too many")
-        steps = strides_of(spatial)
-        windows: list[list[int | None]] = []
-        for rows_at in product(*along):
-            places_at = product(*rows_at)
-            flat = [
-                sum(-1 << 40 if i is None else i * step for i, step in zip(at, steps, strict=True)) for at in places_at
-            ]
-            windows.append([i if i >= 0 else None for i in flat])
-        return tuple(sizes), windows
-
-    def op_conv(self, node: Node) -> Value:
-        node.known("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
-        node.count(2, 3)
-        x, w = node.variable(0), node.constant(1)
-        rank = len(x.shape) - 2
-        need(rank in (1, 2) and len(w.shape) == rank + 2 and x.shape[0] == 1, f"{node}: only 1-D and 2-D convolutions")
-        kernel, groups = list(w.shape[2:]), node.take("group", 2, 1)
-        need(node.take("kernel_shape", 7, kernel) == kernel, f"{node}: kernel_shape differs from the weights")
-        need(
-            groups > 0 and x.shape[1] == w.shape[1] * groups and w.shape[0] % groups == 0,
-            f"{node}: channels do not fit",
-        )
-        sizes, windows = self.spatial(node, x.shape[2:], kernel)
-        area, channels, outputs = prod(x.shape[2:]), w.shape[1], w.shape[0] // groups
-        numbers, scale = self.exact(w, node)
-        bias, bias_scale = [0] * w.shape[0], 1
-        if node.get(2) is not None:
-            need(node.constant(2).shape == (w.shape[0],), f"{node}: bias of shape {node.constant(2).shape}")
-            bias, bias_scale = self.exact(node.constant(2), node)
-        width = channels * prod(kernel)
-        need(len(windows) * width * w.shape[0] <= MAX_SHAPE * 16, f"{node}: the windows are too many")
-        rows: list[Row] = []
-        for group in range(groups):
-            origins = [(group * channels + c) * area for c in range(channels)]
-            under = [[None if i is None else origin + i for origin in origins for i in window] for window in windows]
-            held = [[(k, i) for k, i in enumerate(places) if i is not None] for places in under]
-            places = [[i for _, i in pairs] for pairs in held]
-            for m in range(group * outputs, (group + 1) * outputs):
-                weights = numbers[m * width : (m + 1) * width]
-                for at, pairs in zip(places, held, strict=True):
-                    rows.append((at, weights if len(at) == width else [weights[k] for k, _ in pairs], bias[m]))
-        return self.linear(x, rows, scale, bias_scale, (1, w.shape[0], *sizes))
-
-    def reduction(self, node: Node) -> tuple[Variable, list[list[int]], list[int]]:
-        """The input, the window of every output element, and the output shape of a Reduce operator."""
-        node.known("axes", "keepdims", "noop_with_empty_axes")
-        node.count(1, 2)
-        x, rank = node.variable(), len(node.variable().shape)
-        axes, keep = node.axes(1, rank), node.take("keepdims", 2, 1)
-        if not axes:
-            axes = [] if node.take("noop_with_empty_axes", 2, 0) else list(range(rank))
-        strides, rest = strides_of(x.shape), [axis for axis in range(rank) if axis not in axes]
-        starts = walk([x.shape[axis] for axis in rest], [strides[axis] for axis in rest])
-        inside = walk([x.shape[axis] for axis in axes], [strides[axis] for axis in axes])
-        shape = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keep or axis not in axes]
-        return x, [[at + i for i in inside] for at in starts], shape
-
-    def pooling(self, node: Node) -> tuple[Variable, list[list[int]], list[int], int]:
-        """The input, the windows without padding, the output shape, and the size of the kernel."""
-        x = node.variable()
-        need(len(x.shape) in (3, 4), f"{node}: only 1-D and 2-D pooling")
-        node.count(1, 1)
-        area = prod(x.shape[2:])
-        if node.operator.startswith("Global"):
-            node.known()
-            sizes, windows = (1,) * (len(x.shape) - 2), [list(range(area))]
-            return (
-                x,
-                [[c * area + i for i in w] for c in range(x.shape[1]) for w in windows],
-                [*x.shape[:2], *sizes],
-                area,
-            )
-        kernel = node.take("kernel_shape", 7, [])
-        sizes, padded = self.spatial(node, x.shape[2:], kernel)
-        need(x.shape[1] * len(padded) * prod(kernel) <= MAX_SHAPE, f"{node}: the windows are too many")
-        windows = [[i for i in window if i is not None] for window in padded]
-        need(all(windows), f"{node}: a window lies in the padding")
-        shape = [*x.shape[:2], *sizes]
-        return x, [[c * area + i for i in w] for c in range(x.shape[1]) for w in windows], shape, prod(kernel)
-
-    def op_reduce(self, node: Node) -> Value:
-        x, windows, shape = self.reduction(node)
-        if node.operator == "ReduceMax":
-            return self.maximum(node, x, windows, shape)
-        return self.summed(x, windows, shape, list(map(len, windows)) if node.operator == "ReduceMean" else None)
-
-    def op_pool(self, node: Node) -> Value:
-        common = ("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides")
-        if node.operator == "MaxPool":
-            node.known(*common, "storage_order")
-            need(not node.take("storage_order", 2, 0), f"{node}: storage_order is outside the format")
-        elif node.operator == "AveragePool":
-            node.known(*common, "count_include_pad")
-            need(set(node.take("dilations", 7, [1])) == {1}, f"{node}: dilations are outside the format")
-        x, windows, shape, area = self.pooling(node)
-        if node.operator in ("MaxPool", "GlobalMaxPool"):
-            return self.maximum(node, x, windows, shape)
-        padded = node.take("count_include_pad", 2, 0)
-        return self.summed(x, windows, shape, [area if padded else len(window) for window in windows])
-
-    # ---- operators: nonlinear
-
-    def op_rectifier(self, node: Node) -> Value:
-        node.known(*(["alpha"] if node.operator == "LeakyRelu" else []))
-        node.count(1, 1)
-        x, alpha = node.variable(), Fraction(0)
-        if node.operator == "LeakyRelu":
-            default = struct.unpack("<f", struct.pack("<f", 0.01))[0]
-            alpha = Fraction(node.take("alpha", 1, default))
-        need(0 <= alpha <= 1, f"{node}: alpha {float(alpha)} is outside [0, 1]")
-        above, below = alpha.as_integer_ratio()
-        layer = Rectifier((x.layer,), prod(x.shape), self.scale(x) * below, node.number, above, below)
-        return self.put(layer, x.shape)
-
-    def maximum(self, node: Node, x: Variable, windows: list[list[int]], shape: Iterable[int]) -> Variable:
-        return self.put(Maximum((x.layer,), len(windows), self.scale(x), node.number, windows), shape)
-
-    def op_max(self, node: Node) -> Value:
-        node.known()
-        values = [node.value(i) for i in range(len(node.inputs))]
-        need(
-            len(values) >= 2 and any(isinstance(v, Variable) for v in values), f"{node}: needs two inputs, one variable"
-        )
-        shape = values[0].shape
-        for value in values[1:]:
-            shape = broadcast(shape, value.shape)
-        size = prod(shape)
-        need(size * len(values) <= MAX_SHAPE, f"{node}: shape {shape} is outside the limits")
-        parts = [self.fixed(self.widened(value, shape), node) for value in values]
-        places = [(k, i) for k in range(len(parts)) for i in range(size)]
-        together = self.gathered(parts, places, (len(places),))
-        return self.maximum(node, together, [list(range(i, len(places), size)) for i in range(size)], shape)
-
-    def op_head(self, node: Node) -> Value:
-        node.known(*(["axis"] if "oftmax" in node.operator else []))
-        node.count(1, 1)
-        x = node.variable()
-        need(node.axis(node.take("axis", 2, -1), len(x.shape)) == len(x.shape) - 1, f"{node}: axis is not the last")
-        self.head = node.operator
-        self.outputs_head = node.outputs[0] == self.model.output_name
-        return Variable(x.shape, x.layer)
-
-
-OPERATORS: dict[str, Callable[[Interpreter, Node], Value]] = {
-    "Constant": Interpreter.op_constant,
-    **dict.fromkeys(("Identity", "Dropout"), Interpreter.op_same),
-    "Cast": Interpreter.op_cast,
-    "Shape": Interpreter.op_shape,
-    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), Interpreter.op_reshape),
-    "Transpose": Interpreter.op_transpose,
-    "Gather": Interpreter.op_gather,
-    "Slice": Interpreter.op_slice,
-    "Concat": Interpreter.op_concat,
-    "Pad": Interpreter.op_pad,
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), Interpreter.op_arithmetic),
-    "Neg": Interpreter.op_neg,
-    "BatchNormalization": Interpreter.op_batch_normalization,
-    "MatMul": Interpreter.op_matmul,
-    "Gemm": Interpreter.op_gemm,
-    "Conv": Interpreter.op_conv,
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), Interpreter.op_reduce),
-    **dict.fromkeys(("AveragePool", "GlobalAveragePool", "MaxPool", "GlobalMaxPool"), Interpreter.op_pool),
-    **dict.fromkeys(("Relu", "LeakyRelu"), Interpreter.op_rectifier),
-    "Max": Interpreter.op_max,
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Sigmoid", "Tanh"), Interpreter.op_head),
-}
-
-
-# ------------------------------------------------------------------------------------------------ regions and words
+# ------------------------------------------------------------------------------------------------------ words
 
 Group = tuple[frozenset[int], int, int]
 
 
-class Box(NamedTuple):
-    """Bounds of the inputs of nonlinear layers, and what `Maximum.pick` says of them."""
-
-    inputs: dict[int, Bounds]
-    picks: dict[int, list[tuple[int, bool, int]]]
-
-
+# A set of sentences: a mask of choices for every swappable position, and groups of positions with swap ranges.
 class Words:
-    """A set of sentences: a mask of choices for every swappable position, and groups of positions with swap ranges."""
-
     def __init__(self, space: Space, masks: tuple[int, ...], groups: tuple[Group, ...]) -> None:
         self.space = space
         self.masks = masks
-        self.cut: dict[int, tuple[int, int]] = {}
-        rows = [space.gains(i, mask) for i, mask in enumerate(masks)]
-        self.ups, self.downs = [up for up, _ in rows], [down for _, down in rows]
+        self.free = [bool(mask & 1) for mask in masks]
+        self.known: dict[int, tuple[int, int]] = {}
+        # Groups, smallest first: positions of their own that may be swapped and that must be, groups inside, range.
         self.steps: list[tuple[list[int], list[int], list[int], int, int]] = []
         left = [i for i, mask in enumerate(masks) if mask != 1]
-        open_steps: list[tuple[frozenset[int], int]] = []
+        outer: list[tuple[frozenset[int], int]] = []
         for members, low, high in sorted(groups, key=lambda group: len(group[0])):
             inside = [i for i in left if space.positions[i] in members]
             left = [i for i in left if space.positions[i] not in members]
-            children = [step for held, step in open_steps if held <= members]
-            open_steps = [(held, step) for held, step in open_steps if not held <= members]
-            open_steps.append((members, len(self.steps)))
-            forced = [i for i in inside if not masks[i] & 1]
-            self.steps.append(([i for i in inside if masks[i] & 1], forced, children, low, high))
-        self.free = [bool(mask & 1) for mask in masks]
-        self.forced = self.free.count(False)
-        self.spare = self.steps[-1][4] - self.forced
-        self.simple = len(self.steps) == 1 and self.steps[0][3] <= self.forced
-        self.empty = self.best([0] * len(masks)) is None
+            children = [step for held, step in outer if held <= members]
+            outer = [(held, step) for held, step in outer if not held <= members] + [(members, len(self.steps))]
+            free, forced = [i for i in inside if self.free[i]], [i for i in inside if not self.free[i]]
+            self.steps.append((free, forced, children, low, high))
+        self.spare = self.steps[-1][4] - self.free.count(False)
+        self.empty = self.greatest([0] * len(masks)) is None
+        self.simple = len(groups) == 1 and self.steps[0][3] <= self.free.count(False)
+        self.moves = [space.steps_of(i, mask) for i, mask in enumerate(masks)]
+        pairs = [space.gains(i, mask) for i, mask in enumerate(masks)]
+        self.ups, self.downs = [up for up, _ in pairs], [down for _, down in pairs]
 
-    def best(self, gains: Sequence[int], at: Sequence[int] | None = None) -> int | None:
-        """The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
-
-        Gains belong to the swappable positions `at` (all in order when it is not given) and are 0 elsewhere.
-        """
-        if self.simple:
-            if self.spare < 0:
-                return None
-            pairs = list(zip(range(len(gains)) if at is None else at, gains, strict=True))
-            useful = [gain for i, gain in pairs if gain > 0 and self.free[i]]
-            if len(useful) > self.spare:
-                useful = sorted(useful, reverse=True)[: self.spare]
-            return sum(useful) + (sum(gain for i, gain in pairs if not self.free[i]) if self.forced else 0)
-        if at is not None:
-            full = [0] * len(self.masks)
-            for i, gain in zip(at, gains, strict=True):
-                full[i] = gain
-            gains = full
+    # The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
+    def greatest(self, gains: Sequence[int]) -> int | None:
         done: list[tuple[int, int, list[int]]] = []
         for free, forced, children, low, high in self.steps:
-            swaps, total = len(forced), sum(gains[i] for i in forced)
+            swaps, total = len(forced), sum([gains[i] for i in forced])
             increments = [gains[i] for i in free]
             for child in children:
                 swaps, total = swaps + done[child][0], total + done[child][1]
@@ -1551,63 +1225,75 @@ class Words:
             must = max(low - swaps, 0)
             if must > len(increments) or swaps + must > high:
                 return None
-            total += sum(increments[:must])
-            done.append((swaps + must, total, increments[must : high - swaps]))
-        return done[-1][1] + sum(g for g in done[-1][2] if g > 0)
+            done.append((swaps + must, total + sum(increments[:must]), increments[must : high - swaps]))
+        return done[-1][1] + sum([gain for gain in done[-1][2] if gain > 0])
 
-    def sentences(self, only_whole: bool = False) -> int:
-        """How many sentences there are; with `only_whole` the ranges of smaller groups are left out of account."""
-        able = sum(mask != 1 for mask in self.masks)
-        require(able * min(able, self.steps[-1][4]) <= MAX_COUNTING, "too many positions to count sentences")
+    # The same for gains of the swappable positions `at`, where all others gain nothing.
+    def best(self, gains: Sequence[int], at: Sequence[int]) -> int:
+        if self.simple:
+            useful = [gain for i, gain in zip(at, gains, strict=True) if gain > 0 and self.free[i]]
+            if len(useful) > self.spare:
+                useful = sorted(useful, reverse=True)[: self.spare]
+            return sum(useful) + sum([gain for i, gain in zip(at, gains, strict=True) if not self.free[i]])
+        everywhere = [0] * len(self.masks)
+        for i, gain in zip(at, gains, strict=True):
+            everywhere[i] = gain
+        found = self.greatest(everywhere)
+        if found is None:
+            raise Refused("bounds of an empty region")
+        return found
+
+    # How many sentences there are; or with at most as many swaps as the group of all positions allows.
+    def sentences(self, whole_only: bool = False) -> int:
+        most = self.steps[-1][4]
         done: list[list[int]] = []
-        for step, (free, forced, children, low, high) in enumerate(self.steps):
+        for free, forced, children, low, high in self.steps:
             counts = [1]
             for i in free + forced:
-                alternatives = (self.masks[i] >> 1).bit_count()
-                stays = self.masks[i] & 1
+                stays, swaps = self.masks[i] & 1, (self.masks[i] >> 1).bit_count()
                 pairs = zip([*counts, 0], [0, *counts], strict=True)
-                counts = [stays * same + alternatives * fewer for same, fewer in pairs][: self.steps[-1][4] + 1]
+                counts = [stays * same + swaps * fewer for same, fewer in pairs][: most + 1]
             for child in children:
                 joined = [0] * (len(counts) + len(done[child]) - 1)
                 for a, x in enumerate(counts):
                     for b, y in enumerate(done[child]):
                         joined[a + b] += x * y
-                counts = joined
-            if not only_whole or step == len(self.steps) - 1:
-                counts = [n if low * (not only_whole) <= m <= high else 0 for m, n in enumerate(counts)]
-            done.append(counts)
-        return sum(done[-1])
+                counts = joined[: most + 1]
+            done.append(counts if whole_only else [n if low <= m <= high else 0 for m, n in enumerate(counts)])
+        total = sum(done[-1])
+        require(total.bit_length() <= MAX_COUNT_BITS, f"2**{MAX_COUNT_BITS} sentences or more")
+        return total
 
-    def element(self, e: int) -> tuple[int, int]:
-        """Bounds of an element of the cut, on the grid."""
-        if e not in self.cut:
-            at, offsets = self.space.touching[e]
+    # Bounds of an element of the cut, on the grid.
+    def element(self, slot: int) -> tuple[int, int]:
+        if slot not in self.known:
+            at, offsets = self.space.touching[slot]
             up = self.best([self.ups[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
             down = self.best([self.downs[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
-            require(up is not None and down is not None, "bounds of an empty region")
-            base, scale = self.space.base[e], self.space.scales[e]
-            self.cut[e] = ((base - (down or 0)) << GRID) // scale, ceiling((base + (up or 0)) << GRID, scale)
-        return self.cut[e]
+            base, scale = self.space.base[slot], self.space.scales[slot]
+            self.known[slot] = grid(base - down, scale)[0], grid(base + up, scale)[1]
+        return self.known[slot]
 
 
+# What a node of the tree has to prove: sentences, phases, rivals; and the multipliers set above it.
+#
+# Phases, slopes, betas and joint groups are by node number and element; `whole` if no split by phases or rivals
+# lies above.
 @dataclass(frozen=True)
 class Region:
-    """What a node of the tree has to prove: sentences, phases, rivals; and the multipliers set above it."""
-
     masks: tuple[int, ...]
     groups: tuple[Group, ...]
     rivals: tuple[int, ...]
     depth: int = 0
+    whole: bool = True
     phases: dict[tuple[int, int], int] = field(default_factory=dict)
     slopes: dict[tuple[int, int], int] = field(default_factory=dict)
     betas: dict[tuple[int, int], int] = field(default_factory=dict)
     joint: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    sliced: bool = False
 
 
+# The swaps of one text seen by one network: shared by all leaves of a certificate.
 class Space:
-    """The swaps of one text seen by one network: shared by all leaves of a certificate."""
-
     def __init__(self, network: Network, choices: list[list[int]], label: int) -> None:
         self.network = network
         self.choices = choices
@@ -1615,273 +1301,340 @@ class Space:
         self.positions = [p for p, options in enumerate(choices) if len(options) > 1]
         self.index = {p: i for i, p in enumerate(self.positions)}
         highest = max(max(options) for options in choices)
-        require(highest < network.vocabulary_rows, f"token {highest} is beyond the embedding")
-        self.original = [options[0] for options in choices]
-        self.base = network.evaluate_cut(self.original)
-        self.scales = [network.layers[n].scale for n in network.cut for _ in range(network.layers[n].size)]
-        self.touching: list[tuple[Numbers, Numbers]] = [([], []) for _ in self.base]
-        self.touched: list[list[int]] = []
-        self.offsets: list[dict[int, int]] = []
-        self.known_rises: dict[tuple[tuple[int, int], ...], list[dict[int, int]]] = {}
-        self.deltas: list[list[Numbers]] = []
-        self.moves: list[list[Numbers]] = []
-        moves = sum(len(network.touched.get(p, [])) * len(choices[p]) for p in self.positions)
-        require(moves <= MAX_MOVES, "too many choices for a network of this size")
+        require(highest < network.vocabulary, f"token {highest} is beyond the embedding")
+        self.values = [0] * len(network.owner)
+        network.evaluate(network.affine, self.values, [options[0] for options in choices])
+        self.base = [self.values[i] for i in network.cut]
+        self.scales = [network.owner[i].scale for i in network.cut]
+        # For swappable position i: touched[i] are slots, moves[i][choice] what the choice adds to each. For a slot:
+        # which positions touch it, and where it is in their lists. offsets[i]: where a slot is in touched[i].
+        self.touched = [network.touched.get(p, []) for p in self.positions]
+        self.offsets = [{slot: offset for offset, slot in enumerate(slots)} for slots in self.touched]
+        self.touching: list[tuple[list[int], list[int]]] = [([], []) for _ in self.base]
+        self.moves: list[list[list[int]]] = []
+        self.deltas: list[list[list[int]]] = []
+        self.columns: list[list[tuple[int, ...]]] = []
+        steps = sum([len(slots) * len(choices[p]) for slots, p in zip(self.touched, self.positions, strict=True)])
+        require(steps <= 1 << 25, "too many choices for a network of this size")
         for i, p in enumerate(self.positions):
-            touched = network.touched.get(p, [])
-            for offset, e in enumerate(touched):
-                self.touching[e][0].append(i)
-                self.touching[e][1].append(offset)
-            deltas = [network.embedding_delta(p, choices[p][0], token) for token in choices[p]]
-            kernels = network.kernels.get(p, [])
-            self.touched.append(touched)
-            self.offsets.append({e: offset for offset, e in enumerate(touched)})
-            self.deltas.append(deltas)
+            for offset, slot in enumerate(self.touched[i]):
+                self.touching[slot][0].append(i)
+                self.touching[slot][1].append(offset)
+            rows, kernels = [network.looked_up(p, token) for token in choices[p]], network.kernels.get(p, [])
+            deltas = [list(map(operator.sub, row, rows[0])) for row in rows]
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
-        self.known_gains: dict[tuple[int, int], tuple[Numbers, Numbers]] = {}
+            self.deltas.append(deltas)
+            self.columns.append(list(zip(*kernels, strict=True)))
+        self.known_gains: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
-        self.whole: Numbers = []
+        self.known_rises: dict[tuple[tuple[int, int], ...], list[dict[int, int]]] = {}
+        self.magnitudes: list[int] = []
+        self.errors: list[int] = []
+        self.whole: list[int] = []
 
-    def gains(self, i: int, mask: int) -> tuple[Numbers, Numbers]:
-        """For each element position i touches: the most a swap within the mask adds, and the most it takes away."""
+    # What the swaps of position i within the mask add to the slots it touches.
+    def steps_of(self, i: int, mask: int) -> list[list[int]]:
+        return [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
+
+    # For each slot position i touches: the most a swap within the mask adds, and the most it takes away.
+    def gains(self, i: int, mask: int) -> tuple[list[int], list[int]]:
         if (i, mask) not in self.known_gains:
-            moves = [move for c, move in enumerate(self.moves[i]) if c and mask >> c & 1]
-            columns = list(zip(*moves, strict=True))
-            still = [0] * len(self.touched[i])
-            rows = ([max(column) for column in columns], [-min(column) for column in columns])
-            self.known_gains[(i, mask)] = rows if moves else (still, still)
-        return self.known_gains[(i, mask)]
+            columns = list(zip(*self.steps_of(i, mask), strict=True)) or [(0,)] * len(self.touched[i])
+            self.known_gains[i, mask] = [max(column) for column in columns], [-min(column) for column in columns]
+        return self.known_gains[i, mask]
 
     def words(self, masks: tuple[int, ...], groups: tuple[Group, ...]) -> Words:
-        key = (masks, groups)
-        if key not in self.known_words:
+        if (masks, groups) not in self.known_words:
             if len(self.known_words) >= 32:
                 del self.known_words[next(iter(self.known_words))]
-            self.known_words[key] = Words(self, masks, groups)
-        return self.known_words[key]
+            self.known_words[masks, groups] = Words(self, masks, groups)
+        return self.known_words[masks, groups]
 
-    # ---- the linear recipe
+    # The numbers of the cut when position i is swapped.
+    def swapped(self, vector: list[int], i: int, choice: int) -> list[int]:
+        move, touched = self.moves[i][choice], self.touched[i]
+        if len(touched) == len(vector):
+            return list(map(add, vector, move))
+        vector = vector.copy()
+        for slot, step in zip(touched, move, strict=True):
+            vector[slot] += step
+        return vector
 
+    # Of the sentence with these numbers of the cut: 1, no rival beats the label; -1, one does; 0, not certain.
+    def judged(self, vector: list[int], rivals: Sequence[int], float32: bool) -> int:
+        network, values = self.network, self.values
+        first, last = network.cut[0], network.cut[-1]
+        if last - first + 1 == len(vector):
+            values[first : last + 1] = vector
+        else:
+            for i, number in zip(network.cut, vector, strict=True):
+                values[i] = number
+        network.evaluate(network.later, values)
+        logits = [values[i] * factor for i, factor in zip(network.logits, network.factors, strict=True)]
+        if not float32:
+            lost = [
+                logits[r] > logits[self.label] or (logits[r] == logits[self.label] and r < self.label) for r in rivals
+            ]
+            return -1 if any(lost) else 1
+        margins = [(logits[self.label] - logits[r]) << GRID for r in rivals]
+        errors = [self.error(self.whole, r) * network.scale for r in rivals]
+        for again in (False, True):
+            if again:
+                local = self.rounded(lambda layer: [grid(values[i], network.owner[i].scale) for i in layer.sources])
+                errors = [min(e, self.error(local, r) * network.scale) for e, r in zip(errors, rivals, strict=True)]
+            if all(margin > e for margin, e in zip(margins, errors, strict=True)):
+                return 1
+            if any(-margin > e for margin, e in zip(margins, errors, strict=True)):
+                return -1
+        return 0
+
+    # ---- the linear recipe (FORMAT section 7)
+
+    # Bounds of what every nonlinear layer reads; None if no sentence has these phases.
     def bounds(self, words: Words, phases: dict[tuple[int, int], int]) -> Box | None:
-        """Bounds of every input element of every nonlinear layer; None if no sentence has these phases."""
-        box = Box({}, {})
-        found = box.inputs
-        layers = self.network.layers
-        for n, layer in self.network.nonlinear:
-            here: Bounds = []
-            for origin, i in self.network.traces[n]:
-                source = layers[origin]
-                if isinstance(source, Fixed):
-                    value = source.numbers[i] << GRID
-                    here.append((value // source.scale, ceiling(value, source.scale)))
-                elif isinstance(source, Rectifier):
-                    here.append(source.image(*found[origin][i]))
-                elif isinstance(source, Maximum):
-                    window = source.windows[i]
-                    here.append((max(found[origin][j][0] for j in window), max(found[origin][j][1] for j in window)))
-                elif self.network.affine[origin]:
-                    here.append(words.element(self.network.start[origin] + i))
-                else:
-                    low, low_scale = self.minimum(words, {origin: {i: 1}}, source.scale, box)
-                    high, high_scale = self.minimum(words, {origin: {i: -1}}, source.scale, box)
-                    here.append((low // low_scale, -(high // high_scale)))
-            for (m, i), sign in phases.items():
-                if m == n:
-                    low, high = here[i]
-                    low, high = (max(low, 0), high) if sign > 0 else (low, min(high, 0))
-                    if low > high:
-                        return None
-                    here[i] = low, high
-            found[n] = here
-            if isinstance(layer, Maximum):
-                box.picks[n] = layer.pick(here)
+        network, box = self.network, Box({}, {}, {})
+        for layer in network.nonlinear:
+            here = [self.bounds_of(i, words, box) for i in layer.sources]
+            if layer.kind == "rectifier":
+                for (node, i), sign in phases.items():
+                    if node == layer.node:
+                        low, high = here[i]
+                        here[i] = (max(low, 0), high) if sign > 0 else (low, min(high, 0))
+                        if here[i][0] > here[i][1]:
+                            return None
+                for i, (low, high) in enumerate(here):
+                    above = high if high > 0 else ceiling(high * layer.p, layer.q)
+                    box.known[layer.start + i] = low if low > 0 else low * layer.p // layer.q, above
+            else:
+                picks = []
+                for i, window in enumerate(layer.rows):
+                    lows, highs = zip(*here[window.start : window.stop], strict=True)
+                    at = lows.index(max(lows))
+                    certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
+                    picks.append((window.start + at, certain, max(highs)))
+                    box.known[layer.start + i] = lows[at], max(highs)
+                box.picks[layer] = picks
+            box.inputs[layer] = here
         return box
 
+    def bounds_of(self, i: int, words: Words, box: Box) -> tuple[int, int]:
+        layer = self.network.owner[i]
+        if not layer.depth:
+            return words.element(self.network.slot[i])
+        if i not in box.known:
+            low, low_scale = self.minimum({i: 1}, layer.scale, words, box)
+            high, high_scale = self.minimum({i: -1}, layer.scale, words, box)
+            box.known[i] = low // low_scale, -(high // high_scale)
+        return box.known[i]
+
+    # A bound from below of z_winner - z_loser, as (number, scale) in units of the grid.
+    def margin(self, winner: int, loser: int, words: Words, box: Box, region: Region) -> tuple[int, int]:
+        network, function = self.network, dict.fromkeys(self.network.logits, 0)
+        function[network.logits[winner]] += network.factors[winner]
+        function[network.logits[loser]] -= network.factors[loser]
+        return self.minimum(function, network.scale, words, box, region)
+
+    # (number, below): number / below, in units of the grid, is at most sum function[i] numbers[i] / scale.
+    #
+    # Backward substitution, elements of later layers first. Coefficients are over `below`, which has SLOPE_BITS for
+    # each nonlinear layer on the way, so that no slope leaves a remainder. The region gives its multipliers.
     def minimum(
-        self,
-        words: Words,
-        pending: Coefficients,
-        scale: int,
-        bounds: Box,
-        region: Region | None = None,
+        self, function: dict[int, int], scale: int, words: Words, box: Box, region: Region | None = None
     ) -> tuple[int, int]:
-        """(number, scale): number / scale, in units of the grid, is at most sum pending * numbers / scale everywhere.
-
-        The multipliers of the region are used if it is given: beta / 2**30 times a pre-activation of known sign added.
-        """
         network, constant = self.network, 0
-        slopes, joint, betas = {}, {}, []
-        if region is not None:
-            slopes, phases = region.slopes, region.phases
-            joint = {key: found for key, found in region.joint.items() if key not in phases}
-            betas = [(n, i, -phases[n, i] * b) for (n, i), b in region.betas.items() if b and (n, i) in phases]
-        if betas:
-            scale <<= 30
-            pending = {n: {i: c << 30 for i, c in given.items()} for n, given in pending.items()}
-        for n in reversed(network.later):
-            layer = network.layers[n]
-            given = pending.pop(n, None)
-            if given and isinstance(layer, Nonlinear):
-                pending = {m: {i: c << SLOPE_BITS for i, c in old.items()} for m, old in pending.items()}
-                scale, constant = scale << SLOPE_BITS, constant << SLOPE_BITS
-                target, here = pending.setdefault(layer.inputs[0], {}), bounds.inputs[n]
-                source_scale = network.layers[layer.inputs[0]].scale
-                groups: dict[int, list[tuple[int, int, int]]] = {}
-                for i, c in given.items():
-                    if isinstance(layer, Rectifier) and c < 0 and (n, i) in joint:
-                        group, slope = joint[n, i]
-                        line = layer.below * slope << (SLOPE_BITS - 6)
-                        add_to(target, i, c * line)
-                        off, on = (-c * ((end << SLOPE_BITS) - line) for end in (layer.above, layer.below))
-                        groups.setdefault(group, []).append((network.start[layer.inputs[0]] + i, off, on))
-                    elif isinstance(layer, Rectifier):
-                        coefficient, rest = layer.relax(c, *here[i], slopes.get((n, i)), source_scale)
-                        add_to(target, i, coefficient)
-                        constant += rest
-                    elif c:
-                        element, certain, top = bounds.picks[n][i]
-                        if c > 0 or certain:
-                            add_to(target, element, c << SLOPE_BITS)
-                        else:
-                            constant += c * source_scale * top << SLOPE_BITS
-                constant -= sum(self.joint_rise(words, members) for members in groups.values()) << GRID
-            elif given:
-                constant += layer.backward(given, pending) << GRID
-            for m, i, beta in betas:
-                if m == n:
-                    source = layer.inputs[0]
-                    unit, rest = divmod(scale, network.layers[source].scale << 30)
-                    require(rest == 0, "a beta on a layer the logits do not depend on")
-                    add_to(pending.setdefault(source, {}), i, beta * unit)
-        coefficients = [0] * network.cut_size
-        for n, given in pending.items():
-            for i, c in given.items():
-                coefficients[network.start[n] + i] += c
-        gains = []
-        for i, mask in enumerate(words.masks):
-            if mask == 1:
-                gains.append(0)
+        region = region or Region((), (), ())
+        betas = {key: value for key, value in region.betas.items() if value and key in region.phases}
+        shift = SLOPE_BITS * max([network.owner[i].depth for i in function]) + (BETA_BITS if betas else 0)
+        below = scale << shift
+        pending = {i: c << shift for i, c in function.items() if c}
+        for (node, at), value in betas.items():
+            i = network.rectifiers[node].sources[at]
+            unit, rest = divmod(below, network.owner[i].scale << BETA_BITS)
+            require(rest == 0, "a beta on a layer the logits do not depend on")
+            pending[i] = pending.get(i, 0) - region.phases[node, at] * value * unit
+        cut = [0] * len(network.cut)
+        groups: dict[int, list[tuple[int, int, int]]] = {}
+        order = [-i for i in pending]
+        heapify(order)
+        while order:
+            top = -heappop(order)
+            c, layer = pending.pop(top), network.owner[top]
+            at = top - layer.start
+            if not layer.depth:
+                cut[network.slot[top]] = c
                 continue
-            local = [coefficients[e] for e in self.touched[i]]
-            steps = self.moves[i]
-            columns = self.network.columns.get(self.positions[i], [])
+            elements: Sequence[int] = ()
+            weights: list[int] = []
+            if layer.kind == "affine":
+                elements, weights, _, bias = layer.rows[at]
+                constant += c * bias << GRID
+            elif layer.kind == "rectifier":
+                elements, factor = layer.sources[at : at + 1], layer.factors[at] if layer.factors else 1
+                key, own = (layer.node, at), c * factor
+                if key in region.joint and c < 0 and key not in region.phases:
+                    group, slope = region.joint[key]
+                    line = layer.q * slope << (SLOPE_BITS - 6)
+                    off, on = [-own * ((end << SLOPE_BITS) - line) >> SLOPE_BITS for end in (layer.p, layer.q)]
+                    groups.setdefault(group, []).append((network.slot[elements[0]], off, on))
+                else:
+                    line, rest = relaxed(layer.p, layer.q, c, *box.inputs[layer][at], region.slopes.get(key))
+                    constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
+                c, weights = 1, [own * line >> SLOPE_BITS]
+            else:
+                chosen, certain, highest = box.picks[layer][at]
+                if c > 0 or certain:
+                    elements, weights = [layer.sources[chosen]], [layer.factors[chosen] if layer.factors else 1]
+                else:
+                    constant += c * layer.scale * highest
+            for i, weight in zip(elements, weights, strict=True):
+                if i not in pending:
+                    heappush(order, -i)
+                    pending[i] = c * weight
+                else:
+                    pending[i] += c * weight
+        constant -= sum([self.joint_rise(words, members) for members in groups.values()]) << GRID
+        gains = []
+        for i, steps in enumerate(words.moves):
+            local, columns = [cut[slot] for slot in self.touched[i]], self.columns[i]
             if local.count(0) * 2 > len(local):
-                kept = [(offset, c) for offset, c in enumerate(local) if c]
-                steps = [[step[offset] for offset, _ in kept] for step in steps]
-                local = [c for _, c in kept]
-            elif len(columns) < mask.bit_count():
+                kept = [offset for offset, c in enumerate(local) if c]
+                local = [local[offset] for offset in kept]
+                steps = [[step[offset] for offset in kept] for step in steps]
+            elif len(columns) < len(steps):
+                # Fewer numbers are looked up than there are choices: the function in terms of these is shorter.
                 local = [sum(map(mul, local, column)) for column in columns]
-                steps = self.deltas[i]
-            gains.append(-min([sum(map(mul, local, step)) for c, step in enumerate(steps) if c and mask >> c & 1]))
-        best = words.best(gains)
-        require(best is not None, "bounds of an empty region")
-        return ((sum(map(mul, coefficients, self.base)) - (best or 0)) << GRID) + constant, scale
+                steps = [row for c, row in enumerate(self.deltas[i]) if c and words.masks[i] >> c & 1]
+            gains.append(-min([sum(map(mul, local, step)) for step in steps], default=0))
+        base = sum(map(mul, cut, self.base)) - words.best(gains, range(len(gains)))
+        return (base << GRID) + constant, below
 
+    # The maximum over the words of the sum, over (slot, a, b) with a <= b, of max(a x, b x).
+    #
+    # It is the greatest of the maxima with a or b chosen for each, which are affine in the words. Where x has one
+    # sign the choice is plain; the others are tried in the order of what they can reach at most.
     def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
-        """The maximum over the words of the sum, over (element of the cut, a, b), of max(a x, b x), where a <= b.
-
-        It is the greatest of the maxima with a or b chosen for each element, which are affine in the words. Where x has
-        one sign the choice is plain; the others are tried in the order of what they can reach at most.
-        """
         patterns: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
-        for e, off, on in members:
-            low, high = words.element(e)
+        for slot, off, on in members:
+            low, high = words.element(slot)
             ends = [on] if low >= 0 else [off] if high <= 0 else [off, on]
-            reach = [(c, max(c * low, c * high) * self.scales[e]) for c in ends]
-            patterns = [(most + add, (*chosen, (e, c))) for most, chosen in patterns for c, add in reach]
+            reach = [(c, max(c * low, c * high) * self.scales[slot]) for c in ends]
+            patterns = [(most + step, (*chosen, (slot, c))) for most, chosen in patterns for c, step in reach]
         highest: int | None = None
         for most, function in sorted(patterns, reverse=True):
             if highest is not None and most <= highest << GRID:
                 break
-            best = words.best(self.rises(words, function))
-            require(best is not None, "bounds of an empty region")
-            value = sum(c * self.base[e] for e, c in function) + (best or 0)
+            rise = words.best(self.rises(words, function), range(len(words.masks)))
+            value = sum([c * self.base[slot] for slot, c in function]) + rise
             highest = value if highest is None else max(highest, value)
         return highest or 0
 
+    # What a swap within the mask adds at most to a sum of c * (number of slot), for every swappable position.
     def rises(self, words: Words, function: tuple[tuple[int, int], ...]) -> list[int]:
-        """What a swap within the mask adds at most to a sum of c * (element e), for every swappable position."""
         if len(self.known_rises) > 4096:
             self.known_rises.clear()
         known = self.known_rises.setdefault(function, [{1: 0} for _ in self.positions])
         for i, mask in enumerate(words.masks):
             if mask not in known[i]:
-                places = [(self.offsets[i][e], c) for e, c in function if e in self.offsets[i]]
-                moves = [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
-                known[i][mask] = max([sum([c * move[at] for at, c in places]) for move in moves])
+                held = [(self.offsets[i][slot], c) for slot, c in function if slot in self.offsets[i]]
+                known[i][mask] = max([sum([c * move[at] for at, c in held]) for move in self.steps_of(i, mask)])
         return [rise[mask] for rise, mask in zip(known, words.masks, strict=True)]
 
-    # ---- float32
+    # ---- float32 (FORMAT section 8)
 
-    def affine_rounding(self) -> dict[int, Rounding]:
-        """(A, e) of the layers that are affine in the words, over all choices of the text."""
-        found: dict[int, Rounding] = {}
-        for n, layer in enumerate(self.network.layers):
-            if not self.network.affine[n]:
-                continue
-            if isinstance(layer, Embedding):
-                magnitudes = []
-                for p in layer.positions:
-                    rows = [layer.row(token) for token in self.choices[p]]
-                    magnitudes += [ceiling(max(map(abs, c)) << GRID, layer.scale) for c in zip(*rows, strict=True)]
-                found[n] = magnitudes, [0] * layer.size
-            elif isinstance(layer, Fixed):
-                found[n] = [ceiling(abs(x) << GRID, layer.scale) for x in layer.numbers], [0] * layer.size
-            else:
-                found[n] = layer.rounding([found[i] for i in layer.inputs])
-        return found
-
+    # The whole-space pass: rounding errors of the logits for every sentence, and the conditions they need.
     def prepare_float32(self) -> None:
-        """The whole-space pass: rounding errors of the logits for every sentence, and the conditions they need."""
         if self.whole:
             return
         require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
-        self.rounding = self.affine_rounding()
-        self.whole = self.errors(None)
-        for layer in self.network.layers:
-            fits = layer.limit <= 1 << (40 + GRID)
-            if isinstance(layer, Linear):
-                fits = fits and layer.largest() <= 1 << 40
-            require(fits, "no float32 claim is possible: weights, sums or numbers of terms are too large")
-
-    def errors(self, bounds: dict[int, Bounds] | None) -> Numbers:
-        """Rounding errors of the logits, given bounds of the inputs of nonlinear layers."""
-        found = dict(self.rounding)
-        for n in self.network.later:
-            layer = self.network.layers[n]
-            if isinstance(layer, Nonlinear):
-                source = found[layer.inputs[0]]
-                here = bounds[n] if bounds is not None else [(-a, a) for a in source[0]]
-                found[n] = layer.rounded(source, here)
+        self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
+        for layer in self.network.affine:
+            if layer.kind == "embedding":
+                sizes: list[int] = []
+                for p in layer.rows:
+                    rows = [layer.row(token) for token in self.choices[p]]
+                    sizes += [ceiling(max(map(abs, column)) << GRID, layer.scale) for column in zip(*rows, strict=True)]
+                self.magnitudes[layer.start : layer.start + layer.size] = sizes
+            elif layer.kind == "constants":
+                sizes = [ceiling(abs(x) << GRID, layer.scale) for x in layer.rows]
+                self.magnitudes[layer.start : layer.start + layer.size] = sizes
             else:
-                found[n] = layer.rounding([found[i] for i in layer.inputs])
-        return found[len(self.network.layers) - 1][1]
+                self.round_rows(layer, True)
+        self.whole = self.rounded(
+            lambda layer: [(-self.magnitudes[i], self.magnitudes[i]) for i in layer.sources], True
+        )
 
-    def sentence_errors(self, values: dict[int, Numbers]) -> Numbers:
-        bounds: dict[int, Bounds] = {}
-        for n, layer in self.network.nonlinear:
-            source = layer.inputs[0]
-            scale = self.network.layers[source].scale
-            bounds[n] = [((x << GRID) // scale, ceiling(x << GRID, scale)) for x in values[source]]
-        return self.errors(bounds)
+    # Rounding errors of the logits, given bounds of what nonlinear layers read.
+    def rounded(self, bounds: Callable[[Layer], Bounds], first: bool = False) -> list[int]:
+        sizes, errors = self.magnitudes, self.errors
+        for layer in self.network.later:
+            if layer.kind == "affine":
+                self.round_rows(layer, first)
+                continue
+            here, given = bounds(layer), [errors[i] for i in layer.sources]
+            found = [max(-low, high) for low, high in here]
+            if layer.kind == "maximum":
+                found = [max(found[window.start : window.stop]) for window in layer.rows]
+                given = [max(given[window.start : window.stop]) for window in layer.rows]
+            elif layer.p:
+                given = [ceiling((e << 32) + 4 * 257 * (a + e), 1 << 32) + 1 for a, e in zip(found, given, strict=True)]
+            else:
+                given = [0 if high + e <= 0 else e for (_, high), e in zip(here, given, strict=True)]
+                found = [max(high, 0) for _, high in here]
+            sizes[layer.start : layer.start + layer.size] = found
+            errors[layer.start : layer.start + layer.size] = given
+        return [errors[i] for i in self.network.logits]
 
-    def swapped(self, vector: Numbers, i: int, choice: int) -> Numbers:
-        move, touched = self.moves[i][choice], self.touched[i]
-        if len(touched) == len(vector):
-            return list(map(add, vector, move))
-        vector = vector.copy()
-        for e, step in zip(touched, move, strict=True):
-            vector[e] += step
-        return vector
+    # Bounds (A, e) of an affine layer; in the first pass the limits are checked.
+    def round_rows(self, layer: Layer, first: bool) -> None:
+        magnitudes, errors, scale = self.magnitudes, self.errors, layer.scale
+        unit = scale // layer.weight_scale
+        for at, (elements, _, weights, bias) in enumerate(layer.rows, layer.start):
+            exact = [magnitudes[i] for i in elements]
+            carried = [errors[i] for i in elements]
+            terms = list(map(mul, weights, map(add, exact, carried)))
+            n, added = len(terms) - terms.count(0) + 3, abs(bias) << GRID
+            total = sum(terms) * unit + added
+            fits = n <= 65280 and total <= scale << (40 + GRID)
+            require(fits or not first, "no float32 claim is possible: sums or numbers of terms are too large")
+            magnitudes[at] = ceiling(sum(map(mul, weights, exact)) * unit + added, scale)
+            grown = (sum(map(mul, weights, carried)) * unit << 32) + n * 257 * total
+            errors[at] = ceiling(grown, scale << 32) + 1
+
+    # How far the difference of two float32 logits can be from the real one.
+    def error(self, errors: Sequence[int], rival: int) -> int:
+        return errors[self.label] + errors[rival] + 1
+
+
+# Bounds: of what nonlinear layers read, of elements, and of the windows of a maximum the first place with the
+# greatest low bound, whether it is the greatest for certain, and the highest bound.
+class Box(NamedTuple):
+    inputs: dict[Layer, Bounds]
+    known: dict[int, tuple[int, int]]
+    picks: dict[Layer, list[tuple[int, bool, int]]]
+
+
+# (a, t): c y >= c (a x + t) for y = max(x, x p / q), x in [low, high]; both times q and 2**SLOPE_BITS.
+def relaxed(p: int, q: int, c: int, low: int, high: int, slope: int | None) -> tuple[int, int]:
+    if low >= 0 or high <= 0:
+        return (q if low >= 0 else p) << SLOPE_BITS, 0
+    if c > 0:
+        chosen = (q if high > -low else p) << SLOPE_BITS
+        return chosen if slope is None else max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6)), 0
+    width = (high - low) * q
+    s = (((high * q - p * low) << (SLOPE_BITS + 1)) + width) // (2 * width)
+    return q * s, max(((p << SLOPE_BITS) - q * s) * low, ((1 << SLOPE_BITS) - s) * q * high)
 
 
 # ---------------------------------------------------------------------------------------------------------- the tree
 
 
+# Reads a proof tree in preorder and proves every leaf; the children of a split are made here.
+#
+# With `counting` leaves may be open or broken: `open` and `broken` count the sentences in them.
 class Tree:
-    """Reads a proof tree in preorder and proves every leaf; the children of a split are made here."""
-
-    def __init__(self, space: Space, data: bytes, rivals: Sequence[int], swaps: int, level: str, stop: float) -> None:
+    def __init__(
+        self, space: Space, data: bytes, rivals: Sequence[int], swaps: int, level: str, stop: float, counting: bool
+    ) -> None:
         self.space = space
         self.data = data
         self.at = 0
@@ -1889,36 +1642,24 @@ class Tree:
         self.swaps = swaps
         self.float32 = level == "float32"
         self.stop = stop
-        self.enumerated = 0
-        self.open_sentences = 0
-        masks = tuple((1 << len(space.choices[p])) - 1 for p in space.positions)
-        everywhere = frozenset(range(len(space.choices)))
-        self.root = Region(masks, ((everywhere, 0, swaps),), self.rivals)
+        self.counting = counting
+        self.enumerated = self.open = self.broken = 0
+        masks = tuple([(1 << len(space.choices[p])) - 1 for p in space.positions])
+        self.everywhere = frozenset(range(len(space.choices)))
+        self.root = Region(masks, ((self.everywhere, 0, swaps),), self.rivals)
         if self.float32:
             space.prepare_float32()
 
-    def check(self, may_be_open: bool) -> None:
-        stack = [self.root]
-        nodes = 0
+    def check(self) -> None:
+        stack, nodes = [self.root], 0
         while stack:
             region = stack.pop()
             nodes += 1
-            require(nodes <= MAX_TREE_NODES and region.depth <= MAX_DEPTH, "the tree is too large or too deep")
+            require(nodes <= 5_000_000 and region.depth <= 100_000, "the tree is too large or too deep")
             self.look_at_the_clock()
             kind = self.byte()
-            if kind in SPLITS:
-                stack += reversed(SPLITS[kind](self, region))
-            elif kind == 0:
-                words = self.space.words(region.masks, region.groups)
-                require(words.empty, "a leaf said to be empty is not")
-            elif kind == 1:
-                self.linear(region)
-            elif kind == 2:
-                self.enumerate(region)
-            else:
-                require(kind == 3, f"tree byte {kind} is not in version 1")
-                require(may_be_open and not region.sliced, "an open leaf where none is allowed")
-                self.open_sentences += self.space.words(region.masks, region.groups).sentences()
+            require(kind in RULES, f"tree byte {kind} is not in version 1")
+            stack += reversed(RULES[kind](self, region))
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     def look_at_the_clock(self) -> None:
@@ -1937,72 +1678,70 @@ class Tree:
             byte = self.byte()
             value |= (byte & 127) << shift
             if byte < 128:
-                require(
-                    (byte > 0 or shift == 0) and value < 1 << 31, "a number in the tree is not minimal or too large"
-                )
+                fits = (byte > 0 or shift == 0) and value < 1 << 31
+                require(fits, "a number in the tree is not minimal or too large")
                 return value
         raise Refused("a number in the tree is too large")
 
     def mask(self, bits: int) -> int:
-        value = int.from_bytes(bytes(self.byte() for _ in range((bits + 7) // 8)), "little")
+        value = int.from_bytes(bytes([self.byte() for _ in range((bits + 7) // 8)]), "little")
         require(value < 1 << bits, "a mask with bits beyond its options")
         return value
 
-    def ascending(self, seen: int | None) -> int:
-        step = self.number()
-        require(seen is None or step > 0, "indices must ascend")
-        return step if seen is None else seen + step
+    # So many numbers below `end`, the first as it is, then each as a step from the last.
+    def ascending(self, count: int, end: int, what: str) -> Iterator[int]:
+        value = -1
+        for _ in range(count):
+            step = self.number()
+            require(value < 0 or step > 0, "indices must ascend")
+            value = step if value < 0 else value + step
+            require(value < end, f"{what} out of range")
+            yield value
 
-    def table(self, plain_relu: bool, highest: int) -> Iterator[tuple[tuple[int, int], int]]:
-        """((layer, element), value) for every entry of a table of multipliers."""
-        layers = self.number()
-        require(layers > 0, "an empty table")
-        last = -1
-        for _ in range(layers):
-            origin, entries = self.number(), self.number()
-            require(origin > last and entries > 0, "a table out of order or empty")
-            last = origin
-            n, size = self.rectifier(origin, plain_relu)
-            index = None
-            for _ in range(entries):
-                index = self.ascending(index)
-                value = self.number()
-                require(index < size and value <= highest, "a table entry out of range")
-                yield (n, index), value
+    def rectifier(self, plain: bool) -> Layer:
+        node = self.number()
+        layer = self.space.network.rectifiers.get(node)
+        if layer is None or (plain and layer.p):
+            raise Refused(f"node {node} is not a {'Relu' if plain else 'rectifier'} the logits depend on")
+        return layer
 
-    def rectifier(self, origin: int, plain: bool) -> tuple[int, int]:
-        found = self.space.network.by_origin.get(origin)
-        if found is None or not isinstance(found[1], Rectifier) or (plain and found[1].above):
-            raise Refused(f"node {origin} is not a {'Relu' if plain else 'rectifier'} the logits depend on")
-        return found[0], found[1].size
+    # (node, element) -> value.
+    def table(self, plain: bool, highest: int) -> dict[tuple[int, int], int]:
+        count, last, found = self.number(), -1, {}
+        require(count > 0, "an empty table")
+        for _ in range(count):
+            layer, entries = self.rectifier(plain), self.number()
+            require(layer.node > last and entries > 0, "a table out of order or empty")
+            last = layer.node
+            for i in self.ascending(entries, layer.size, "a table entry"):
+                found[layer.node, i] = self.number()
+                require(found[layer.node, i] <= highest, "a table entry out of range")
+        return found
 
     # ---- splits
 
     def split_words(self, region: Region) -> list[Region]:
         position = self.number()
         require(position in self.space.index, f"position {position} has nothing to split")
-        i = self.space.index[position]
+        i, masks = self.space.index[position], region.masks
         chosen = self.mask(len(self.space.choices[position]))
-        left, right = region.masks[i] & chosen, region.masks[i] & ~chosen
-        require(left == chosen and left != 0 and right != 0, f"a split at position {position} that splits nothing")
-        masks = region.masks
-        return [changed(region, masks=(*masks[:i], side, *masks[i + 1 :])) for side in (left, right)]
+        others = masks[i] & ~chosen
+        fits = chosen & ~masks[i] == 0 and chosen and others
+        require(bool(fits), f"a split at position {position} that splits nothing")
+        return [child(region, masks=(*masks[:i], side, *masks[i + 1 :])) for side in (chosen, others)]
 
     def split_phase(self, region: Region) -> list[Region]:
-        n, size = self.rectifier(self.number(), True)
-        key = n, self.number()
-        require(key[1] < size and key not in region.phases, "a phase out of range or set twice")
-        return [changed(region, phases={**region.phases, key: sign}, sliced=True) for sign in (-1, 1)]
+        layer = self.rectifier(True)
+        key = layer.node, self.number()
+        require(key[1] < layer.size and key not in region.phases, "a phase out of range or set twice")
+        return [child(region, phases={**region.phases, key: sign}, whole=False) for sign in (-1, 1)]
 
     def split_budget(self, region: Region) -> list[Region]:
         count = self.number()
-        require(0 < count <= len(self.space.choices), "a group of impossible size")
-        members: list[int] = []
-        for _ in range(count):
-            members.append(self.ascending(members[-1] if members else None))
-        require(members[-1] < len(self.space.choices), "a group beyond the text")
-        group, bound = frozenset(members), self.number()
-        low, high, others = 0, count, []
+        require(0 < count <= len(self.everywhere), "a group of impossible size")
+        group = frozenset(self.ascending(count, len(self.everywhere), "a group"))
+        bound, others = self.number(), []
+        low, high = 0, count
         for other in region.groups:
             if other[0] == group:
                 low, high = other[1:]
@@ -2010,134 +1749,134 @@ class Tree:
             fits = group < other[0] or other[0] < group or not group & other[0]
             require(fits, "a group that overlaps another")
             others.append(other)
-        left = (*others, (group, low, min(high, bound)))
-        right = (*others, (group, max(low, bound + 1), high))
-        return [changed(region, groups=side) for side in (left, right)]
+        ranges = (low, min(high, bound)), (max(low, bound + 1), high)
+        return [child(region, groups=(*others, (group, *each))) for each in ranges]
 
     def split_rivals(self, region: Region) -> list[Region]:
         chosen = self.mask(len(self.rivals))
-        named = tuple(r for i, r in enumerate(self.rivals) if chosen >> i & 1)
-        left = tuple(r for r in region.rivals if r in named)
-        right = tuple(r for r in region.rivals if r not in named)
-        require(left == named and bool(left) and bool(right), "a split of rivals that splits nothing")
-        return [changed(region, rivals=side, sliced=True) for side in (left, right)]
+        named = tuple([r for i, r in enumerate(self.rivals) if chosen >> i & 1])
+        others = tuple([r for r in region.rivals if r not in named])
+        fits = set(named) <= set(region.rivals) and named and others
+        require(bool(fits), "a split of rivals that splits nothing")
+        return [child(region, rivals=side, whole=False) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
-        return [changed(region, slopes={**region.slopes, **dict(self.table(False, 64))})]
+        return [child(region, slopes={**region.slopes, **self.table(False, 64)})]
 
     def set_betas(self, region: Region) -> list[Region]:
         exponent = self.number()
-        require(exponent <= 30, "betas finer than 2**-30")
-        new = {key: value << (30 - exponent) for key, value in self.table(True, (1 << 31) - 1)}
-        return [changed(region, betas={**region.betas, **new})]
+        require(exponent <= BETA_BITS, f"betas finer than 2**-{BETA_BITS}")
+        new = {key: value << (BETA_BITS - exponent) for key, value in self.table(True, (1 << 31) - 1).items()}
+        return [child(region, betas={**region.betas, **new})]
 
     def set_joint(self, region: Region) -> list[Region]:
-        groups = self.number()
-        require(groups > 0, "joint without groups")
+        count = self.number()
+        require(count > 0, "joint without groups")
         joint: dict[tuple[int, int], tuple[int, int]] = {}
-        for group in range(groups):
-            n, size = self.rectifier(self.number(), False)
-            source = self.space.network.layers[n].inputs[0]
-            require(self.space.network.affine[source], "joint groups need pre-activations that are affine in the words")
-            entries, index = self.number(), None
-            require(0 < entries <= MAX_JOINT, f"a joint group of {entries} elements")
-            for _ in range(entries):
-                index = self.ascending(index)
-                slope = self.number()
-                require(
-                    index < size and slope <= 64 and (n, index) not in joint, "a joint element out of range or twice"
-                )
-                joint[n, index] = group, slope
-        return [changed(region, joint=joint)]
+        for group in range(count):
+            layer, entries = self.rectifier(False), self.number()
+            require(layer.depth == 1, "joint groups need pre-activations that are affine in the words")
+            require(0 < entries <= 8, f"a joint group of {entries} elements")
+            for i in self.ascending(entries, layer.size, "a joint element"):
+                slope, key = self.number(), (layer.node, i)
+                require(slope <= 64 and key not in joint, "a joint element out of range or twice")
+                joint[key] = group, slope
+        return [child(region, joint=joint)]
 
     # ---- leaves
 
-    def proven(self, number: int, scale: int, rival: int, error: int) -> bool:
-        """Is number / scale, the margin in units of the grid, enough against this rival?"""
-        if self.float32:
-            return number > error * scale
-        return number > 0 or (number == 0 and self.space.label < rival)
+    def empty(self, region: Region) -> list[Region]:
+        require(self.words(region).empty, "a leaf said to be empty is not")
+        return []
 
-    def linear(self, region: Region) -> None:
-        space, label = self.space, self.space.label
-        words = space.words(region.masks, region.groups)
-        if words.empty:
+    def linear(self, region: Region) -> list[Region]:
+        label = self.space.label
+        self.prove(region, [(label, rival) for rival in region.rivals])
+        return []
+
+    def leave_open(self, region: Region) -> list[Region]:
+        require(self.counting and region.whole, "an open leaf where none is allowed")
+        self.open += self.count(region)
+        return []
+
+    def break_all(self, region: Region) -> list[Region]:
+        rival = self.number()
+        require(self.counting and region.whole, "a broken leaf where none is allowed")
+        require(rival in region.rivals, f"class {rival} is no rival")
+        self.prove(region, [(rival, self.space.label)])
+        self.broken += self.count(region)
+        return []
+
+    def words(self, region: Region) -> Words:
+        return self.space.words(region.masks, region.groups)
+
+    # How many sentences a region holds, phases left out of account.
+    def count(self, region: Region, whole_only: bool = False) -> int:
+        able = len(region.masks) - region.masks.count(1)
+        require(able * min(able, self.swaps) <= 10**7, "too many positions to count sentences")
+        return self.words(region).sentences(whole_only)
+
+    # In every sentence of the region the first class of each pair beats the second.
+    def prove(self, region: Region, pairs: list[tuple[int, int]]) -> None:
+        space, words, local = self.space, self.words(region), None
+        box = None if words.empty else space.bounds(words, region.phases)
+        if box is None:
             return
-        bounds = space.bounds(words, region.phases)
-        if bounds is None:
-            return
-        last = len(space.network.layers) - 1
-        scale = space.network.layers[last].scale
-        local: Numbers = []
-        for rival in region.rivals:
-            pending = {last: {label: 1, rival: -1}}
-            number, below = space.minimum(words, pending, scale, bounds, region)
-            error = difference(space.whole, label, rival) if self.float32 else 0
-            if self.proven(number, below, rival, error):
-                continue
+        for winner, loser in pairs:
+            number, below = space.margin(winner, loser, words, box, region)
+            proved = number > 0 or (number == 0 and winner < loser)
             if self.float32:
-                local = local or space.errors(bounds.inputs)
-                error = difference(local, label, rival)
-            enough = self.float32 and self.proven(number, below, rival, error)
-            require(enough, f"a linear leaf does not hold against class {rival}: margin {number / (below << GRID):.3g}")
+                rival = loser if winner == space.label else winner
+                proved = number > space.error(space.whole, rival) * below
+                if not proved:
+                    local = local or space.rounded(box.inputs.__getitem__)
+                    proved = number > space.error(local, rival) * below
+            shown = number * 1000 // (below << GRID)
+            require(
+                proved, f"a linear leaf does not hold: class {winner} against {loser}, margin {shown}/1000 at least"
+            )
 
-    def enumerate(self, region: Region) -> None:
-        space = self.space
-        words = space.words(region.masks, region.groups)
-        self.enumerated += words.sentences(only_whole=True)
-        require(self.enumerated <= MAX_SENTENCES, "too many sentences to enumerate")
-        whole = frozenset(range(len(space.choices)))
-        inner = [(g, low, high) for g, low, high in region.groups if g != whole]
-        budget = next((low, high) for g, low, high in region.groups if g == whole)
-        masks = region.masks
+    def enumerate(self, region: Region) -> list[Region]:
+        space, masks = self.space, region.masks
+        self.enumerated += self.count(region, whole_only=True)
+        require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
+        inner = [group for group in region.groups if group[0] != self.everywhere]
+        low, high = next((low, high) for group, low, high in region.groups if group == self.everywhere)
         forced = [i for i, mask in enumerate(masks) if not mask & 1]
         order = forced + [i for i, mask in enumerate(masks) if mask & 1 and mask != 1]
         options = [[c for c in range(1, masks[i].bit_length()) if masks[i] >> c & 1] for i in order]
         visited = 0
-        stack: list[tuple[int, Numbers, int, int, int, tuple[int, ...]]] = [(0, space.base, -1, 0, budget[1], ())]
+        # Where in the order to go on, the numbers of the cut, which positions are swapped.
+        stack: list[tuple[int, list[int], tuple[int, ...]]] = [(0, space.base, ())]
         while stack:
-            start, vector, i, choice, left, swapped = stack.pop()
-            if i >= 0:
-                vector = space.swapped(vector, i, choice)
-                swapped = (*swapped, space.positions[i]) if inner else swapped
-            if start >= len(forced) and budget[1] - left >= budget[0]:
-                visited += 1
-                if visited % 1024 == 0:
-                    self.look_at_the_clock()
-                if all(low <= len(g.intersection(swapped)) <= high for g, low, high in inner):
-                    self.sentence(vector, region.rivals)
-            if left:
+            start, vector, swapped = stack.pop()
+            visited += 1
+            if visited % 1024 == 0:
+                self.look_at_the_clock()
+            fits = start >= len(forced) and low <= len(swapped) <= high
+            if fits and all(least <= len(group.intersection(swapped)) <= most for group, least, most in inner):
+                found = space.judged(vector, region.rivals, self.float32)
+                require(found > 0 or (self.counting and region.whole), "an enumerated sentence is not safe")
+                self.broken += found < 0
+                self.open += found == 0
+            if len(swapped) < high:
                 last = start + 1 if start < len(forced) else len(order)
                 for at in range(start, last):
-                    stack += [(at + 1, vector, order[at], c, left - 1, swapped) for c in options[at]]
-
-    def sentence(self, vector: Numbers, rivals: tuple[int, ...]) -> None:
-        space, label = self.space, self.space.label
-        values = space.network.evaluate(vector)
-        last = len(space.network.layers) - 1
-        logits, scale = values[last], space.network.layers[last].scale
-        for rival in rivals:
-            margin = (logits[label] - logits[rival]) << GRID
-            error = difference(space.whole, label, rival) if self.float32 else 0
-            if self.proven(margin, scale, rival, error):
-                continue
-            if self.float32:
-                local = space.sentence_errors(values)
-                error = difference(local, label, rival)
-            enough = self.float32 and self.proven(margin, scale, rival, error)
-            require(enough, f"an enumerated sentence is not safe from class {rival}")
+                    i = order[at]
+                    more = (*swapped, space.positions[i])
+                    stack += [(at + 1, space.swapped(vector, i, c), more) for c in options[at]]
+        return []
 
 
-def difference(errors: Numbers, label: int, rival: int) -> int:
-    """How far the difference of two float32 logits can be from the real one; a unit for reading subnormals as zero."""
-    return errors[label] + errors[rival] + 1
+def child(region: Region, **news: Any) -> Region:
+    return replace(region, depth=region.depth + 1, **news)
 
 
-def changed(region: Region, **news: Any) -> Region:
-    return Region(**{**region.__dict__, "depth": region.depth + 1, **news})
-
-
-SPLITS: dict[int, Callable[[Tree, Region], list[Region]]] = {
+RULES: dict[int, Callable[[Tree, Region], list[Region]]] = {
+    0: Tree.empty,
+    1: Tree.linear,
+    2: Tree.enumerate,
+    3: Tree.leave_open,
     4: Tree.split_words,
     5: Tree.split_phase,
     6: Tree.split_budget,
@@ -2145,28 +1884,80 @@ SPLITS: dict[int, Callable[[Tree, Region], list[Region]]] = {
     8: Tree.set_slopes,
     9: Tree.set_betas,
     10: Tree.set_joint,
+    16: Tree.break_all,
 }
 
 
 # --------------------------------------------------------------------------------------------------- the certificate
 
+TEXT = re.compile("[A-Za-z0-9 ._+/=-]*")
 HASH = re.compile("[0-9a-f]{64}")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-DECIMAL = re.compile("0|[1-9][0-9]{0,5000}")
-TEXT = re.compile("[A-Za-z0-9 ._+/=-]*")
+DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
 NUMBER_OF_FILE = re.compile("([0-9]{6})[.]json")
 
 
+# What may stand in a certificate: None or something else.
+class Maybe(NamedTuple):
+    other: Any
+
+
+# Patterns: an expression for strings; a range of integers; a value itself; a list of one pattern for an array of any
+# length; a tuple for an array of as many; a dictionary for an object with these keys.
+TREE = {"level": re.compile("real|float32"), "recipe": "linear-1", "swaps": range(10**6 + 1), "tree": TEXT}
+FILE = {"file": NAME, "sha256": HASH}
+CERTIFICATE = {
+    "format": "swapproof certificate",
+    "version": 1,
+    "id": range(1 << 63),
+    "model": {**FILE, "tensors": [(NAME, HASH)]},
+    "vocabulary": Maybe(FILE),
+    "text": HASH,
+    "synonyms": Maybe(HASH),
+    "space": HASH,
+    "choices": [[range(1 << 31)]],
+    "label": range(1024),
+    "rivals": [range(1024)],
+    "lower": Maybe(TREE),
+    "count": Maybe({**TREE, "robust": DECIMAL, "broken": DECIMAL, "total": DECIMAL}),
+    "upper": Maybe({"levels": [re.compile("real|float32|replay")], "swaps": [(range(MAX_POSITIONS), range(1 << 31))]}),
+}
+
+
+def expect(value: Any, pattern: Any, what: str) -> None:
+    if isinstance(pattern, Maybe):
+        if value is not None:
+            expect(value, pattern.other, what)
+    elif isinstance(pattern, dict):
+        fits = type(value) is dict and value.keys() == pattern.keys()
+        require(fits, f"{what} must have exactly the keys {sorted(pattern)}")
+        for name, inner in pattern.items():
+            expect(value[name], inner, name)
+    elif isinstance(pattern, list | tuple):
+        require(type(value) is list, f"{what} must be an array")
+        inners = pattern if isinstance(pattern, tuple) else pattern * len(value)
+        require(len(value) == len(inners), f"{what} must be an array of {len(inners)}")
+        for item, inner in zip(value, inners, strict=True):
+            expect(item, inner, what)
+    elif isinstance(pattern, re.Pattern):
+        require(type(value) is str and pattern.fullmatch(value), f"{what} is not as it should be")
+    elif isinstance(pattern, range):
+        fits = type(value) is int and value in pattern
+        require(fits, f"{what} must be an integer from {pattern[0]} to {pattern[-1]}")
+    else:
+        require(type(value) is type(pattern) and value == pattern, f"{what} is not {pattern}")
+
+
+# The value of canonical JSON as FORMAT section 2 has it; anything else is refused.
 def parse_canonical(data: bytes) -> Any:
-    """The value of canonical JSON as FORMAT section 2 has it; anything else is refused."""
     require(len(data) <= MAX_CERTIFICATE, "the certificate is too large")
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError:
-        raise Refused("the certificate is not ASCII") from None
-    depth = 0
-    for character in re.findall("[][{}]", text):
-        depth += 1 if character in "[{" else -1
+    require(data.isascii(), "the certificate is not ASCII")
+    text, depth = data.decode("ascii"), 0
+    require(
+        text.count("[") + text.count("{") + text.count(",") <= 4 * MAX_CHOICES, "the certificate has too many parts"
+    )
+    for bracket in re.finditer(r"[][{}]", text):
+        depth += 1 if bracket[0] in "[{" else -1
         require(0 <= depth <= 6, "the certificate is nested too deep or not balanced")
 
     def integer(digits: str) -> int:
@@ -2191,199 +1982,134 @@ def parse_canonical(data: bytes) -> Any:
             require(TEXT.fullmatch(item) is not None, "a string with characters outside the format")
         else:
             require(item is None or type(item) is int, "only integers, strings and null are allowed")
-    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    require(canonical == text, "the certificate is not in canonical form")
+    same = json.dumps(value, sort_keys=True, separators=(",", ":")) == text
+    require(same, "the certificate is not in canonical form")
     return value
 
 
-def keys(value: Any, what: str, *names: str) -> dict[str, Any]:
-    require(
-        type(value) is dict and sorted(value) == sorted(names), f"{what} must have exactly the keys {sorted(names)}"
-    )
-    return value  # type: ignore[no-any-return]
+# Of `total` sentences with at most `swaps` swaps, at least these many are robust, and at least these broken.
+class Count(NamedTuple):
+    swaps: int
+    level: str
+    robust: int
+    broken: int
+    total: int
 
 
-def whole_number(value: Any, what: str, low: int, high: int) -> int:
-    require(type(value) is int and low <= value <= high, f"{what} must be an integer from {low} to {high}")
-    return value  # type: ignore[no-any-return]
-
-
-def matches(value: Any, pattern: re.Pattern[str], what: str) -> str:
-    require(type(value) is str and pattern.fullmatch(value) is not None, f"{what} is not as it should be")
-    return value  # type: ignore[no-any-return]
-
-
-def items_of(value: Any, what: str) -> list[Any]:
-    require(type(value) is list, f"{what} must be an array")
-    return value  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class Bound:
-    """The files a certificate speaks of, with their hashes."""
-
-    id: int
-    model: tuple[str, str]
-    tensors: tuple[tuple[str, str], ...]
-    vocabulary: tuple[str, str] | None
-
-
+# An accepted certificate in numbers, and what it says in one plain sentence.
 @dataclass(frozen=True)
 class Verdict:
-    """An accepted certificate in numbers, and what it says in one plain sentence."""
-
     id: int
     low: int
     high: int | None
     level: str | None
     witness_levels: tuple[str, ...]
     sentence: str
+    count: Count | None = None
 
 
-def read_bound(certificate: Any) -> Bound:
-    top = keys(
-        certificate, "a certificate",
-        "format", "version", "id", "model", "vocabulary", "text", "synonyms", "space", "choices", "label", "rivals",
-        "lower", "open", "upper",
-    )  # fmt: skip
-    require(top["format"] == "swapproof certificate", "not a swapproof certificate")
-    require(top["version"] == 1 and type(top["version"]) is int, "only version 1 is known")
-    model = keys(top["model"], "model", "file", "sha256", "tensors")
-    tensors = []
-    for pair in items_of(model["tensors"], "tensors"):
-        require(type(pair) is list and len(pair) == 2, "a tensor file is a pair of name and hash")
-        tensors.append((matches(pair[0], NAME, "a tensor file"), matches(pair[1], HASH, "a tensor hash")))
-    require([name for name, _ in tensors] == sorted({name for name, _ in tensors}), "tensor files must ascend")
-    vocabulary = None
-    if top["vocabulary"] is not None:
-        entry = keys(top["vocabulary"], "vocabulary", "file", "sha256")
-        vocabulary = matches(entry["file"], NAME, "vocabulary"), matches(entry["sha256"], HASH, "vocabulary hash")
-    matches(top["text"], HASH, "the hash of the text")
-    if top["synonyms"] is not None:
-        matches(top["synonyms"], HASH, "the hash of the synonyms")
-    names = matches(model["file"], NAME, "model"), matches(model["sha256"], HASH, "model hash")
-    return Bound(whole_number(top["id"], "id", 0, (1 << 63) - 1), names, tuple(tensors), vocabulary)
-
-
-def read_choices(top: dict[str, Any]) -> list[list[int]]:
-    choices = items_of(top["choices"], "choices")
-    require(0 < len(choices) <= MAX_POSITIONS, "an impossible number of positions")
-    require(all(type(options) is list and 0 < len(options) <= MAX_POSITIONS for options in choices), "empty choices")
-    require(sum(map(len, choices)) <= MAX_CHOICES, "too many choices")
-    for options in choices:
-        for token in options:
-            whole_number(token, "a token", 0, (1 << 31) - 1)
-        require(len(set(options)) == len(options), "a position lists a token twice")
-    digest = hashlib.sha256(json.dumps(choices, separators=(",", ":")).encode()).hexdigest()
+# The object of a certificate, its keys and values of the right kinds, its choices as they were hashed.
+def read_certificate(data: bytes) -> dict[str, Any]:
+    top: dict[str, Any] = parse_canonical(data)
+    expect(top, CERTIFICATE, "a certificate")
+    names = [name for name, _ in top["model"]["tensors"]]
+    require(names == sorted(set(names)), "tensor files must ascend")
+    require(top["lower"] or top["count"] or top["upper"], "a certificate that claims nothing")
+    sizes = list(map(len, top["choices"]))
+    require(0 < len(sizes) <= MAX_POSITIONS and sum(sizes) <= MAX_CHOICES, "too many choices, or none")
+    require(min(sizes) > 0 and max(sizes) <= MAX_POSITIONS, "empty choices, or too many at one position")
+    require(all(len(set(options)) == len(options) for options in top["choices"]), "a position lists a token twice")
+    digest = hashlib.sha256(json.dumps(top["choices"], separators=(",", ":")).encode()).hexdigest()
     require(top["space"] == digest, "the hash of the choices is another")
-    return choices
+    return top
 
 
+# Check one certificate against a parsed model; the caller has hashed the vocabulary file, if there is one.
+# Raises Refused when the certificate does not prove its claims, Unusable when the model is outside the format.
 def check_certificate(
     data: bytes, model: Model, vocabulary_sha256: str | None = None, seconds: float = SECONDS
 ) -> Verdict:
-    """Check one certificate against a parsed model; the caller has hashed the vocabulary file, if there is one.
+    return check_claims(read_certificate(data), model, vocabulary_sha256, time.monotonic() + seconds)
 
-    Raises Refused when the certificate does not prove its claims, Unusable when the model is outside the format.
-    """
-    stop = time.monotonic() + seconds
-    top = parse_canonical(data)
-    bound = read_bound(top)
-    require(bound.model[1] == model.sha256, "made for another model: the SHA-256 differs")
-    require(dict(bound.tensors) == model.tensors, "made for other external tensors")
-    require(bound.vocabulary is None or bound.vocabulary[1] == vocabulary_sha256, "made for another vocabulary")
-    choices = read_choices(top)
+
+def check_claims(top: dict[str, Any], model: Model, vocabulary_sha256: str | None, stop: float) -> Verdict:
+    choices, label, rivals, vocabulary = top["choices"], top["label"], top["rivals"], top["vocabulary"]
+    require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
+    require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
+    require(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
     network = model.network(len(choices))
-    label = whole_number(top["label"], "label", 0, network.classes - 1)
-    rivals = [whole_number(r, "a rival", 0, network.classes - 1) for r in items_of(top["rivals"], "rivals")]
-    require(bool(rivals) and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
+    require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
+    require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
     space = Space(network, choices, label)
     against = "the class" if len(rivals) == network.classes - 1 else f"the class to one of {rivals}"
-    parts = []
-    low, high, level = 0, None, None
+    parts: list[str] = []
+    low, high, level, count = 0, None, None, None
     levels: tuple[str, ...] = ()
-    require(any(top[name] is not None for name in ("lower", "open", "upper")), "a certificate that claims nothing")
     if top["lower"] is not None:
-        entry = keys(top["lower"], "lower", "level", "recipe", "swaps", "tree")
-        tree = read_tree(entry, space, rivals, stop)
-        tree.check(may_be_open=False)
+        entry = top["lower"]
+        read_tree(entry, space, rivals, stop, counting=False).check()
         level, low = entry["level"], entry["swaps"] + 1
         unbreakable = entry["swaps"] >= len(space.positions)
         extent = "however many swaps" if unbreakable else f"at most {swaps(entry['swaps'])}"
         parts.append(f"no sentence with {extent} changes {against} ({level})")
-    if top["open"] is not None:
-        entry = keys(top["open"], "open", "level", "recipe", "swaps", "tree", "covered", "total")
-        require(top["lower"] is None or entry["swaps"] > top["lower"]["swaps"], "an open part that adds nothing")
-        tree = read_tree(entry, space, rivals, stop)
-        tree.check(may_be_open=True)
-        total = space.words(tree.root.masks, tree.root.groups).sentences()
-        covered, said = total - tree.open_sentences, entry["covered"]
-        require(matches(entry["total"], DECIMAL, "total") == decimal(total), "the total number of sentences is another")
-        require(matches(said, DECIMAL, "covered") == decimal(covered), "the number of sentences covered is another")
-        extent = f"at most {swaps(entry['swaps'])}"
-        parts.append(f"{said} of the {entry['total']} sentences with {extent} do not change it ({entry['level']})")
+    if top["count"] is not None:
+        entry = top["count"]
+        tree = read_tree(entry, space, rivals, stop, counting=True)
+        require(entry["swaps"] >= low, "a count that adds nothing to lower")
+        tree.check()
+        total = tree.count(tree.root)
+        count = Count(entry["swaps"], entry["level"], total - tree.broken - tree.open, tree.broken, total)
+        for name, number in (("total", total), ("broken", count.broken), ("robust", count.robust)):
+            require(entry[name] == decimal(number), f"the number of sentences {name} is another")
+        extent = f"of the {entry['total']} sentences with at most {swaps(count.swaps)}"
+        found = f"{entry['robust']} do not change {against}, {entry['broken']} do"
+        parts.append(f"{extent}, {found} ({count.level}{'; the others are open' if tree.open else ''})")
     if top["upper"] is not None:
-        entry = keys(top["upper"], "upper", "levels", "swaps")
-        high, levels = check_witness(entry, space, rivals)
+        high, levels = check_witness(top["upper"], space, rivals)
         require(high >= low, "upper and lower contradict each other")
-        how = ", ".join("replay as recorded, not checked" if name == "replay" else name for name in levels)
+        how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in levels])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
     if high is not None and low == high:
         parts.append(f"min_swaps = {high}")
-    sentence = f"text {bound.id}, class {label}: " + "; ".join(parts)
-    return Verdict(bound.id, low, high, level, levels, sentence)
+    sentence = f"text {top['id']}, class {label}: " + "; ".join(parts)
+    return Verdict(top["id"], low, high, level, levels, sentence, count)
 
 
 def swaps(number: int) -> str:
     return f"{number} swap" if number == 1 else f"{number} swaps"
 
 
+# Python itself refuses to write more than 4,300 digits.
 def decimal(number: int) -> str:
-    require(number.bit_length() <= 16_000, "a count of more than 4,816 digits")
     return str(number) if number < 10**4000 else str(number // 10**4000) + str(number % 10**4000).zfill(4000)
 
 
-def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: float) -> Tree:
-    require(entry["level"] in ("real", "float32"), "the level must be real or float32")
-    require(entry["recipe"] == "linear-1", "only the recipe linear-1 is known")
-    most = whole_number(entry["swaps"], "swaps", 0, MAX_SWAPS)
-    require(type(entry["tree"]) is str, "the tree must be base64")
+def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: float, counting: bool) -> Tree:
     try:
         data = base64.b64decode(entry["tree"], validate=True)
     except ValueError:
         raise Refused("the tree is not base64") from None
     require(base64.b64encode(data).decode() == entry["tree"], "the tree is not canonical base64")
-    return Tree(space, data, rivals, most, entry["level"], stop)
+    return Tree(space, data, rivals, entry["swaps"], entry["level"], stop, counting)
 
 
 def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tuple[int, tuple[str, ...]]:
-    levels = tuple(items_of(entry["levels"], "levels"))
-    allowed = ("real", "float32", "replay")
-    require(bool(levels) and levels == tuple(name for name in allowed if name in levels), "impossible levels")
-    vector, last_position = space.base, -1
-    pairs = items_of(entry["swaps"], "swaps")
-    for pair in pairs:
-        require(type(pair) is list and len(pair) == 2, "a swap is a pair of position and token")
-        position = whole_number(pair[0], "a position", last_position + 1, len(space.choices) - 1)
-        token = whole_number(pair[1], "a token", 0, (1 << 31) - 1)
+    levels = tuple(entry["levels"])
+    ordered = [name for name in ("real", "float32", "replay") if name in levels]
+    require(levels and list(levels) == ordered, "impossible levels")
+    vector, last = space.base, -1
+    for position, token in entry["swaps"]:
+        require(last < position < len(space.choices), "positions of a witness must ascend, within the text")
         require(token in space.choices[position][1:], f"token {token} is no swap at position {position}")
         vector = space.swapped(vector, space.index[position], space.choices[position].index(token))
-        last_position = position
-    values = space.network.evaluate(vector)
-    last = len(space.network.layers) - 1
-    logits, scale = values[last], space.network.layers[last].scale
-    label = space.label
+        last = position
     if "real" in levels:
-        beaten = any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
-        require(beaten, "the witness changes nothing over the reals")
+        require(space.judged(vector, rivals, False) < 0, "the witness changes nothing over the reals")
     if "float32" in levels:
         space.prepare_float32()
-        local = space.sentence_errors(values)
-        errors = [min(difference(space.whole, label, r), difference(local, label, r)) for r in rivals]
-        beaten = any((logits[r] - logits[label]) << GRID > e * scale for r, e in zip(rivals, errors, strict=True))
-        require(beaten, "the witness is within the float32 rounding error")
-    return len(pairs), levels
+        require(space.judged(vector, rivals, True) < 0, "the witness is within the float32 rounding error")
+    return len(entry["swaps"]), levels
 
 
 # -------------------------------------------------------------------------------------------------- files and folders
@@ -2399,21 +2125,21 @@ def read_file(path: Path, limit: int) -> bytes:
     return data
 
 
+# The files of a run folder; models are parsed once.
 class Files:
-    """The files of a run folder; models are parsed once."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.models: dict[tuple[str, tuple[str, ...]], Model] = {}
+        self.models: dict[tuple[str, ...], Model] = {}
         self.hashes: dict[str, str] = {}
 
-    def model(self, bound: Bound) -> Model:
-        names = bound.model[0], tuple(name for name, _ in bound.tensors)
+    def model(self, bound: dict[str, Any]) -> Model:
+        names = bound["file"], *[name for name, _ in bound["tensors"]]
         if names not in self.models:
             data = read_file(self.folder / names[0], MAX_MODEL)
-            require(hashlib.sha256(data).hexdigest() == bound.model[1], "made for another model: the SHA-256 differs")
-            files = {name: read_file(self.folder / name, MAX_MODEL) for name in names[1]}
-            self.models[names] = read_model(data, files)
+            require(hashlib.sha256(data).hexdigest() == bound["sha256"], "made for another model: the SHA-256 differs")
+            self.models[names] = read_model(
+                data, {name: read_file(self.folder / name, MAX_MODEL) for name in names[1:]}
+            )
         return self.models[names]
 
     def sha256(self, name: str) -> str:
@@ -2423,22 +2149,26 @@ class Files:
 
     def check(self, path: Path, seconds: float) -> tuple[Verdict, bytes]:
         data = read_file(path, MAX_CERTIFICATE)
-        bound = read_bound(parse_canonical(data))
+        top = read_certificate(data)
         numbered = NUMBER_OF_FILE.fullmatch(path.name)
-        require(numbered is None or int(numbered[1]) == bound.id, f"the file is {path.name}, its id {bound.id}")
-        vocabulary = self.sha256(bound.vocabulary[0]) if bound.vocabulary else None
-        return check_certificate(data, self.model(bound), vocabulary, seconds), data
+        require(numbered is None or int(numbered[1]) == top["id"], f"the file is {path.name}, its id {top['id']}")
+        vocabulary = self.sha256(top["vocabulary"]["file"]) if top["vocabulary"] else None
+        return check_claims(top, self.model(top["model"]), vocabulary, time.monotonic() + seconds), data
 
 
+# The run folder of a certificate.
+def folder_of(path: Path) -> Path:
+    parent = path.absolute().parent
+    return parent.parent if parent.name == "certificates" else parent
+
+
+# Check one certificate file with the files beside it (or beside its folder `certificates`).
 def check_file(path: Path | str, seconds: float = SECONDS) -> Verdict:
-    """Check one certificate file with the files beside it (or beside its folder `certificates`)."""
-    path = Path(path)
-    folder = path.absolute().parent
-    return Files(folder.parent if folder.name == "certificates" else folder).check(path, seconds)[0]
+    return Files(folder_of(Path(path))).check(Path(path), seconds)[0]
 
 
+# Over (file name, bytes), in the order given; FORMAT section 2.
 def merkle_root(leaves: Sequence[tuple[str, bytes]]) -> str:
-    """Over (file name, bytes), in the order given; FORMAT section 2."""
     level = [hashlib.sha256(b"\0" + name.encode() + b"\n" + data).digest() for name, data in leaves]
     while len(level) > 1:
         paired = [hashlib.sha256(b"\1" + a + b).digest() for a, b in zip(level[::2], level[1::2], strict=False)]
@@ -2446,46 +2176,40 @@ def merkle_root(leaves: Sequence[tuple[str, bytes]]) -> str:
     return level[0].hex()
 
 
+# (accepted, all) certificates of a run folder or of one file.
 def check_run(path: Path, seconds: float, say: Callable[[str], None]) -> tuple[int, int]:
-    """(accepted, all) certificates of a run folder or of one file."""
+    folder, found = folder_of(path), [path]
     if path.is_dir():
         folder, held = path, path / "certificates"
         need(held.is_dir(), f"{path} holds no folder `certificates`")
-        found = sorted(item for item in held.iterdir() if item.name.endswith(".json"))
+        found = sorted([item for item in held.iterdir() if item.name.endswith(".json")])
         strange = [item.name for item in found if not NUMBER_OF_FILE.fullmatch(item.name)]
         need(not strange, f"{held} holds files that are no certificates: {strange[:3]}")
         need(bool(found), f"{held} holds no certificates")
-    else:
-        need(path.is_file(), f"{path} does not exist")
-        parent = path.absolute().parent
-        folder, found = (parent.parent if parent.name == "certificates" else parent), [path]
-    files, accepted, leaves = Files(folder), 0, []
+    files, leaves = Files(folder), []
     for item in found:
         try:
             verdict, data = files.check(item, seconds)
-        except Refused as error:
-            say(f"refused {item.name}: {error}")
         except Unusable:
             raise
         except Exception as error:
-            say(f"refused {item.name}: the checker met {type(error).__name__}: {error}")
+            met = "" if isinstance(error, Refused) else f"the checker met {type(error).__name__}: "
+            say(f"refused {item.name}: {met}{error}")
         else:
             say(f"{item.name}: {verdict.sentence}")
             leaves.append((item.name, data))
-            accepted += 1
-    if path.is_dir() and accepted == len(found):
+    if path.is_dir() and len(leaves) == len(found):
         root = merkle_root(leaves)
         say(f"Merkle root {root}")
         stated = path / "certificates" / "root"
         if stated.exists() and read_file(stated, 65) != root.encode() + b"\n":
             say(f"refused: {stated} says another Merkle root")
             return 0, len(found)
-    return accepted, len(found)
+    return len(leaves), len(found)
 
 
+# Exit code 0 after `accepted N of N`; 4 when something was refused; 2 when there is nothing to check.
 def main(arguments: list[str]) -> int:
-    """Exit code 0 after `accepted N of N`; 4 when something was refused; 2 when there is nothing to check."""
-
     def say(line: str) -> None:
         print(line.encode("ascii", "backslashreplace").decode(), flush=True)
 

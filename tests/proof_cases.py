@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ class Maker:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
+
+    def parts(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """An operator with several outputs."""
+        names = [f"v{len(self.nodes)}.{k}" for k in range(count)]
+        self.nodes.append(helper.make_node(operator, list(inputs), names, **attributes))
+        return names
 
     def embed(self, width: int) -> str:
         return self.add("Gather", self.weights(VOCABULARY, width), "tokens")
@@ -158,6 +165,37 @@ def normalised(m: Maker, classes: int) -> bytes:
     return m.model(m.gemm(flat, 2 * m.length, classes), classes)
 
 
+def pieces(m: Maker, classes: int) -> bytes:
+    """Split, Tile, Expand, Sum and Min with numbers among them, a constant of a shape (the length is 4)."""
+    first, rest = m.parts("Split", 2, m.embed(2), m.constant([1, 3]), axis=1)
+    tiled, wide = m.add("Tile", first, m.constant([1, 3, 1])), m.add("Expand", first, m.constant([3, 1]))
+    low = m.add("Min", m.add("Sum", tiled, wide, m.weights(2), rest), rest, m.weights(1))
+    half = numpy_helper.from_array(np.array([0.5], np.float32))
+    joined = m.add("Concat", low, m.add("ConstantOfShape", m.constant([1, 1, 2]), value=half), axis=1)
+    hidden = m.add("Relu", m.gemm(m.add("Flatten", joined), 8, 4))
+    return m.model(m.gemm(hidden, 4, classes), classes)
+
+
+def algebra(m: Maker, classes: int) -> bytes:
+    """A product with a constant on the left, division element by element, Gemm with everything (the length is 4)."""
+    left = m.add("MatMul", m.weights(2, 3, 4), m.embed(2))
+    halves = m.add("Div", left, m.constant(np.array([2.0, -4.0], np.float32)))
+    column = m.add("Reshape", halves, m.constant([12, 1]))
+    gemm = m.add("Gemm", column, m.weights(12, 4), m.weights(4), transA=1, alpha=0.5, beta=0.25)
+    return m.model(m.gemm(m.add("Relu", gemm), 4, classes), classes)
+
+
+def windows(m: Maker, classes: int) -> bytes:
+    """Padding that the operator works out, and outputs that a window only reaches with its beginning."""
+    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
+    conv = m.add("Conv", x, m.weights(3, 2, 2), m.weights(3), kernel_shape=[2], auto_pad="SAME_UPPER")
+    top = m.add("MaxPool", conv, kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER")
+    last = m.add("MaxPool", m.add("Relu", conv), kernel_shape=[2], strides=[3], ceil_mode=1)
+    mean = m.add("AveragePool", conv, kernel_shape=[2], strides=[2], auto_pad="VALID")
+    flat = m.add("Flatten", m.add("Concat", top, last, mean, axis=2))
+    return m.model(m.gemm(flat, 18, classes), classes)
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -168,6 +206,9 @@ KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     oddities,
     straight,
     normalised,
+    pieces,
+    algebra,
+    windows,
 )
 
 
@@ -244,26 +285,22 @@ def statement(case: Case, **parts: object) -> c.Statement:
 class Prover:
     """A plain branch and bound that asks the checker which leaves hold; splits and multipliers are drawn at random."""
 
-    def __init__(self, case: Case, swaps: int, level: c.Level, rng: random.Random, small: int = 6) -> None:
+    def __init__(
+        self, case: Case, swaps: int, level: c.Level, rng: random.Random, small: int = 6, counting: bool = False
+    ) -> None:
         self.case = case
         self.rng = rng
         self.small = small
         network = check.read_model(case.data).network(len(case.choices))
         space = check.Space(network, [list(options) for options in case.choices], case.label)
-        self.tree = check.Tree(space, b"", case.rivals, swaps, level, float("inf"))
+        self.swaps = swaps
+        self.tree = check.Tree(space, b"", case.rivals, swaps, level, float("inf"), counting)
         self.sizes = [len(options) for options in case.choices]
-        self.first = [
-            (layer.origin, layer.size)
-            for _, layer in network.nonlinear
-            if isinstance(layer, check.Rectifier) and network.affine[layer.inputs[0]]
-        ]
-        self.relus = [
-            (layer.origin, n, layer.size)
-            for n, layer in network.nonlinear
-            if isinstance(layer, check.Rectifier) and not layer.above
-        ]
+        rectifiers = network.rectifiers.values()
+        self.first = [(layer.node, layer.size) for layer in rectifiers if layer.depth == 1]
+        self.relus = [(layer.node, layer.size) for layer in rectifiers if not layer.p]
 
-    def holds(self, rule: Callable[[check.Region], None], region: check.Region) -> bool:
+    def holds(self, rule: Callable[[check.Region], object], region: check.Region) -> bool:
         try:
             rule(region)
         except check.Refused:
@@ -282,6 +319,33 @@ class Prover:
             return c.Enumerate() if self.holds(self.tree.enumerate, region) else None
         return self.split(region)
 
+    def count(self, region: check.Region) -> tuple[c.Node, int, int]:
+        """A tree of word splits with leaves of every kind, and how many sentences it shows robust and broken."""
+        space, tree = self.tree.space, self.tree
+        words = space.words(region.masks, region.groups)
+        if words.empty:
+            return c.Empty(), 0, 0
+        able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
+        if able and region.depth < 4 and self.rng.random() < 0.7:
+            i = self.rng.choice(able)
+            option = next(b for b in range(99) if region.masks[i] >> b & 1)
+            node = c.Words(space.positions[i], frozenset([option]), c.Open(), c.Open())
+            (left, robust, broken), (right, *more) = (self.count(child) for child in self.children(region, node))
+            return replace(node, left=left, right=right), robust + more[0], broken + more[1]
+        sentences = words.sentences()
+        if self.holds(tree.linear, region):
+            return c.Linear(), sentences, 0
+        for rival in region.rivals:
+            tree.data, tree.at = bytes([rival]), 0
+            if self.holds(tree.break_all, region):
+                return c.Broken(rival), 0, sentences
+        if self.rng.random() < 0.3:
+            return c.Open(), 0, 0
+        before = tree.broken, tree.open
+        tree.enumerate(region)
+        broken, unsure = tree.broken - before[0], tree.open - before[1]
+        return c.Enumerate(), sentences - broken - unsure, broken
+
     def split(self, region: check.Region) -> c.Node | None:
         kind = self.rng.choice(("words", "words", "phase", "budget", "rivals", "slopes", "betas", "joint"))
         if kind == "words":
@@ -293,10 +357,10 @@ class Prover:
                 position = self.tree.space.positions[i]
                 return self.both(region, lambda a, b: c.Words(position, chosen, a, b))
         if kind == "phase" and self.relus:
-            origin, n, size = self.rng.choice(self.relus)
+            node, size = self.rng.choice(self.relus)
             element = self.rng.randrange(size)
-            if (n, element) not in region.phases:
-                return self.both(region, lambda a, b: c.Phase(origin, element, a, b))
+            if (node, element) not in region.phases:
+                return self.both(region, lambda a, b: c.Phase(node, element, a, b))
         if kind == "budget":
             group = frozenset(self.rng.sample(range(len(self.sizes)), self.rng.randint(1, len(self.sizes))))
             if all(group <= g or g < group or not g & group for g, _, _ in region.groups):
@@ -304,25 +368,25 @@ class Prover:
         if kind == "rivals" and len(region.rivals) > 1:
             return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
         if kind == "slopes" and self.relus and not region.slopes:
-            values = {origin: {i: self.rng.randint(0, 64) for i in range(size)} for origin, _, size in self.relus}
+            values = {node: {i: self.rng.randint(0, 64) for i in range(size)} for node, size in self.relus}
             return self.one(region, lambda a: c.Slopes(values, a))
         if kind == "joint" and self.first and not region.joint:
             groups = []
-            for origin, size in self.first:
+            for node, size in self.first:
                 elements = self.rng.sample(range(size), min(size, 4))
                 parts = [part for part in (elements[:2], elements[2:]) if part]
-                groups += [(origin, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
+                groups += [(node, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
             return self.one(region, lambda a: c.Joint(tuple(groups), a))
         if kind == "betas" and region.phases:
-            origin, _, size = self.rng.choice(self.relus)
-            values = {origin: {i: self.rng.randint(0, 40) for i in range(size)}}
+            node, size = self.rng.choice(self.relus)
+            values = {node: {i: self.rng.randint(0, 40) for i in range(size)}}
             return self.one(region, lambda a: c.Betas(4, values, a))
         return self.split(region)
 
     def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
         data = c.encode_tree(node, self.sizes, self.case.rivals)
         self.tree.data, self.tree.at = data, 1
-        return check.SPLITS[data[0]](self.tree, region)
+        return check.RULES[data[0]](self.tree, region)
 
     def both(self, region: check.Region, make: Callable[[c.Node, c.Node], c.Node]) -> c.Node | None:
         # A random bound must be drawn once.
@@ -340,3 +404,21 @@ class Prover:
         found = self.prove(self.children(region, drawn)[0])
         assert isinstance(drawn, c.Slopes | c.Betas | c.Joint)
         return replace(drawn, inner=found) if found is not None else None
+
+
+def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:
+    """Every element of the network for one sentence, over the scale of its layer."""
+    values = [0] * len(network.owner)
+    network.evaluate(network.layers, values, sentence)
+    return values
+
+
+def exact_logits(network: check.Network, sentence: Sequence[int]) -> list[Fraction]:
+    values = numbers_of(network, sentence)
+    return [Fraction(values[i], network.owner[i].scale) for i in network.logits]
+
+
+def exact_answer(network: check.Network, case: Case, sentence: Sequence[int]) -> bool:
+    """Whether some rival beats the label over the reals."""
+    z = exact_logits(network, sentence)
+    return any(z[r] > z[case.label] or (z[r] == z[case.label] and r < case.label) for r in case.rivals)

@@ -151,18 +151,9 @@ def test_the_checker_imports_the_standard_library_only_and_asserts_nothing() -> 
 
 
 def test_the_trusted_lines_are_counted() -> None:
-    """Lines of check.py that are neither blank nor comment nor docstring."""
-    source = PROGRAM.read_text()
-    spoken: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            spoken.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    code = [
-        number
-        for number, line in enumerate(source.splitlines(), 1)
-        if line.strip() and not line.strip().startswith("#") and number not in spoken
-    ]
-    assert len(code) <= TRUSTED_LINES
+    """Lines of check.py that are neither blank nor comment: `grep -cvE '^\\s*(#.*)?$' proofs/check.py`."""
+    lines = [line.strip() for line in PROGRAM.read_text().splitlines()]
+    assert sum(bool(line) and not line.startswith("#") for line in lines) <= TRUSTED_LINES
 
 
-TRUSTED_LINES = 2080
+TRUSTED_LINES = 1817

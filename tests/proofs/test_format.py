@@ -48,20 +48,24 @@ def test_the_tree_of_the_example_has_the_bytes_of_the_example() -> None:
 
 def test_the_relaxation_of_the_example() -> None:
     """l = -1, u = 2: slope 43691 / 65536, intercept the same, lower line x."""
-    relu = check.Rectifier((0,), 1, 1, 0, 0, 1)
     low, high = -1 << check.GRID, 2 << check.GRID
-    assert relu.relax(-1, low, high, None, 1) == (-43691, -43691 << check.GRID)
-    assert relu.relax(1, low, high, None, 1) == (1 << 16, 0)
-    assert relu.relax(1, low, high, 32, 1) == (1 << 15, 0)
+    assert check.relaxed(0, 1, -1, low, high, None) == (43691, 43691 << check.GRID)
+    assert check.relaxed(0, 1, 1, low, high, None) == (1 << 16, 0)
+    assert check.relaxed(0, 1, 1, low, high, 32) == (1 << 15, 0)
 
 
 def test_the_rounding_bound_of_the_example() -> None:
     """A = 2^10 and 1: T = 1025, and e about 3.07e-4."""
+    m = Maker(random.Random(0), 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1024, 1]], np.float32)), "tokens"))
+    data = m.model(m.add("MatMul", flat, m.constant(np.ones((2, 2), np.float32))), 2)
+    space = check.Space(check.read_model(data).network(1), [[0]], 0)
+    space.prepare_float32()
     one = 1 << check.GRID
-    magnitude, error, total = check.affine_rounding([1, 1], 1, 1, 0, ([1024 * one, one], [0, 0]))
-    assert (magnitude, total) == (1025 * one, 1025 * one)
-    assert error == check.ceiling(5 * 257 * 1025 * one, 1 << 32) + 1
-    assert error / one == pytest.approx(3.07e-4, rel=1e-2)
+    last = space.network.logits[0]
+    assert (space.magnitudes[last], space.errors[last]) == (1025 * one, space.whole[0])
+    assert space.whole[0] == check.ceiling(5 * 257 * 1025 * one, 1 << 32) + 1
+    assert space.whole[0] / one == pytest.approx(3.07e-4, rel=1e-2)
 
 
 def test_trees_of_any_depth_are_written_and_read() -> None:

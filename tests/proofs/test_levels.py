@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from cases import cases
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from proof_cases import KINDS, Case, Maker, Prover, make_case, sentences, statement
+from proof_cases import KINDS, Case, Maker, Prover, exact_logits, make_case, numbers_of, sentences, statement
 
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
@@ -67,7 +69,7 @@ def test_a_leaf_bound_can_be_sharper_than_the_bound_of_the_whole_space() -> None
     assert not accepted(case, "float32", c.Linear(), swaps=1)
 
 
-@settings(max_examples=120, deadline=None)
+@cases(120)
 @given(st.sampled_from(KINDS), st.integers(0, 10**6))
 def test_any_slopes_and_betas_bound_the_margin(kind: Callable[[Maker, int], bytes], seed: int) -> None:
     """Random multipliers and phases: the recipe's minimum is below the margin of every sentence with the phases."""
@@ -76,27 +78,24 @@ def test_any_slopes_and_betas_bound_the_margin(kind: Callable[[Maker, int], byte
     space = Prover(case, 4, "real", rng).tree.space
     words = space.words(tuple((1 << len(case.choices[p])) - 1 for p in space.positions), ((frozenset(range(4)), 0, 4),))
     network = space.network
-    rectifiers = [(n, layer) for n, layer in network.nonlinear if isinstance(layer, check.Rectifier)]
-    pairs = [(n, i) for n, layer in rectifiers for i in range(layer.size)]
+    pairs = [(node, i) for node, layer in network.rectifiers.items() for i in range(layer.size)]
     slopes = {pair: rng.randint(0, 64) for pair in pairs}
-    plain = [(n, i) for n, i in pairs if not network.layers[n].above]  # type: ignore[attr-defined]
+    plain = [(node, i) for node, i in pairs if not network.rectifiers[node].p]
     phases = {pair: rng.choice((-1, 1)) for pair in rng.sample(plain, min(len(plain), 2))}
     bounds = space.bounds(words, phases)
     if bounds is None:
         return
     betas = {pair: rng.randint(0, 1 << 31) for pair in phases}
-    first = [(n, i) for n, i in pairs if network.affine[network.layers[n].inputs[0]]]
+    first = [(node, i) for node, i in pairs if network.rectifiers[node].depth == 1]
     joint = {pair: (pair[0] * 100 + pair[1] // 3, rng.randint(0, 64)) for pair in first if rng.random() < 0.7}
-    region = check.Region((), (), (), 0, phases, slopes, betas, joint)
-    last = len(network.layers) - 1
+    region = check.Region((), (), (), 0, True, phases, slopes, betas, joint)
     rival = case.rivals[-1]
-    scale = network.layers[last].scale
-    low, below = space.minimum(words, {last: {case.label: 1, rival: -1}}, scale, bounds, region)
+    low, below = space.margin(case.label, rival, words, bounds, region)
     for sentence in sentences(case.choices, 4):
-        values = network.evaluate(network.evaluate_cut(sentence))
-        if all(values[network.layers[n].inputs[0]][i] * sign >= 0 for (n, i), sign in phases.items()):
-            margin = values[last][case.label] - values[last][rival]
-            assert low * scale <= (margin << check.GRID) * below
+        values = numbers_of(network, sentence)
+        if all(values[network.rectifiers[node].sources[i]] * sign >= 0 for (node, i), sign in phases.items()):
+            z = exact_logits(network, sentence)
+            assert Fraction(low, below << check.GRID) <= z[case.label] - z[rival]
 
 
 @given(
@@ -110,14 +109,11 @@ def test_relaxation_lines_bound_a_rectifier_at_its_kinks(
     below: int, above: int, p: int, c: int, slope: int | None
 ) -> None:
     """Over [-below, above], a piecewise linear function lies above a line iff it does at both ends and at 0."""
-    layer = check.Rectifier((0,), 1, 8, 0, *((p, 8) if p else (0, 1)))
-    coefficient, constant = layer.relax(c, -below, above, slope, 1)
+    p, q = (p, 8) if p else (0, 1)
+    line, rest = check.relaxed(p, q, c, -below, above, slope)
     for x in (-below, 0, above):
-        y = x * layer.below if x > 0 else x * layer.above
-        assert (c * y << check.SLOPE_BITS) >= coefficient * x + constant
-    low, high = layer.image(-below, above)
-    assert low * layer.below <= -below * layer.above
-    assert high == above
+        y = x * q if x > 0 else x * p
+        assert c * (y << check.SLOPE_BITS) >= c * (line * x + rest)
 
 
 def test_betas_prove_what_slopes_cannot() -> None:
@@ -154,7 +150,12 @@ def float32_dot(
     return np.float32(terms[0])
 
 
-@settings(max_examples=60, deadline=None)
+def one_sentence(network: check.Network, values: list[int]) -> Callable[[check.Layer], check.Bounds]:
+    """The exact values of what a nonlinear layer reads, as bounds."""
+    return lambda layer: [check.grid(values[i], network.owner[i].scale) for i in layer.sources]
+
+
+@cases(60)
 @given(st.integers(0, 10**6))
 def test_float32_evaluations_stay_within_the_bound(seed: int) -> None:
     """Random float32 weights, random summation trees: no float32 logit is further from the real one than its bound."""
@@ -170,20 +171,18 @@ def test_float32_evaluations_stay_within_the_bound(seed: int) -> None:
     data = m.model(m.add("Gemm", hidden, m.constant(w2), m.constant(b2), transB=1), 2)
     space = check.Space(check.read_model(data).network(1), [[0, 1, 2, 3, 4]], 0)
     space.prepare_float32()
-    last = len(space.network.layers) - 1
-    scale = space.network.layers[last].scale
+    network = space.network
     for token in range(5):
-        values = space.network.evaluate(space.network.evaluate_cut([token]))
-        errors = space.sentence_errors(values)
+        z, values = exact_logits(network, [token]), numbers_of(network, [token])
+        errors = space.rounded(one_sentence(network, values))
         assert all(a <= b for a, b in zip(errors, space.whole, strict=True))
         for _ in range(3):
             h = np.array(
                 [max(float32_dot(w, table[token], b, rng), np.float32(0)) for w, b in zip(w1, b1, strict=True)]
             )
             for k in range(2):
-                got = float32_dot(w2[k], h, b2[k], rng).item().as_integer_ratio()
-                difference = abs((got[0] * scale - values[last][k] * got[1]) << check.GRID)
-                assert difference <= errors[k] * scale * got[1]
+                got = Fraction(float32_dot(w2[k], h, b2[k], rng).item())
+                assert abs(got - z[k]) <= Fraction(errors[k], 1 << check.GRID)
 
 
 def test_the_rounding_bound_is_within_a_small_factor_of_what_float32_does() -> None:
@@ -214,7 +213,7 @@ def test_float32_is_refused_where_its_conditions_fail() -> None:
     assert not accepted(case, "float32", c.Linear())
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(st.integers(0, 10**6))
 def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
     """The rise of a group is the greatest that any sentence of the region reaches, with word and budget splits too."""
@@ -234,7 +233,8 @@ def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
     for sentence in sentences(case.choices, 4):
         swapped = {p for p in range(4) if sentence[p] != case.choices[p][0]}
         if all(low <= len(swapped & group) <= high for group, low, high in region.groups):
-            x = space.network.evaluate_cut(sentence)
+            values = numbers_of(space.network, sentence)
+            x = [values[i] for i in space.network.cut]
             found.append(sum(max(a * x[e], b * x[e]) for e, a, b in members))
     assert space.joint_rise(words, members) == max(found)
 
@@ -255,13 +255,52 @@ def test_a_joint_margin_takes_each_group_by_itself() -> None:
     assert not prover.holds(prover.tree.linear, apart)
 
 
-def test_rounding_errors_pass_through_nonlinear_layers() -> None:
-    """A Relu that is off over the reals is off in float32 only if the error cannot lift it; a maximum has the worst."""
-    relu = check.Rectifier((0,), 1, 1, 0, 0, 1)
-    assert relu.rounded(([9], [5]), [(-7, -5)]) == ([0], [0])
-    assert relu.rounded(([9], [5]), [(-7, -4)]) == ([0], [5])
-    assert relu.rounded(([9], [5]), [(-7, 3)]) == ([3], [5])
-    leaky = check.Rectifier((0,), 1, 4, 0, 1, 4)
-    assert leaky.rounded(([9], [5]), [(-7, 3)]) == ([7], [7])
-    maximum = check.Maximum((0,), 1, 1, 0, [[0, 2]])
-    assert maximum.rounded(([9, 9, 9], [5, 8, 6]), [(-7, 3), (-9, 9), (-2, 4)]) == ([7], [6])
+@pytest.mark.parametrize(
+    ("alpha", "bounds", "expected"),
+    [
+        (0.0, (-7, -5), (0, 0)),
+        (0.0, (-7, -4), (0, 5)),
+        (0.0, (-7, 3), (3, 5)),
+        (0.25, (-7, 3), (7, 7)),
+    ],
+)
+def test_rounding_errors_pass_through_rectifiers(
+    alpha: float, bounds: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    """A Relu that is off over the reals is off in float32 only if the error, 5 units here, cannot lift it."""
+    m = Maker(random.Random(0), 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1.0]], np.float32)), "tokens"))
+    y = m.add("LeakyRelu", flat, alpha=alpha) if alpha else m.add("Relu", flat)
+    data = m.model(m.add("Concat", y, flat, axis=1), 2)
+    space = check.Space(check.read_model(data).network(1), [[0]], 0)
+    space.prepare_float32()
+    source, target = space.network.nonlinear[0].sources[0], space.network.nonlinear[0].start
+    space.errors[source] = 5
+    space.rounded(lambda layer: [bounds])
+    assert (space.magnitudes[target], space.errors[target]) == expected
+
+
+def test_rounding_errors_pass_through_maxima() -> None:
+    """The greatest magnitude and the greatest error of the window."""
+    m = Maker(random.Random(0), 1)
+    x = m.add("Gather", m.constant(np.array([[1.0, 2.0, 3.0]], np.float32)), "tokens")
+    top = m.add("ReduceMax", m.add("Gather", x, m.constant([0, 2]), axis=2), axes=[1, 2], keepdims=0)
+    one = m.add("Reshape", top, m.constant([1, 1]))
+    data = m.model(m.add("Concat", one, one, axis=1), 2)
+    space = check.Space(check.read_model(data).network(1), [[0]], 0)
+    space.prepare_float32()
+    layer = space.network.nonlinear[0]
+    for i, e in zip(layer.sources, (5, 6), strict=True):
+        space.errors[i] = e
+    space.rounded(lambda layer: [(-7, 3), (-2, 4)])
+    assert (space.magnitudes[layer.start], space.errors[layer.start]) == (7, 6)
+
+
+def test_numbers_that_cancel_in_a_sum_do_not_hide_its_rounding_error() -> None:
+    """x + 2^24 - 2^24 is 0 in float32 for x = 1: the constants count with their magnitudes."""
+    m = Maker(random.Random(0), 1)
+    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1.0, 0.0]], np.float32)), "tokens"))
+    large = [m.constant(np.array([value], np.float32)) for value in (2.0**24, -(2.0**24))]
+    case = Case(m.model(m.add("Sum", flat, *large), 2), ((0,),), 0, 2)
+    assert accepted(case, "real", c.Linear(), swaps=0)
+    assert not accepted(case, "float32", c.Linear(), swaps=0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import random
 import sys
@@ -82,6 +83,24 @@ def named(statement: c.Statement, name: str, number: int) -> tuple[bytes, bytes]
     return c.write_certificate(replace(statement, id=number, model=model)), MODELS[statement.model.sha256]
 
 
+def counted(kind: Callable[[made.Maker, int], bytes], level: c.Level) -> c.Statement:
+    """The first seed whose count has robust, broken and open sentences, in leaves of every kind."""
+    for seed in range(10_000):
+        case = made.make_case(kind, seed, most=4)
+        prover = made.Prover(case, 4, level, random.Random(seed), counting=True)
+        tree, robust, broken = prover.count(prover.tree.root)
+        total = prover.tree.words(prover.tree.root).sentences()
+        held = set(c.encode_tree(tree, prover.sizes, case.rivals))
+        if robust and broken and robust + broken < total and {1, 2, 3, 4, 16} <= held:
+            MODELS[hashlib.sha256(case.data).hexdigest()] = case.data
+            return made.statement(case, count=c.Count(4, level, tree, robust, broken, total))
+    raise SystemExit(f"no seed gives a count for {kind.__name__}")
+
+
+def with_count(value: Json, part: Json, tree: bytes) -> bytes:
+    return canonical({**value, "count": {**part, "tree": base64.b64encode(tree).decode()}})
+
+
 def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
@@ -107,15 +126,18 @@ def accepted() -> dict[str, bytes]:
         files[f"{name}.json"], files[f"{name}.onnx"] = data, model
     base = json.loads(files["paper.json"])
     tokens = base["choices"]
-    nothing = {**base, "lower": None, "open": None}
+    nothing = {**base, "lower": None, "count": None}
     files["witness-only.json"] = canonical(nothing)
     files["lower-only.json"] = canonical({**base, "upper": None})
     weaker = with_tree(base, b"\2")
     files["enumerated.json"] = canonical(weaker)
     files["zero-swaps.json"] = canonical({**with_tree(base, b"\2"), "lower": {**weaker["lower"], "swaps": 0}})
     total = sum(1 for _ in made.sentences(tokens, 4))
-    part = {**base["lower"], "swaps": 4, "covered": "0", "total": str(total), "tree": base64.b64encode(b"\3").decode()}
-    files["all-open.json"] = canonical({**base, "open": part})
+    part = {**base["lower"], "swaps": 4, "total": str(total), "robust": "0", "broken": "0"}
+    files["all-open.json"] = with_count(base, part, b"\3")
+    for number, kind in enumerate((made.paper, made.residual, made.algebra), 200):
+        data, model = named(counted(kind, "real" if number == 200 else "float32"), f"count-{kind.__name__}", number)
+        files[f"count-{kind.__name__}.json"], files[f"count-{kind.__name__}.onnx"] = data, model
     # One position never moves: with the others fixed too, the text is unbreakable.
     fixed = [options[:1] for options in tokens]
     still = {**base, "choices": fixed, "space": c.space_digest(fixed), "upper": None}
@@ -126,8 +148,6 @@ def accepted() -> dict[str, bytes]:
 
 def external(model: bytes, base: Json) -> dict[str, bytes]:
     """The same model with its tensors in a file beside it, and a vocabulary."""
-    import hashlib
-
     loaded = onnx.load_from_string(model)
     blob = b""
     for tensor in loaded.graph.initializer:
@@ -198,8 +218,8 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("array", b"[]", "must have exactly the keys")
     put("strange-character", {**base, "text": "a<b"}, "characters outside the format")
     # The statement.
-    put("other-format", {**base, "format": "swapproof  certificate"}, "not a swapproof certificate")
-    put("version-two", {**base, "version": 2}, "only version 1")
+    put("other-format", {**base, "format": "swapproof  certificate"}, "format is not swapproof certificate")
+    put("version-two", {**base, "version": 2}, "version is not 1")
     put("key-missing", {k: v for k, v in base.items() if k != "text"}, "must have exactly the keys")
     put("key-more", {**base, "extra": 1}, "must have exactly the keys")
     put("claims-nothing", {**base, "lower": None, "upper": None}, "claims nothing")
@@ -223,10 +243,10 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("no-choices", choices([[], *base["choices"][1:]]), "empty choices")
     put("token-twice", choices([[1, 1], *base["choices"][1:]]), "lists a token twice")
     put("token-beyond", choices([[7], *base["choices"][1:]]), "beyond the embedding")
-    put("token-negative", choices([[-1], *base["choices"][1:]]), "a token must be")
+    put("token-negative", choices([[-1], *base["choices"][1:]]), "choices must be an integer")
     put("position-missing", choices(base["choices"][1:]), "reads 4 tokens")
     put("label-changed", {**base, "label": 1 - base["label"], "rivals": [base["label"]]}, ANOTHER)
-    put("label-beyond", {**base, "label": 9}, "label must be")
+    put("label-beyond", {**base, "label": 9}, "label and rivals must be")
     put("rival-is-label", {**base, "rivals": [base["label"]]}, "impossible rivals")
     put("no-rivals", {**base, "rivals": []}, "impossible rivals")
     put("rivals-repeated", {**base, "rivals": base["rivals"] * 2}, "impossible rivals")
@@ -237,19 +257,19 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("contradiction", lower(swaps=k + 1), ANOTHER)
     put("swaps-negative", lower(swaps=-1), "swaps must be")
     put("swaps-as-text", lower(swaps=str(k)), "swaps must be")
-    put("level-replay", lower(level="replay"), "level must be")
-    put("other-recipe", lower(recipe="linear-2"), "recipe")
+    put("level-replay", lower(level="replay"), "level is not as it should be")
+    put("other-recipe", lower(recipe="linear-2"), "recipe is not linear-1")
     put("witness-not-a-choice", upper(swaps=[[0, 6 if 6 not in base["choices"][0] else 5]]), "no swap")
     put("witness-original", upper(swaps=[[0, base["choices"][0][0]]]), "no swap")
-    put("witness-beyond", upper(swaps=[[4, 0]]), "a position must be")
-    put("witness-unordered", upper(swaps=list(reversed(base["upper"]["swaps"]))), "a position must be")
+    put("witness-beyond", upper(swaps=[[4, 0]]), "within the text")
+    put("witness-unordered", upper(swaps=list(reversed(base["upper"]["swaps"]))), "must ascend")
     put("witness-shorter", {**upper(swaps=base["upper"]["swaps"][:1]), "lower": None}, "changes nothing")
     put("witness-empty", {**upper(swaps=[]), "lower": None}, "changes nothing")
     replayed = upper(swaps=base["upper"]["swaps"][:1], levels=["replay"])
     put("upper-below-lower", replayed, "contradict each other")
     put("levels-unordered", upper(levels=["replay", "real"]), "impossible levels")
     put("levels-empty", upper(levels=[]), "impossible levels")
-    put("levels-nested", upper(levels=[["real"]]), "impossible levels")
+    put("levels-nested", upper(levels=[["real"]]), "levels is not as it should be")
     # The tree.
     put("tree-empty", with_tree(base, b""), "ends too early")
     put("tree-cut", with_tree(base, tree[:-1]), "ends too early")
@@ -258,7 +278,8 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("tree-open-leaf", with_tree(base, b"\3"), "open leaf")
     put("tree-one-linear-leaf", with_tree(base, b"\1"), "does not hold")
     put("tree-empty-leaf", with_tree(base, b"\0"), "is not")
-    put("tree-reserved-byte", with_tree(base, b"\x10"), "not in version 1")
+    put("tree-reserved-byte", with_tree(base, b"\x11"), "not in version 1")
+    put("tree-broken-leaf", with_tree(base, b"\x10\1"), "broken leaf")
     put("tree-unknown-byte", with_tree(base, b"\xff"), "not in version 1")
     put("tree-not-base64", lower(tree="*" * 4), "characters outside")
     put("tree-base64-unpadded", lower(tree="AQ"), "not base64")
@@ -289,7 +310,7 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("tree-phase-beyond", with_tree(base, bytes([5, relu, 5, 2, 2])), "out of range")
     put("tree-phase-twice", with_tree(base, bytes([5, relu, 0, 5, relu, 0, 2, 2, 2])), "set twice")
     put("tree-group-empty", with_tree(base, bytes([6, 0, 0, 2, 2])), "impossible size")
-    put("tree-group-beyond", with_tree(base, bytes([6, 1, 4, 0, 2, 2])), "beyond the text")
+    put("tree-group-beyond", with_tree(base, bytes([6, 1, 4, 0, 2, 2])), "a group out of range")
     put("tree-group-repeats", with_tree(base, bytes([6, 2, 1, 0, 0, 2, 2])), "must ascend")
     put("tree-groups-overlap", with_tree(base, bytes([6, 2, 0, 1, 0, 6, 2, 1, 1, 0, 2, 2, 2])), "overlaps")
     put("tree-rivals-all", with_tree(base, bytes([7, 1, 2, 2])), "splits nothing")
@@ -298,15 +319,38 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("tree-slope-beyond", with_tree(base, bytes([8, 1, relu, 1, 5, 0, 2])), "out of range")
     put("tree-betas-too-fine", with_tree(base, bytes([9, 31, 1, relu, 1, 0, 1, 2])), "finer")
     put("tree-endless-slopes", with_tree(base, bytes([8, 1, relu, 1, 0, 1]) * 30), "ends too early")
-    # Open parts.
-    opened = json.loads(good["all-open.json"])["open"]
-    put("open-covered", {**base, "open": {**opened, "covered": "1"}}, "covered is another")
-    put("open-total", {**base, "open": {**opened, "total": "1"}}, "total number")
-    put("open-number", {**base, "open": {**opened, "total": int(opened["total"])}}, "not as it should be")
-    put("open-leading-zero", {**base, "open": {**opened, "covered": "00"}}, "not as it should be")
-    put("open-adds-nothing", {**base, "open": {**opened, "swaps": k}}, "adds nothing")
-    under_phase = base64.b64encode(bytes([5, relu, 0, 3, 3])).decode()
-    put("open-under-phase", {**base, "open": {**opened, "tree": under_phase}}, "open leaf")
+    # Counts.
+    opened = json.loads(good["all-open.json"])["count"]
+    real: Json = json.loads(good["count-paper.json"])
+    sure: Json = json.loads(good["count-residual.json"])
+
+    def count(value: Json, **news: object) -> Json:
+        return {**value, "count": {**value["count"], **news}}
+
+    for name, counts in (("real", real), ("float32", sure)):
+        for key in ("robust", "broken", "total"):
+            wrong = str(int(counts["count"][key]) + 1)
+            put(f"count-{key}-{name}", count(counts, **{key: wrong}), f"{key} is another")
+        for rival in counts["rivals"]:
+            put(f"count-broken-{rival}-{name}", with_tree(counts, bytes([16, rival]), "count"), "does not hold")
+        put(f"count-broken-label-{name}", with_tree(counts, bytes([16, counts["label"]]), "count"), "no rival")
+        put(f"count-broken-cut-{name}", with_tree(counts, b"\x10", "count"), "ends too early")
+        put(f"count-robust-{name}", with_tree(counts, b"\1", "count"), "does not hold")
+    put("count-number", {**base, "count": {**opened, "total": int(opened["total"])}}, "not as it should be")
+    put("count-leading-zero", {**base, "count": {**opened, "robust": "00"}}, "not as it should be")
+    put("count-key-missing", {**base, "count": {k: v for k, v in opened.items() if k != "broken"}}, "exactly the keys")
+    put("count-adds-nothing", {**base, "count": {**opened, "swaps": k}}, "adds nothing")
+    for name, under in (
+        ("open-under-phase", bytes([5, relu, 0, 3, 3])),
+        ("broken-under-phase", bytes([5, relu, 0, 16, base["rivals"][0], 3])),
+        ("enumerate-under-phase", bytes([5, relu, 0, 2, 2])),
+    ):
+        reason = "not safe" if name.startswith("enumerate") else f"{name.split('-')[0]} leaf"
+        put(f"count-{name}", with_tree({**base, "count": opened}, under, "count"), reason)
+    for name, (changed, reason) in outside(good["paper.onnx"]).items():
+        bound = {"file": f"{name}.onnx", "sha256": hashlib.sha256(changed).hexdigest(), "tensors": []}
+        put(name, {**base, "model": bound}, reason)
+        bad[f"{name}.onnx"] = (changed, "")
     many, model = many_choices()
     for name, (value, reason) in many.items():
         put(name, value, reason)
@@ -314,10 +358,56 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     return bad
 
 
+def outside(good: bytes) -> dict[str, tuple[bytes, str]]:
+    """Models that are outside the format by one thing each, and what a checker says."""
+    found: dict[str, tuple[bytes, str]] = {}
+
+    def dropout(model: Any) -> Any:
+        """The Relu followed by a Dropout with all three inputs."""
+        last = model.graph.node.pop()
+        relu = next(node for node in model.graph.node if node.op_type == "Relu")
+        kept = onnx.helper.make_node("Dropout", [relu.output[0], "", "training"], ["kept"])
+        last.input[0] = "kept"
+        model.graph.node.extend([kept, last])
+        training = onnx.TensorProto(name="training", data_type=onnx.TensorProto.BOOL, raw_data=b"\0")
+        model.graph.initializer.append(training)
+        return model.graph.initializer[-1]
+
+    def change(name: str, reason: str) -> Any:
+        model = onnx.load_from_string(good)
+        yield model
+        found[name] = model.SerializeToString(), reason
+
+    for model in change("model-boolean-of-two", "beyond its type"):
+        dropout(model).raw_data = b"\2"
+    for model in change("model-training", "training"):
+        dropout(model).raw_data = b"\1"
+    for model in change("model-two-opsets", "two opsets"):
+        model.opset_import.append(model.opset_import[0])
+    for model in change("model-attribute-twice", "occurs twice"):
+        gemm = next(node for node in model.graph.node if node.op_type == "Gemm")
+        gemm.attribute.append(gemm.attribute[0])
+    for model in change("model-axes-of-rank-0", "rank 1"):
+        relu = next(node for node in model.graph.node if node.op_type == "Relu")
+        zero = onnx.numpy_helper.from_array(np.array(0), "zero")
+        model.graph.initializer.append(zero)
+        relu.CopyFrom(onnx.helper.make_node("Unsqueeze", [relu.input[0], "zero"], list(relu.output)))
+    for model in change("model-no-axes", "empty list"):
+        relu = next(node for node in model.graph.node if node.op_type == "Relu")
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(0, np.int64), "axes"))
+        relu.CopyFrom(onnx.helper.make_node("Squeeze", [relu.input[0], "axes"], list(relu.output)))
+    for model in change("model-axes-twice", "occurs twice"):
+        relu = next(node for node in model.graph.node if node.op_type == "Relu")
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([0, -4]), "axes"))
+        relu.CopyFrom(onnx.helper.make_node("Unsqueeze", [relu.input[0], "axes"], list(relu.output)))
+    for model in change("model-flag-of-two", "not 0 or 1"):
+        gemm = next(node for node in model.graph.node if node.op_type == "Gemm")
+        next(item for item in gemm.attribute if item.name == "transB").i = 2
+    return found
+
+
 def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
     """A bag of 70 tokens, one of which (at index 40, beyond 32 bits) beats the label."""
-    import hashlib
-
     table = np.zeros((70, 2), np.float32)
     table[:, 0] = 1
     table[40] = (-5, 5)
@@ -334,7 +424,7 @@ def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
         "many-counterexample": (value, "does not hold"),
         "many-other-bit": (with_tree(value, bit), "does not hold"),
         "many-bit-beyond": (with_tree(value, beyond), "beyond its options"),
-        "many-enumerated": (with_tree(value, b"\2"), "is not safe"),
+        "many-enumerated": (with_tree(value, b"\2"), "not safe"),
     }, data
 
 
@@ -346,7 +436,15 @@ def main() -> None:
             old.unlink()
     for name, data in good.items():
         (HERE / "accepted" / name).write_bytes(data)
-        if name in ("paper.onnx", "bag.onnx", "apart.onnx", "apart.bin", "words.json.txt"):
+        if name in (
+            "paper.onnx",
+            "bag.onnx",
+            "apart.onnx",
+            "apart.bin",
+            "words.json.txt",
+            "count-paper.onnx",
+            "count-residual.onnx",
+        ):
             (HERE / "refused" / name).write_bytes(data)
     bad = refused(good)
     for name, (data, _) in bad.items():

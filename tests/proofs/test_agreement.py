@@ -1,0 +1,148 @@
+"""The checker's own reader and evaluation against the other ones, on random networks; its verdicts against enumeration.
+
+`encodings` reads the same ONNX files with other code and also evaluates them exactly.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases import cases
+from hypothesis import given
+from hypothesis import strategies as st
+from proof_cases import Case, Prover, exact_answer, exact_logits, numbers_of, sentences, statement
+from random_networks import Sample, assembled, networks, swap_spaces, tiny_networks
+from random_steps import ANYWHERE, ENDS, FEATURES, SEQUENCE, WINDOWED
+
+from swapproof.encodings import evaluation, exact, float32, reading
+from swapproof.encodings.space import SwapSpace
+from swapproof.proofs import certificate as c
+from swapproof.proofs import check
+
+BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE, **FEATURES})
+
+
+def read(sample: Sample) -> check.Network | None:
+    """The network, or None when the model is outside the format."""
+    try:
+        return check.read_model(sample.model.SerializeToString()).network(sample.length)
+    except check.Unusable:
+        return None
+
+
+@cases(150)
+@given(networks(heads=False, half=True))
+def test_random_networks_are_evaluated_alike(sample: Sample) -> None:
+    """Exactly the same rational logits; what is computed from constants is rounded there, at worst to half."""
+    network = read(sample)
+    if network is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        other = reading.read_network(sample.save(Path(folder)), sample.length)
+    for sentence in sample.sentences(3, sample.random_source % 1000).tolist():
+        ours, (theirs, _) = exact_logits(network, sentence), exact.exact_logits(other, sentence)
+        if other.inexact or "folded" in sample.steps:
+            assert [float(z) for z in ours] == pytest.approx([float(z) for z in theirs], rel=1e-2, abs=1e-2)
+        else:
+            assert ours == theirs
+
+
+@cases(100)
+@given(networks(heads=False, kinds=False))
+def test_no_float32_bound_elsewhere_is_below_the_bound_of_the_checker(sample: Sample) -> None:
+    """What the engines take for certain at float32 is certain to the checker: over the space, and for each sentence."""
+    network, rng = read(sample), random.Random(sample.random_source)
+    if network is None or "computes" in network.no_float32:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        other = reading.read_network(sample.save(Path(folder)), sample.length)
+    choices = [rng.sample(range(sample.vocabulary), rng.randint(1, 2)) for _ in range(sample.length)]
+    space, same = check.Space(network, choices, 0), SwapSpace(tuple(map(tuple, choices)))
+    whole = float32.sizes(other, same)
+    claimed = float32.margin_errors(other, whole, 0)[0]
+    try:
+        space.prepare_float32()
+    except check.Refused:
+        assert np.isinf(claimed).all()
+        return
+    sentence = [rng.choice(options) for options in choices]
+    found = float32.sizes(other, same, evaluation.values(other, np.array([sentence])), whole)
+    local, exactly = float32.margin_errors(other, found, 0)[0], numbers_of(network, sentence)
+    theirs = space.rounded(lambda layer: [check.grid(exactly[i], network.owner[i].scale) for i in layer.sources])
+    for rival in range(1, sample.classes):
+        assert space.error(space.whole, rival) <= claimed[rival] * 2.0**check.GRID
+        smaller = min(space.error(space.whole, rival), space.error(theirs, rival))
+        assert smaller <= min(local[rival], claimed[rival]) * 2.0**check.GRID
+
+
+def test_most_networks_that_are_read_elsewhere_are_read_here() -> None:
+    """Of random mixtures of all operators: the format leaves out reflecting pads, casts that round, and little else."""
+    rng = random.Random()
+    seeds = [rng.randrange(2**32) for _ in range(100)]
+    found = 0
+    for seed in seeds:
+        steps = (*rng.choices(BEFORE, k=rng.randint(0, 5)), rng.choice(sorted(ENDS)), *rng.choices(AFTER, k=2))
+        found += read(assembled(steps, seed, opset=rng.randint(13, 20))) is not None
+    assert found >= 70, seeds
+
+
+@st.composite
+def tiny_cases(draw: st.DrawFn) -> Case:
+    sample = draw(tiny_networks())
+    choices = draw(swap_spaces(sample.length, sample.vocabulary))
+    data = sample.model.SerializeToString()
+    z = exact_logits(check.read_model(data).network(sample.length), [options[0] for options in choices])
+    return Case(data, choices, z.index(max(z)), sample.classes)
+
+
+def accepted(case: Case, model: check.Model, **parts: object) -> bool:
+    try:
+        check.check_certificate(c.write_certificate(statement(case, **parts)), model)
+    except check.Refused:
+        return False
+    return True
+
+
+@cases(60)
+@given(tiny_cases(), st.integers(0, 2**32 - 1))
+def test_the_minimum_is_provable_and_no_more(case: Case, seed: int) -> None:
+    """Up to the least number of swaps that changes the answer over the reals, a proof is found and accepted."""
+    model = check.read_model(case.data)
+    network, length, rng = model.network(len(case.choices)), len(case.choices), random.Random(seed)
+    lost = [s for s in sentences(case.choices, length) if exact_answer(network, case, s)]
+    swaps = [sum(t != o[0] for t, o in zip(s, case.choices, strict=True)) for s in lost]
+    least = min(swaps, default=length + 1)
+    tree = Prover(case, least - 1, "real", rng).prove()
+    assert tree is not None
+    assert accepted(case, model, lower=c.Lower(least - 1, "real", tree))
+    assert not lost or Prover(case, least, "real", rng).prove() is None
+    assert not lost or not accepted(case, model, lower=c.Lower(least, "real", tree))
+    sure = Prover(case, least, "float32", rng).prove()
+    assert not lost or sure is None
+
+
+@cases(60)
+@given(tiny_cases(), st.integers(0, 2**32 - 1), st.sampled_from(["real", "float32"]), st.integers(0, 4))
+def test_a_count_says_no_more_than_is_true(case: Case, seed: int, level: c.Level, k: int) -> None:
+    """Robust and broken of a random tree with leaves of every kind, against enumeration over the reals."""
+    model = check.read_model(case.data)
+    network = model.network(len(case.choices))
+    prover = Prover(case, k, level, random.Random(seed), counting=True)
+    tree, robust, broken = prover.count(prover.tree.root)
+    lost = [exact_answer(network, case, sentence) for sentence in sentences(case.choices, k)]
+    assert robust <= lost.count(False)
+    assert broken <= lost.count(True)
+    assert accepted(case, model, count=c.Count(k, level, tree, robust, broken, len(lost)))
+    assert not accepted(case, model, count=c.Count(k, level, tree, robust + 1, broken, len(lost)))
+    whole = c.Count(k, "real", c.Enumerate(), lost.count(False), lost.count(True), len(lost))
+    assert accepted(case, model, count=whole)
+
+
+def test_a_fraction_is_kept_where_a_float_would_round() -> None:
+    """1/3 three times is 1."""
+    assert check.exact([Fraction(1, 3)] * 3) == ([1, 1, 1], 3)
