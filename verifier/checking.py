@@ -18,14 +18,25 @@ import numpy as np
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.reading import open_model
-from swapproof.proofs.check import MAX_CERTIFICATE, SECONDS, Files, Refused, Unusable, Verdict, parse_canonical
+from swapproof.proofs.check import (
+    MAX_CERTIFICATE,
+    SECONDS,
+    Files,
+    Refused,
+    Unusable,
+    Verdict,
+    parse_canonical,
+    read_model,
+)
 
 from .inputs import Inputs, Text, read_inputs
 from .progress import progress
 from .replay import Replay
 from .run import CERTIFICATE, Run, existing, sha256
+from .screening import Screen
 from .summary import HOLDS, UNCHECKED, summarise
 from .task import read_task
+from .tensors import external_files
 from .trial import length_of
 
 FEW = 24
@@ -52,22 +63,26 @@ class Finding:
     has_certificate: bool
     sentence: str
     refusal: str | None
+    screened: bool = False
+    """Accepted in float64 with error bounds; else whatever was found was found by exact arithmetic."""
 
 
 def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     """Print one line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
 
-    Every check is exact: `exact` asks for what is done anyway.
+    Proofs are screened in float64 with error bounds, and those that this leaves unsure are checked by
+    proofs/check.py; with `exact` all are.
     """
     run = existing(folder)
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))
     if not any(item.certificate for item in items):
         raise BadInput(f"{folder}: holds no certificates; run certify again")
-    certificates = refused = 0
+    certificates = refused = screened = 0
     with progress("check", len(items)) as advance:
-        for finding in findings(run, items, jobs or os.cpu_count() or 1):
+        for finding in findings(run, items, jobs or os.cpu_count() or 1, exact=exact):
             certificates += finding.has_certificate
+            screened += finding.screened
             name = f"{finding.id:06d}.json" if finding.has_certificate else f"text {finding.id}"
             if finding.refusal is not None:
                 refused += 1
@@ -81,6 +96,8 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     if refused:
         print(f"refused {refused}, of {certificates} certificates")
         return UNCHECKED
+    rest = certificates - screened
+    print(f"screened in float64 with error bounds: {screened}; checked in exact arithmetic by proofs/check.py: {rest}")
     print(f"accepted {certificates} of {certificates}")
     return HOLDS
 
@@ -146,14 +163,14 @@ def problems_of(run: Run, inputs: Inputs, items: Iterable[Item]) -> Iterator[str
             yield f"summary.json says {name} = {stated.get(name)}, and the lines of results.jsonl make {value}"
 
 
-def findings(run: Run, items: list[Item], jobs: int) -> Iterator[Finding]:
+def findings(run: Run, items: list[Item], jobs: int, *, exact: bool) -> Iterator[Finding]:
     if jobs == 1 or len(items) <= FEW:
-        bench = Bench.open(run.folder)
+        bench = Bench.open(run.folder, exact=exact)
         for item in items:
             yield bench.examine(item)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=start_bench, initargs=(run.folder,)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=start_bench, initargs=(run.folder, exact)) as pool:
         try:
             yield from pool.map(examine_on_bench, items, chunksize=AT_ONCE)
         except BrokenProcessPool:
@@ -164,9 +181,9 @@ BENCH: list[Bench] = []
 """The bench of a checking process, which the pool's functions cannot be handed."""
 
 
-def start_bench(folder: Path) -> None:
+def start_bench(folder: Path, exact: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    BENCH.append(Bench.open(folder))
+    BENCH.append(Bench.open(folder, exact=exact))
 
 
 def examine_on_bench(item: Item) -> Finding:
@@ -181,23 +198,35 @@ class Bench:
     files: Files
     replay: Replay
     spaces_sha256: str
+    screen: Screen | None
 
     @classmethod
-    def open(cls, folder: Path) -> Bench:
+    def open(cls, folder: Path, *, exact: bool) -> Bench:
         run = Run(folder)
-        return cls(run, Files(folder), Replay.open(open_model(run.model)), sha256(run.spaces))
+        model = open_model(run.model)
+        replay, screen = Replay.open(model), None
+        if not exact:
+            tensors = {name: (folder / name).read_bytes() for name in external_files(model)}
+            checked = read_model(run.model.read_bytes(), tensors)
+            screen = Screen(model, checked, sha256(run.vocabulary), replay.outputs)
+        return cls(run, Files(folder), replay, sha256(run.spaces), screen)
 
     def examine(self, item: Item) -> Finding:
         """The certificate proves what it says, and the line says no more than that and what was replayed."""
-        sentence = "nothing is claimed"
+        sentence, screened = "nothing is claimed", False
         try:
-            verdict = None
+            verdict, statement = None, None
             if item.certificate is not None:
-                verdict, _ = self.files.check(item.certificate, SECONDS)
+                statement = parsed(item.certificate)
+                verdict = self.screened(item.id, statement)
+                screened = verdict is not None
+                if verdict is None:
+                    verdict, _ = self.files.check(item.certificate, SECONDS)
                 sentence = verdict.sentence
             if item.text is None:
                 raise Refused("the run has no such text")
-            statement = self.statement(item)
+            if statement is not None:
+                self.bind(statement, item.text)
             if item.line is not None:
                 self.compare(item.line, item.text, verdict, statement)
             if statement is not None and statement["upper"] is not None:
@@ -207,23 +236,25 @@ class Bench:
         except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
             met = f"the check met {type(error).__name__}: {error}"
             return Finding(item.id, item.certificate is not None, sentence, met)
-        return Finding(item.id, item.certificate is not None, sentence, None)
+        return Finding(item.id, item.certificate is not None, sentence, None, screened)
 
-    def statement(self, item: Item) -> dict[str, Any] | None:
-        """What the certificate is about must be this text of this run."""
-        if item.certificate is None or item.text is None:
+    def screened(self, id: int, statement: Mapping[str, Any]) -> Verdict | None:
+        """The verdict on a certificate that float64 decides, and that names the files of this run."""
+        verdict = None if self.screen is None else self.screen.verdict(statement, SECONDS)
+        if verdict is None or verdict.id != id:
             return None
-        if item.certificate.stat().st_size > MAX_CERTIFICATE:
-            raise Refused("the certificate is too large")
-        statement: dict[str, Any] = parse_canonical(item.certificate.read_bytes())
-        text = item.text
+        vocabulary = statement["vocabulary"]
+        files = {statement["model"]["file"], *([] if vocabulary is None else [vocabulary["file"]])}
+        return verdict if files <= {self.run.model.name, self.run.vocabulary.name} else None
+
+    def bind(self, statement: Mapping[str, Any], text: Text) -> None:
+        """What the certificate is about must be this text of this run."""
         expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
         expect(statement["label"] == text.label, "is for another label")
         expect(statement["synonyms"] == self.spaces_sha256, "is for other frozen swaps than spaces.jsonl")
         expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
         rivals = [c for c in range(len(self.answers(text)[0])) if c != text.label]
         expect(statement["rivals"] == rivals, "does not speak of all other classes")
-        return statement
 
     def answers(self, text: Text) -> Any:
         """[1, classes]: what the model answers for the original."""
@@ -283,6 +314,13 @@ class Bench:
     def replay_witness(self, text: Text, swaps: Iterable[tuple[int, int]]) -> None:
         sentence = np.array(text.frozen.space.sentence(swaps), dtype=np.int64)
         expect(self.replay.breaks(sentence, text.label), "does not fool onnxruntime", "witness")
+
+
+def parsed(certificate: Path) -> dict[str, Any]:
+    if certificate.stat().st_size > MAX_CERTIFICATE:
+        raise Refused("the certificate is too large")
+    value: dict[str, Any] = parse_canonical(certificate.read_bytes())
+    return value
 
 
 def expect(fact: bool, otherwise: str, who: str = "certificate") -> None:

@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from swapproof.encodings.errors import Unsupported
+from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model
+from swapproof.encodings.reading import Model, open_model
 from swapproof.proofs.certificate import File, Lower, Statement, Upper, encode_tree, write_certificate
 from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.proofs.check import Refused, Unusable, check_certificate, parse_canonical, read_model
 
 from .engines.protocol import Bound, Unchecked
 from .inputs import Inputs, Text
 from .ladder import Verdict
 from .run import sha256
+from .screening import Screen
 from .synonyms.freezing import digest_of
 from .tensors import external_files
 
@@ -83,12 +84,16 @@ class Certificate:
 
 @dataclass(eq=False)
 class Checker:
-    """The model as `proofs/check.py` reads it, independently of the rest."""
+    """The model as `proofs/check.py` reads it, independently of the rest.
+
+    Proofs are screened in float64 with error bounds first; whatever that leaves unsure, `proofs/check.py` decides.
+    """
 
     binding: Binding
     model: CheckedModel
     seconds: float = LONGEST
     """Time for checking one proof."""
+    screen: Screen | None = None
     accepted: set[tuple[str, Any]] = field(default_factory=set)
     """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
 
@@ -97,9 +102,14 @@ class Checker:
         """`tensors` is the folder of the external data. Raises Unsupported for a model that cannot be certified."""
         try:
             files = {name: (tensors / name).read_bytes() for name, _ in binding.tensors}
-            return cls(binding, read_model(model.read_bytes(), files), seconds)
+            checked = read_model(model.read_bytes(), files)
         except Unusable as error:
             raise uncertifiable(model, error) from None
+        try:
+            screen = Screen(open_model(model), checked, binding.vocabulary_sha256)
+        except (BadInput, Unsupported):
+            screen = None  # its external data lie elsewhere, say: then everything is checked exactly
+        return cls(binding, checked, seconds, screen)
 
     def try_length(self, length: int) -> None:
         """Raises Unsupported for a network that cannot be certified."""
@@ -144,7 +154,11 @@ class Checker:
     def refused(self, statement: Statement) -> str | None:
         data, started = write_certificate(statement), time.monotonic()
         try:
-            check_certificate(data, self.model, self.binding.vocabulary_sha256, self.seconds)
+            screen = None if statement.lower is None else self.screen
+            if screen is not None and screen.verdict(parse_canonical(data), self.seconds) is not None:
+                return None
+            left = max(0.0, self.seconds - (time.monotonic() - started))
+            check_certificate(data, self.model, self.binding.vocabulary_sha256, left)
         except (Refused, Unusable) as error:
             if statement.lower is not None and time.monotonic() - started >= self.seconds:
                 size = f"{len(data):,} bytes that {statement.lower.swaps} swaps are harmless"

@@ -1,0 +1,269 @@
+"""The recipe `linear-1` and section 8 of FORMAT.md over fractions, on the network of `encodings`: slow and plain.
+
+An oracle for screening: it knows no floats, no batches, and no other code of the screening.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.network import (
+    Affine,
+    Constant,
+    Embedding,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+
+Objects = NDArray[Any]
+GRID = 2**64
+fractions = np.vectorize(lambda x: Fraction(float(x)), otypes=[object])
+
+
+def fractional(array: Any) -> Objects:
+    array = np.asarray(array, dtype=np.float64)
+    return np.asarray(fractions(array) if array.size else array, dtype=object)
+
+
+def values(network: Network, tokens: Sequence[int], stop_at: Sequence[int] | None = None) -> dict[int, Objects]:
+    """Every node's flat value for one sentence; only the nodes before the first nonlinear ones with `stop_at`."""
+    known: dict[int, Objects] = {}
+    for index, node in enumerate(network.nodes):
+        if stop_at is not None and index not in network.linear:
+            continue
+        inputs = [known[source] for source in node.inputs]
+        match node.layer:
+            case Embedding(table, positions):
+                found = fractional(table[np.asarray(tokens)[positions]])
+            case Constant(value):
+                found = fractional(value)
+            case Rearrangement(order):
+                found = np.concatenate(inputs)[order.reshape(-1)]
+            case Affine(weight, bias):
+                found = inputs[0].reshape(-1, len(weight)) @ fractional(weight) + fractional(bias)
+            case Scaling(multiply, divide, add, _):
+                factor = fractional(multiply).reshape(-1) / fractional(divide).reshape(-1)
+                found = inputs[0] * factor + fractional(add).reshape(-1)
+            case Sum(signs):
+                found = np.asarray(sum(sign * x for sign, x in zip(signs, inputs, strict=True)))
+            case Rectifier(slope):
+                found = np.maximum(inputs[0], inputs[0] * Fraction(slope))
+            case Maximum():
+                found = inputs[0].reshape(node.size, -1).max(axis=1)
+        known[index] = np.asarray(found, dtype=object).reshape(-1)
+    return known
+
+
+@dataclass
+class Region:
+    """One region: masks of choices per position (all positions), at most k swaps, and the multipliers set."""
+
+    masks: Sequence[int]
+    k: int
+    phases: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    slopes: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    betas: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    joint: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()
+
+
+class Void(Exception):
+    """No sentence of the region has these phases."""
+
+
+class Recipe:
+    def __init__(self, network: Network, choices: Sequence[Sequence[int]], region: Region) -> None:
+        self.network, self.region = network, region
+        original = [options[0] for options in choices]
+        start = values(network, original, network.cut)
+        self.base = {n: start[n] for n in network.cut}
+        self.moves: list[list[dict[int, Objects]]] = []
+        self.must: list[bool] = []
+        for position, (mask, options) in enumerate(zip(region.masks, choices, strict=True)):
+            swaps = []
+            for choice, token in enumerate(options):
+                if choice and mask >> choice & 1:
+                    found = values(network, [*original[:position], token, *original[position + 1 :]], network.cut)
+                    swaps.append({n: found[n] - self.base[n] for n in network.cut})
+            self.moves.append(swaps)
+            self.must.append(not mask & 1)
+        self.known: dict[int, list[tuple[Fraction, Fraction]]] = {}
+        self.inside: dict[int, list[tuple[Fraction, Fraction]]] = {}
+        for n, node in enumerate(network.nodes):
+            if isinstance(node.layer, Rectifier | Maximum):
+                self.inputs(n)
+
+    @property
+    def empty(self) -> bool:
+        return sum(self.must) > self.region.k
+
+    def minimum(self, function: Mapping[int, Mapping[int, Fraction]]) -> Fraction:
+        """Of an affine function of the cut over the region."""
+
+        def at(numbers: Mapping[int, Objects]) -> Fraction:
+            return sum((c * numbers[n][i] for n, given in function.items() for i, c in given.items()), Fraction(0))
+
+        total, free = at(self.base), []
+        for swaps, must in zip(self.moves, self.must, strict=True):
+            gains = [at(swap) for swap in swaps]
+            if must:
+                total += min(gains)
+            elif gains:
+                free.append(min(min(gains), Fraction(0)))
+        return total + sum(sorted(free)[: self.region.k - sum(self.must)], Fraction(0))
+
+    def bounds(self, n: int) -> list[tuple[Fraction, Fraction]]:
+        if n not in self.known:
+            self.known[n] = [
+                (Fraction(floor(low * GRID), GRID), Fraction(ceil(high * GRID), GRID)) for low, high in self.found(n)
+            ]
+        return self.known[n]
+
+    def found(self, n: int) -> list[tuple[Fraction, Fraction]]:
+        node, one = self.network.nodes[n], Fraction(1)
+        if n in self.network.cut:
+            return [(self.minimum({n: {i: one}}), -self.minimum({n: {i: -one}})) for i in range(node.size)]
+        match node.layer:
+            case Constant(value):
+                return [(x, x) for x in fractional(value).reshape(-1)]
+            case Rearrangement(order):
+                laid = [pair for source in node.inputs for pair in self.bounds(source)]
+                return [laid[i] for i in order.reshape(-1)]
+            case Rectifier(slope):
+                return [
+                    (max(low, low * Fraction(slope)), max(high, high * Fraction(slope))) for low, high in self.inputs(n)
+                ]
+            case Maximum():
+                width = len(self.inputs(n)) // node.size
+                windows = [self.inputs(n)[i * width : (i + 1) * width] for i in range(node.size)]
+                return [(max(low for low, _ in window), max(high for _, high in window)) for window in windows]
+            case _:
+                return [(self.least(n, {i: one}), -self.least(n, {i: -one})) for i in range(node.size)]
+
+    def inputs(self, n: int) -> list[tuple[Fraction, Fraction]]:
+        if n not in self.inside:
+            here = list(self.bounds(self.network.nodes[n].inputs[0]))
+            for (m, i), sign in self.region.phases.items():
+                if m == n:
+                    low, high = here[i]
+                    here[i] = (max(low, Fraction(0)), high) if sign > 0 else (low, min(high, Fraction(0)))
+                    if here[i][0] > here[i][1]:
+                        raise Void
+            self.inside[n] = here
+        return self.inside[n]
+
+    def margin(self, label: int, rival: int) -> Fraction:
+        return self.least(len(self.network.nodes) - 1, {label: Fraction(1), rival: Fraction(-1)}, margin=True)
+
+    def least(self, n: int, function: Mapping[int, Fraction], margin: bool = False) -> Fraction:
+        pending: dict[int, dict[int, Fraction]] = {n: dict(function)}
+        constant = Fraction(0)
+
+        def hand(source: int, i: int, c: Fraction) -> None:
+            given = pending.setdefault(source, {})
+            given[i] = given.get(i, Fraction(0)) + c
+
+        cut: dict[int, dict[int, Fraction]] = {}
+        for m in range(n, -1, -1):
+            given, node = pending.pop(m, {}), self.network.nodes[m]
+            if m in self.network.cut:
+                cut[m] = given
+                continue
+            sizes = [self.network.nodes[source].size for source in node.inputs]
+            match node.layer:
+                case Rectifier(slope):
+                    constant += self.rectified(m, slope, given, hand, margin)
+                case Maximum():
+                    constant += self.picked(m, given, hand)
+                case Constant(value):
+                    constant += sum(c * Fraction(float(value.reshape(-1)[i])) for i, c in given.items())
+                case Rearrangement(order):
+                    for i, c in given.items():
+                        at, which = int(order.reshape(-1)[i]), 0
+                        while at >= sizes[which]:
+                            at, which = at - sizes[which], which + 1
+                        hand(node.inputs[which], at, c)
+                case Affine(weight, bias):
+                    for i, c in given.items():
+                        block, column = divmod(i, len(bias))
+                        constant += c * Fraction(float(bias[column]))
+                        for row in range(len(weight)):
+                            if weight[row, column]:
+                                hand(
+                                    node.inputs[0], block * len(weight) + row, c * Fraction(float(weight[row, column]))
+                                )
+                case Scaling(multiply, divide, add, _):
+                    for i, c in given.items():
+                        numbers = (Fraction(float(part.reshape(-1)[i])) for part in (multiply, divide, add))
+                        factor, divisor, more = numbers
+                        constant += c * more
+                        hand(node.inputs[0], i, c * factor / divisor)
+                case Sum(signs):
+                    for i, c in given.items():
+                        for sign, source in zip(signs, node.inputs, strict=True):
+                            hand(source, i, c * sign)
+        return self.minimum(cut) + constant
+
+    def rectified(self, m: int, slope: float, given: Mapping[int, Fraction], hand: Any, margin: bool) -> Fraction:
+        region, source, alpha = self.region, self.network.nodes[m].inputs[0], Fraction(slope)
+        constant = Fraction(0)
+        grouped: dict[int, Fraction] = {}
+        if margin:
+            for n, pairs in region.joint:
+                members = [
+                    (i, Fraction(v, 64), given[i])
+                    for i, v in pairs
+                    if n == m and given.get(i, 0) < 0 and (m, i) not in region.phases
+                ]
+                grouped.update((i, a) for i, a, _ in members)
+                if members:
+                    constant -= max(
+                        -self.minimum({source: {i: c * (d - a) for (i, a, c), d in zip(members, ends, strict=True)}})
+                        for ends in itertools.product((alpha, Fraction(1)), repeat=len(members))
+                    )
+        for i, c in given.items():
+            low, high = self.inputs(m)[i]
+            if i in grouped:
+                hand(source, i, c * grouped[i])
+            elif low >= 0:
+                hand(source, i, c)
+            elif high <= 0:
+                hand(source, i, c * alpha)
+            elif c >= 0:
+                lower = Fraction(1) if high > -low else alpha
+                if margin and (m, i) in region.slopes:
+                    lower = max(alpha, Fraction(region.slopes[m, i], 64))
+                hand(source, i, c * lower)
+            else:
+                s = Fraction(floor(2**16 * (high - alpha * low) / (high - low) + Fraction(1, 2)), 2**16)
+                hand(source, i, c * s)
+                constant += c * max((alpha - s) * low, (1 - s) * high)
+        if margin:
+            for (n, i), sign in region.phases.items():
+                if n == m:
+                    hand(source, i, -sign * Fraction(region.betas.get((n, i), 0.0)))
+        return constant
+
+    def picked(self, m: int, given: Mapping[int, Fraction], hand: Any) -> Fraction:
+        constant, source = Fraction(0), self.network.nodes[m].inputs[0]
+        width = len(self.inputs(m)) // self.network.nodes[m].size
+        for i, c in given.items():
+            window = self.inputs(m)[i * width : (i + 1) * width]
+            best = max(range(width), key=lambda w: (window[w][0], -w))
+            others = [u for w, (_, u) in enumerate(window) if w != best]
+            if c >= 0 or all(u <= window[best][0] for u in others):
+                hand(source, i * width + best, c)
+            else:
+                constant += c * max(u for _, u in window)
+        return constant

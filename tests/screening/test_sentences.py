@@ -1,0 +1,91 @@
+"""What a region is: its sentences, its extremes, with groups of positions and without."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from random_networks import swap_spaces, tiny
+
+from swapproof.encodings.evaluation import values
+from swapproof.encodings.query import Query
+from swapproof.encodings.reading import read_network
+from swapproof.encodings.space import SwapSpace
+from swapproof.verifier.screening.budgets import Group
+from swapproof.verifier.screening.linear_part import linear_part
+from swapproof.verifier.screening.moves import Moves, embedded
+from swapproof.verifier.screening.sentences import sentences
+from swapproof.verifier.screening.sets import Batch, Sets
+from swapproof.verifier.screening.tree import ENUMERATE, NONE, Cells, Leaf, Settings
+
+
+def region(query: Query, masks: Sequence[int], groups: Sequence[Group], high: int) -> tuple[Sets, Leaf]:
+    sizes = [len(query.space.choices[position]) for position in query.space.swappable]
+    cells = Cells(sizes)
+    row, forced = np.full(len(sizes), NONE, dtype=np.int32), []
+    for i, position in enumerate(query.space.swappable):
+        number = cells.number(i, masks[position])
+        if not masks[position] & 1:
+            forced.append((i, number))
+        elif masks[position] != 1:
+            row[i] = number
+    own = {position: i for i, position in enumerate(query.space.swappable)}
+    mapped = tuple((frozenset(own[p] for p in group if p in own), a, b) for group, a, b in groups)
+    leaf = Leaf(ENUMERATE, cells.free_number(row), tuple(forced), query.rivals, {}, Settings(), mapped, high)
+    return Sets(Moves.of(query), cells, high), leaf
+
+
+def fits(query: Query, tokens: Sequence[int], masks: Sequence[int], groups: Sequence[Group]) -> bool:
+    pairs = list(zip(tokens, query.space.choices, masks, strict=True))
+    if not all(mask >> options.index(token) & 1 for token, options, mask in pairs):
+        return False
+    swapped = {position for position, (token, options, _) in enumerate(pairs) if token != options[0]}
+    return all(low <= len(swapped & group) <= high for group, low, high in groups)
+
+
+@given(data=st.data(), source=st.integers(0, 2**32 - 1), shape=st.sampled_from(("mlp", "cnn", "mean")))
+def test_a_region_has_these_sentences_and_these_extremes(
+    data: st.DataObject, source: int, shape: str, tmp_path_factory: object
+) -> None:
+    """Against trying all sentences of the text: also with nested groups and least numbers of swaps."""
+    sample = tiny(shape, source)
+    network = read_network(sample.save(tmp_path_factory.mktemp("region")), sample.length)  # type: ignore[attr-defined]
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    query = Query.of(network, SwapSpace(choices), 0)
+    masks = [data.draw(st.integers(1, (1 << len(options)) - 1)) for options in choices]
+    high = data.draw(st.integers(0, sample.length))
+    everywhere = frozenset(range(sample.length))
+    groups: list[Group] = [(everywhere, data.draw(st.integers(0, 1)), high)]
+    if data.draw(st.booleans()) and sample.length > 2:
+        inner = frozenset(data.draw(st.sets(st.integers(0, sample.length - 1), min_size=1, max_size=sample.length - 1)))
+        groups.append((inner, data.draw(st.integers(0, 1)), data.draw(st.integers(0, 2))))
+    sets, leaf = region(query, masks, groups, high)
+    wanted = sorted(tokens for tokens in itertools.product(*choices) if fits(query, tokens, masks, groups))
+    assert sets.is_empty(leaf) == (not wanted)
+    if not wanted:
+        return
+    found: list[tuple[int, ...]] = []
+    cuts = []
+    for cut, swaps in sentences(sets, leaf):
+        cuts.append(cut)
+        for row in swaps:
+            tokens = list(query.space.original)
+            for swap in row[row >= 0]:
+                i = int(np.searchsorted(sets.first, swap, side="right")) - 1
+                position = query.space.swappable[i]
+                tokens[position] = choices[position][int(swap - sets.first[i]) + 1]
+            found.append(tuple(tokens))
+    assert sorted(found) == wanted
+    every = linear_part(network, embedded(query, np.array(found)), "values").cut
+    np.testing.assert_allclose(np.concatenate(cuts), every, atol=1e-9)
+    low, high_ends = Batch(sets, [leaf]).ends
+    np.testing.assert_allclose(low[0], every.min(axis=0), atol=1e-9)
+    np.testing.assert_allclose(high_ends[0], every.max(axis=0), atol=1e-9)
+    function = np.random.default_rng(source).normal(size=(1, 2, sets.moves.width))
+    least = Batch(sets, [leaf, leaf]).least(np.concatenate([function, function]))
+    np.testing.assert_allclose(least, np.repeat((every @ function[0].T).min(axis=0)[None], 2, axis=0), atol=1e-9)
+    parts = {index: every[:, part].reshape(-1, *network.nodes[index].shape) for index, part in sets.moves.parts.items()}
+    assert np.isfinite(values(network, given=parts)[len(network.nodes) - 1]).all()

@@ -1,0 +1,157 @@
+"""Screening says what check.py says, or nothing: on the folders of certificates, random proofs and broken ones."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proof_cases import KINDS, Case, Maker, Prover, make_case, min_swaps, statement
+
+from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.reading import open_model
+from swapproof.proofs import certificate as c
+from swapproof.proofs import check
+from swapproof.verifier.screening import Screen
+from swapproof.verifier.screening.verdict import UNFORESEEN
+
+PROOFS = Path(__file__).parent.parent / "proofs"
+ACCEPTED = sorted((PROOFS / "accepted").glob("*.json"))
+REFUSED = sorted((PROOFS / "refused").glob("*.json"))
+SCREENED = {"bag", "enumerated", "paper", "plane", "residual", "straight", "two_layers", "with-joint", "with-words"}
+"""Of the accepted certificates, some that must not need the exact checker."""
+
+
+def screen_of(folder: Path, top: Any) -> Screen:
+    """With the model and the vocabulary that lie in the folder."""
+    model = folder / top["model"]["file"]
+    tensors = {name: (folder / name).read_bytes() for name, _ in top["model"]["tensors"]}
+    vocabulary = top["vocabulary"] and check.Files(folder).sha256(top["vocabulary"]["file"])
+    return Screen(open_model(model), check.read_model(model.read_bytes(), tensors), vocabulary)
+
+
+def same_or_nothing(screen: Screen, data: bytes) -> bool:
+    """Whether it was screened; then check.py must say exactly the same."""
+    found = screen.verdict(check.parse_canonical(data), 60.0)
+    assert not any(reason.startswith(UNFORESEEN) for reason in screen.reasons)
+    if found is not None:
+        assert found == check.check_certificate(data, screen.checked, screen.vocabulary_sha256)
+    return found is not None
+
+
+@pytest.mark.parametrize("path", ACCEPTED, ids=lambda path: path.stem)
+def test_the_verdict_on_an_accepted_certificate_is_that_of_the_checker(path: Path) -> None:
+    """Or there is none, for the few that float64 does not decide."""
+    data = path.read_bytes()
+    screened = same_or_nothing(screen_of(path.parent, json.loads(data)), data)
+    assert screened or path.stem not in SCREENED
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
+def test_a_refused_certificate_is_never_accepted(path: Path) -> None:
+    """Whatever is wrong with it."""
+    try:
+        top = check.parse_canonical(path.read_bytes())
+        screen = screen_of(path.parent, top)
+    except (check.Refused, check.Unusable, BadInput, Unsupported, KeyError, OSError, TypeError):
+        return  # it is refused before a tree is looked at
+    assert screen.verdict(top, 60.0) is None
+
+
+def proved(kind: Any, seed: int) -> tuple[Case, c.Statement] | None:
+    """A random text, and a certificate of all that is true of it, with splits and multipliers drawn at random."""
+    case = make_case(kind, seed)
+    least, sentence = min_swaps(case)
+    swaps = len(case.choices) if least is None else least - 1
+    if swaps < 0:
+        return None
+    tree = Prover(case, swaps, "real", random.Random(seed), small=2).prove()
+    if tree is None:
+        return None
+    pairs = enumerate(zip(sentence, case.choices, strict=False))
+    upper = tuple((p, token) for p, (token, options) in pairs if token != options[0])
+    witness = None if least is None else c.Upper(upper, ("real", "replay"))
+    return case, statement(case, lower=c.Lower(swaps, "real", tree), upper=witness)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_random_proofs_get_the_verdict_of_the_checker(kind: Any, tmp_path: Path) -> None:
+    """With every kind of split and multiplier; the true claim is not refused, and one more swap is not accepted."""
+    for seed in range(8):
+        found = proved(kind, seed)
+        if found is None:
+            continue
+        case, claim = found
+        path = tmp_path / f"{seed}.onnx"
+        path.write_bytes(case.data)
+        try:
+            screen = Screen(open_model(path), check.read_model(case.data), None)
+        except (BadInput, Unsupported):
+            continue
+        same_or_nothing(screen, c.write_certificate(claim))
+        same_or_nothing_of_more(screen, claim)
+
+
+def same_or_nothing_of_more(screen: Screen, claim: c.Statement) -> None:
+    """The same tree for one more swap, and without its witness."""
+    lower = claim.lower
+    assert lower is not None
+    more = c.Lower(lower.swaps + 1, lower.level, lower.tree)
+    top = json.loads(c.write_certificate(claim))
+    top["lower"]["swaps"], top["upper"] = more.swaps, None
+    found = screen.verdict(top, 60.0)
+    if found is not None:
+        data = json.dumps(top, sort_keys=True, separators=(",", ":")).encode()
+        assert found == check.check_certificate(data, screen.checked)
+
+
+def mutated(tree: bytes, chosen: random.Random) -> bytes:
+    """A byte changed, added, dropped, or a piece copied elsewhere."""
+    out = bytearray(tree)
+    for _ in range(chosen.choice((1, 1, 2, 3))):
+        at = chosen.randrange(len(out) + 1)
+        match chosen.randrange(5):
+            case 0 if at < len(out):
+                out[at] = chosen.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 64, 127, 128, 255))
+            case 1 if at < len(out):
+                out[at] ^= 1 << chosen.randrange(8)
+            case 2 if at < len(out):
+                del out[at]
+            case 3:
+                out.insert(at, chosen.choice((0, 1, 2, 4, 5, 6, 7, 8)))
+            case _:
+                start = chosen.randrange(len(out) + 1)
+                out[at:at] = out[start : start + chosen.randrange(1, 8)]
+    return bytes(out)
+
+
+WITH_PROOF = [path for path in ACCEPTED if json.loads(path.read_bytes())["lower"] is not None]
+
+
+@pytest.mark.parametrize("path", WITH_PROOF, ids=lambda path: path.stem)
+def test_no_broken_tree_is_accepted_that_the_checker_refuses(path: Path) -> None:
+    """A hundred mutants of each accepted proof, some of them claiming another number of swaps."""
+    top = json.loads(path.read_bytes())
+    screen = screen_of(path.parent, top)
+    chosen = random.Random(path.stem)
+    tree = base64.b64decode(top["lower"]["tree"])
+    for _ in range(100):
+        lower = {**top["lower"], "tree": base64.b64encode(mutated(tree, chosen)).decode()}
+        lower["swaps"] = max(0, lower["swaps"] + chosen.choice((-1, 0, 0, 0, 1)))
+        data = json.dumps({**top, "lower": lower, "upper": None}, sort_keys=True, separators=(",", ":")).encode()
+        same_or_nothing(screen, data)
+
+
+def test_another_reading_of_the_model_is_noticed(tmp_path: Path) -> None:
+    """A network that answers otherwise than the checker's is not screened with."""
+    folder = PROOFS / "accepted"
+    top = json.loads((folder / "paper.json").read_bytes())
+    other = tmp_path / "other.onnx"
+    other.write_bytes(KINDS[0](Maker(random.Random(5), 4), 2))
+    screen = Screen(open_model(other), check.read_model((folder / "paper.onnx").read_bytes()), None)
+    answers = [screen.verdict(top, 60.0)]
+    assert answers == [None]
+    assert any("differ" in reason for reason in screen.reasons), screen.reasons

@@ -1,0 +1,163 @@
+"""The rounding bound of level float32 (FORMAT section 8) from above: never less than the exact checker's, in float64.
+
+Layer by layer A >= |x| and e >= |float32 result - x|; for z = sum w_k x_k + b with K terms that are not always zero and
+n = K + 3, T = sum |w_k| (A_k + e_k) + |b|,
+
+    A = sum |w_k| A_k + |b|        e = sum |w_k| e_k + n (257 / 2**32) T + 2**-64
+
+Each number here is enlarged by a share of 2**-20 and by 2**-63 (where it is not plainly zero), which is more than the
+rounding of this arithmetic and of the checker's, upward to multiples of 2**-64. A mean or a Min of the file may be more
+layers here than there: more is only greater. A product with its bias is two layers there, and so it is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from swapproof.encodings.network import (
+    Affine,
+    Constant,
+    Embedding,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+from swapproof.encodings.space import SwapSpace
+
+from .balls import SLOP, Array, Floats
+
+SHARE = 257.0 / 2**32
+STEP = 2.0**-63
+LARGEST = 2.0**40
+MOST_TERMS = 65_280
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """[batch or 1, *shape] each."""
+
+    magnitude: Floats
+    error: Floats
+
+
+def enlarged(array: Array) -> Floats:
+    return np.asarray(np.where(array == 0, 0.0, array * SLOP + STEP))
+
+
+def whole_space(network: Network, space: SwapSpace, merged: frozenset[int]) -> dict[int, Size]:
+    """Node -> its size over all choices; infinite at the end when any number on the way is beyond the format's."""
+    found: dict[int, Size] = {}
+    with np.errstate(invalid="ignore", over="ignore"):
+        for index, node in enumerate(network.nodes):
+            found[index] = layer_size(network, index, [found[source] for source in node.inputs], space, merged)
+    last = max(found)
+    if not all(np.isfinite(size.magnitude).all() and np.isfinite(size.error).all() for size in found.values()):
+        found[last] = Size(found[last].magnitude, np.full_like(found[last].error, np.inf))
+    return found
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def of_sentences(
+    network: Network,
+    whole: Mapping[int, Size],
+    values: Mapping[int, Floats],
+    errors: Mapping[int, Floats],
+    merged: frozenset[int],
+) -> dict[int, Size]:
+    """Node -> its size for each sentence alone, from `values` [batch, *shape] of nonlinear nodes' inputs, known up to
+    `errors`; layers that are affine in the words keep the size of the whole space."""
+    found = {index: whole[index] for index in network.linear}
+    for index, node in enumerate(network.nodes):
+        if index in found:
+            continue
+        inputs = [found[source] for source in node.inputs]
+        match node.layer:
+            case Rectifier(slope):
+                x, far = values[node.inputs[0]], errors[node.inputs[0]] + STEP
+                error = inputs[0].error
+                if slope == 0:
+                    magnitude = enlarged(np.maximum(x + far, 0.0))
+                    found[index] = Size(magnitude, np.where(x + far + error <= 0, 0.0, error))
+                else:
+                    found[index] = leaked(enlarged(np.abs(x) + far), error)
+            case Maximum():
+                magnitude = enlarged(np.abs(values[node.inputs[0]]) + errors[node.inputs[0]] + STEP).max(axis=-1)
+                found[index] = Size(magnitude, inputs[0].error.max(axis=-1))
+            case _:
+                found[index] = layer_size(network, index, inputs, None, merged)
+    return found
+
+
+def layer_size(
+    network: Network, index: int, inputs: list[Size], space: SwapSpace | None, merged: frozenset[int]
+) -> Size:
+    node = network.nodes[index]
+    match node.layer:
+        case Embedding(table, positions):
+            choices = () if space is None else space.choices
+            width = max(map(len, choices))
+            tokens = np.array([[*options, *(options[:1] * (width - len(options)))] for options in choices])
+            magnitude = np.zeros((len(choices), table.shape[1]))
+            for column in tokens.T:
+                np.maximum(magnitude, np.abs(table[column]), out=magnitude)
+            magnitude = magnitude[positions][None]
+            return Size(enlarged(magnitude), np.zeros_like(magnitude))
+        case Constant(value):
+            return Size(enlarged(np.abs(value)[None]), np.zeros((1, *value.shape)))
+        case Rearrangement(order):
+            batch = max(len(x.magnitude) for x in inputs)
+            parts = []
+            for name in ("magnitude", "error"):
+                arrays = [getattr(x, name) for x in inputs]
+                flat = [np.broadcast_to(a, (batch, *a.shape[1:])).reshape(batch, -1) for a in arrays]
+                parts.append(np.concatenate(flat, axis=1)[:, order.reshape(-1)].reshape(batch, *node.shape))
+            return Size(parts[0], parts[1])
+        case Affine(weight, bias):
+            (x,) = inputs
+            absolute = np.abs(weight)
+            live = ((x.magnitude + x.error) > 0).astype(np.float64) @ (weight != 0).astype(np.float64)
+            added = np.zeros_like(bias) if index in merged else np.abs(bias)
+            largest = max(float(absolute.max(initial=0.0)), float(np.abs(bias).max(initial=0.0)))
+            product = affine(x.magnitude @ absolute, x.error @ absolute, added, live, largest)
+            if index not in merged:
+                return product
+            return affine(product.magnitude, product.error, np.abs(bias), np.ones(1), largest)
+        case Scaling(multiply, divide, add, _):
+            factor = np.abs(multiply / divide) * SLOP
+            largest = max(float(array.max(initial=0.0)) for array in (factor, np.abs(multiply), np.abs(add)))
+            (x,) = inputs
+            return affine(factor * x.magnitude, factor * x.error, np.abs(add), np.ones(1), largest)
+        case Sum():
+            magnitude = sum((x.magnitude for x in inputs), start=np.zeros((1, *node.shape)))
+            error = sum((x.error for x in inputs), start=np.zeros((1, *node.shape)))
+            return affine(magnitude, error, np.zeros(1), np.full(1, float(len(inputs))), 1.0)
+        case Rectifier(slope):
+            return inputs[0] if slope == 0 else leaked(inputs[0].magnitude, inputs[0].error)
+        case Maximum():
+            return Size(inputs[0].magnitude.max(axis=-1), inputs[0].error.max(axis=-1))
+
+
+def affine(magnitude: Floats, error: Floats, bias: Floats, terms: Floats, largest: float) -> Size:
+    total = (magnitude + error + bias) * SLOP
+    n = terms + 3
+    grown = (error + n * SHARE * total) * SLOP + STEP
+    fits = (n <= MOST_TERMS) & (total < LARGEST) & (largest < LARGEST)
+    return Size(enlarged(magnitude + bias), np.where(fits, grown, np.inf))
+
+
+def leaked(magnitude: Floats, error: Floats) -> Size:
+    """alpha x is rounded once, in four operations at most."""
+    return Size(magnitude, (error + 4 * SHARE * (magnitude + error)) * SLOP + STEP)
+
+
+def margin_errors(sizes: Mapping[int, Size], label: int) -> Floats:
+    """[batch, classes]: E against every class, from above."""
+    error = sizes[max(sizes)].error[:, 0, :]
+    found = (error + error[:, label : label + 1]) * SLOP + STEP
+    return np.asarray(np.where(np.isnan(found), np.inf, found))

@@ -1,0 +1,152 @@
+"""Joint groups: T, the greatest of sum |c_j| (y_j - a_j x_j) over a region, for many regions at once.
+
+T is the maximum over patterns d in {slope, 1} of the maximum over the region of sum |c_j| (d_j - a_j) x_j, an affine
+function of the words each. The patterns of all groups are functions of a few elements of the cut; while the
+coefficients c are the same, what swaps add to them is computed once for all regions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .balls import SLOP, UNIT, Floats, running_tops
+from .sets import Batch, Sets, best
+from .tree import Settings
+
+MOST = 1 << 22
+"""Numbers in the table of what every swap adds to every pattern, and in those of sets of free positions."""
+
+
+@dataclass(eq=False)
+class Patterns:
+    """Functions [M, members] of elements `columns` of the cut, and what swaps add to them."""
+
+    sets: Sets
+    functions: Floats
+    columns: NDArray[np.int64]
+    rises: dict[int, Floats] = field(default_factory=dict)
+    tops: dict[int, Floats] = field(default_factory=dict)
+
+    def of_cell(self, cell: int) -> Floats:
+        """[M]: the most a swap of the cell adds."""
+        if cell not in self.rises:
+            moves, (i, _) = self.sets.moves, self.sets.cells.listed[cell]
+            rows = moves.rows[i][self.sets.allowed[cell, : self.sets.cells.sizes[i] - 1]]
+            if moves.dense:
+                rows, functions = rows[:, self.columns], self.functions
+            else:
+                _, at, there = np.intersect1d(moves.touched[i], self.columns, return_indices=True)
+                rows, functions = rows[:, at], self.functions[:, there]
+            self.rises[cell] = (rows @ functions.T).max(axis=0)
+        return self.rises[cell]
+
+    def of_free(self, free: int) -> Floats:
+        """[up to k + 1, M]: the sums of the j greatest rises over a set of free positions."""
+        if free not in self.tops:
+            if sum(top.size for top in self.tops.values()) > MOST:
+                self.tops.clear()
+            cells = [int(cell) for cell in self.sets.cells.rows[free] if cell >= 0]
+            rises = np.array([self.of_cell(cell) for cell in cells]).reshape(len(cells), len(self.functions))
+            self.tops[free] = running_tops(np.maximum(rises, 0.0), self.sets.k)
+        return self.tops[free]
+
+    def heights(self, batch: Batch) -> Floats:
+        """[B, M]: the maximum of every pattern over every region."""
+        result = np.empty((len(batch.leaves), len(self.functions)))
+        start = self.functions @ self.sets.moves.base[self.columns]
+        for row, leaf in enumerate(batch.leaves):
+            if row in batch.plans:
+                gains = np.zeros((len(self.functions), len(self.sets.moves.touched)))
+                for i, cell in enumerate(batch.placed[0][row]):
+                    if cell >= 0:
+                        gains[:, i] = self.of_cell(int(cell))
+                result[row] = start + best(batch.plans[row], gains)
+                continue
+            tops = self.of_free(leaf.free)
+            np.add(start, tops[min(int(batch.spare[row]), len(tops) - 1)], out=result[row])
+            for _, cell in leaf.forced:
+                result[row] += self.of_cell(cell)
+        return result
+
+
+class Groups:
+    """The joint groups of one setting."""
+
+    def __init__(self, sets: Sets, settings: Settings) -> None:
+        self.sets = sets
+        self.nodes: dict[int, list[tuple[list[int], Floats]]] = {}
+        for index, pairs in settings.joint:
+            elements, values = zip(*pairs, strict=True)
+            self.nodes.setdefault(index, []).append((list(elements), np.array(values) / 64))
+        self.known: dict[tuple[int, bytes], list[tuple[Patterns, int]]] = {}
+
+    def at(self, index: int) -> bool:
+        return index in self.nodes
+
+    def members(self, index: int) -> NDArray[np.bool_]:
+        result = np.zeros(self.size(index), dtype=np.bool_)
+        for elements, _ in self.nodes[index]:
+            result[elements] = True
+        return result
+
+    def slopes(self, index: int) -> Floats:
+        result = np.zeros(self.size(index))
+        for elements, slopes in self.nodes[index]:
+            result[elements] = slopes
+        return result
+
+    def size(self, index: int) -> int:
+        return self.sets.moves.query.network.nodes[index].size
+
+    def rise(self, batch: Batch, index: int, slope: float, weights: Floats) -> tuple[Floats, Floats]:
+        """[B] each: the sum of T over the groups of a rectifier, and its error; `weights` [B, size] are |c| or 0.
+
+        Every number of a pattern is an extreme of a function with coefficients of at most |c|, so the error of T is at
+        most sum |c| (weight of the element), as for other functions; twice that covers the products d - a times |c|.
+        """
+        total, error = np.zeros(len(weights)), np.zeros(len(weights))
+        part = self.sets.moves.parts[self.sets.moves.query.network.nodes[index].inputs[0]]
+        _, first, which = np.unique(weights, axis=0, return_index=True, return_inverse=True)
+        for number, row in enumerate(first):
+            rows = np.flatnonzero(which.reshape(-1) == number)
+            same = Batch(batch.sets, [batch.leaves[int(at)] for at in rows]) if len(first) > 1 else batch
+            for patterns, width in self.patterns(index, slope, weights[row], part.start):
+                heights = patterns.heights(same)
+                found = heights.reshape(len(rows), -1, width).max(axis=2)
+                total[rows] += found.sum(axis=1)
+                error[rows] += 2 * UNIT * (found.shape[1] + 4) * np.abs(found).sum(axis=1)
+            error[rows] += 2 * (weights[row] @ self.sets.weight[part])
+        return total, error * SLOP
+
+    def patterns(self, index: int, slope: float, weights: Floats, start: int) -> list[tuple[Patterns, int]]:
+        """Tables of patterns, with the number of patterns per group in each."""
+        key = index, weights.tobytes()
+        if key not in self.known:
+            if len(self.known) >= 4:
+                self.known.clear()
+            self.known[key] = list(self.made(index, slope, weights, start))
+        return self.known[key]
+
+    def made(self, index: int, slope: float, weights: Floats, start: int) -> list[tuple[Patterns, int]]:
+        found = []
+        groups = [(np.array(elements), slopes) for elements, slopes in self.nodes[index]]
+        # Elements that play no part double the patterns in vain.
+        kept = [(elements[weights[elements] > 0], slopes[weights[elements] > 0]) for elements, slopes in groups]
+        for size in range(1, 9):
+            group = [(elements, slopes) for elements, slopes in kept if len(elements) == size]
+            ends = np.array(list(itertools.product((slope, 1.0), repeat=size)))
+            at_once = max(1, MOST // max(1, len(self.sets.allowed) * len(ends)))
+            for first in range(0, len(group), at_once):
+                block = group[first : first + at_once]
+                columns = np.concatenate([elements for elements, _ in block])
+                functions = np.zeros((len(block), len(ends), len(columns)))
+                for number, (elements, slopes) in enumerate(block):
+                    own = slice(number * size, (number + 1) * size)
+                    functions[number, :, own] = (ends - slopes) * weights[elements]
+                flat = functions.reshape(-1, len(columns))
+                found.append((Patterns(self.sets, flat, columns + start), len(ends)))
+        return found

@@ -1,0 +1,194 @@
+"""The extremes of affine functions of the words over many regions of one text at once, by selection of swaps.
+
+A region lets every position have some of its swaps (a cell), or demands one of them. Positions that may be swapped are
+mostly the same from region to region: what they can add to each element of the cut is summed up once for each such set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .balls import Array, Floats, growth, running_tops
+from .budgets import Plan
+from .moves import Moves
+from .tree import Cells, Leaf
+from .unsure import Unsure
+
+KEPT = 1 << 23
+"""Numbers in the tables kept at a time."""
+
+
+class Sets:
+    """What the cells of a tree and its sets of free positions can do to the cut, computed when first asked for."""
+
+    def __init__(self, moves: Moves, cells: Cells, k: int) -> None:
+        self.moves, self.cells, self.k = moves, cells, k
+        most = max((size - 1 for size in cells.sizes), default=0)
+        self.allowed = np.zeros((len(cells.listed) + 1, most), dtype=np.bool_)  # the last row is NONE
+        for number, (_, mask) in enumerate(cells.listed):
+            self.allowed[number] = [mask >> choice & 1 for choice in range(1, most + 1)]
+        counts = [size - 1 for size in cells.sizes]
+        self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self.swaps = np.full((len(counts), most), self.first[-1], dtype=np.int64)
+        """[P, C]: numbers of the swaps, the number of all of them where there is none."""
+        for i, count in enumerate(counts):
+            self.swaps[i, :count] = np.arange(count) + self.first[i]
+        self.reaches: dict[int, tuple[Floats, Floats]] = {}
+        self.tables: dict[int, tuple[Floats, Floats]] = {}
+        self.weight = moves.gross(k, growth(moves.width + 2 * k + 128))
+        """[width]: the error of an extreme, per unit of coefficient."""
+
+    @cached_property
+    def rows(self) -> Floats:
+        """[swaps, width], when every position moves every element."""
+        return np.concatenate([*self.moves.rows, np.zeros((0, self.moves.width))])
+
+    def reach(self, cell: int) -> tuple[Floats, Floats]:
+        """[touched] each: how far a swap of the cell can lower and raise the elements its position moves."""
+        if cell not in self.reaches:
+            i, _ = self.cells.listed[cell]
+            rows = self.moves.rows[i][self.allowed[cell, : self.cells.sizes[i] - 1]]
+            self.reaches[cell] = -rows.min(axis=0), rows.max(axis=0)
+        return self.reaches[cell]
+
+    def plan(self, leaf: Leaf) -> Plan:
+        free = [i for i, cell in enumerate(self.cells.rows[leaf.free]) if cell >= 0]
+        return Plan.of(leaf.groups, free, [i for i, _ in leaf.forced])
+
+    def is_empty(self, leaf: Leaf) -> bool:
+        return self.plan(leaf).is_empty if is_planned(leaf) else leaf.spare < 0
+
+    def table(self, free: int) -> tuple[Floats, Floats]:
+        """[up to k + 1, width] each: the sums of the j greatest falls and rises over a set of free positions."""
+        if free not in self.tables:
+            if sum(falls.size + rises.size for falls, rises in self.tables.values()) > KEPT:
+                self.tables.clear()
+            row = self.cells.rows[free]
+            parts: tuple[list[Floats], list[Floats]] = ([], [])
+            for i, cell in enumerate(row):
+                found = self.reach(int(cell)) if cell >= 0 else None
+                if found is None and self.moves.dense:
+                    continue
+                for side in (0, 1):
+                    nothing = np.zeros(len(self.moves.touched[i]))
+                    parts[side].append(nothing if found is None else np.maximum(found[side], 0.0))
+            falls, rises = (running_tops(self.moves.per_element(part), self.k) for part in parts)
+            self.tables[free] = falls, rises
+        return self.tables[free]
+
+
+def is_planned(leaf: Leaf) -> bool:
+    """Whether the region is more than forced positions and a greatest number of swaps."""
+    return len(leaf.groups) > 1 or leaf.groups[0][1] > len(leaf.forced)
+
+
+def best(plan: Plan, gains: Floats) -> Floats:
+    found = plan.best(gains)
+    if found is None:
+        raise Unsure("bounds of an empty region")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Regions that are bounded together; none of them is empty."""
+
+    sets: Sets
+    leaves: Sequence[Leaf]
+
+    @cached_property
+    def spare(self) -> NDArray[np.int64]:
+        """[B]: swaps left beside the forced ones."""
+        return np.array([leaf.spare for leaf in self.leaves], dtype=np.int64)
+
+    @cached_property
+    def plans(self) -> dict[int, Plan]:
+        """Of the regions that have more to keep than a number of swaps."""
+        return {row: self.sets.plan(leaf) for row, leaf in enumerate(self.leaves) if is_planned(leaf)}
+
+    @cached_property
+    def placed(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """[B, P]: the cell of every position, and whether a swap is forced there."""
+        cells = np.array([self.sets.cells.rows[leaf.free] for leaf in self.leaves]).reshape(len(self.leaves), -1)
+        forced = np.zeros(cells.shape, dtype=np.bool_)
+        for row, leaf in enumerate(self.leaves):
+            for i, cell in leaf.forced:
+                cells[row, i], forced[row, i] = cell, True
+        return cells, forced
+
+    @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """[B, width]: the least and greatest value of every element of the cut."""
+        moves = self.sets.moves
+        low, high = np.empty((len(self.leaves), moves.width)), np.empty((len(self.leaves), moves.width))
+        for row, leaf in enumerate(self.leaves):
+            if row in self.plans:
+                falls, rises = (self.planned(row, side) for side in (0, 1))
+                low[row], high[row] = moves.base - falls, moves.base + rises
+                continue
+            falls, rises = self.sets.table(leaf.free)
+            at = min(int(self.spare[row]), len(falls) - 1)
+            low[row], high[row] = moves.base - falls[at], moves.base + rises[at]
+            for i, cell in leaf.forced:
+                fall, rise = self.sets.reach(cell)
+                elements = slice(None) if moves.dense else moves.touched[i]
+                low[row, elements] -= fall
+                high[row, elements] += rise
+        return low, high
+
+    def planned(self, row: int, side: int) -> Floats:
+        """[width]: how far a region with a plan can lower (or raise) every element."""
+        moves = self.sets.moves
+        gains = np.zeros((moves.width, len(moves.touched)))
+        for i, cell in enumerate(self.placed[0][row]):
+            if cell >= 0:
+                gains[moves.touched[i], i] = self.sets.reach(int(cell))[side]
+        return best(self.plans[row], gains)
+
+    def least(self, coefficients: Floats) -> Floats:
+        """[B, R]: the minimum over each region of functions [B, R, width] of the cut."""
+        cells, forced = self.placed
+        allowed = self.sets.allowed[cells]
+        total = coefficients @ self.sets.moves.base
+        if not cells.shape[1]:
+            return np.asarray(total)
+        falls = self.falls(coefficients, allowed)
+        planned = {row: total[row] - best(plan, falls[row]) for row, plan in self.plans.items()}
+        result = self.selected(total, falls, forced)
+        for row, number in planned.items():
+            result[row] = number
+        return result
+
+    def selected(self, total: Floats, falls: Floats, forced: NDArray[np.bool_]) -> Floats:
+        """[B, R]: less the forced falls and the greatest of the others."""
+        fixed = forced[:, None, :]
+        total = total - np.where(fixed, falls, 0.0).sum(axis=2)
+        falls = np.where(fixed, 0.0, np.maximum(falls, 0.0))
+        most = max(int(self.spare.max()), 0)
+        if most < falls.shape[2]:
+            if not most:
+                return np.asarray(total)
+            falls = np.partition(falls, falls.shape[2] - most, axis=2)[:, :, falls.shape[2] - most :]
+        if (self.spare < falls.shape[2]).any():
+            falls = np.sort(falls, axis=2)[:, :, ::-1]
+            falls = falls * (np.arange(falls.shape[2]) < self.spare[:, None])[:, None, :]
+        return np.asarray(total - falls.sum(axis=2))
+
+    def falls(self, coefficients: Floats, allowed: NDArray[np.bool_]) -> Floats:
+        """[B, R, P]: how far the best swap allowed at a position lowers each function; -inf where none is."""
+        moves, sets = self.sets.moves, self.sets
+        if moves.dense:
+            gains = coefficients.reshape(-1, moves.width) @ sets.rows.T
+            padded = np.concatenate([gains, np.zeros((len(gains), 1))], axis=1).reshape(*coefficients.shape[:2], -1)
+            laid = np.take(padded, sets.swaps, axis=2)
+            return np.asarray(np.where(allowed[:, None], -laid, -np.inf).max(axis=3))
+        result: Array = np.empty((*coefficients.shape[:2], len(moves.touched)))
+        for i, elements in enumerate(moves.touched):
+            gains = coefficients[:, :, elements] @ moves.rows[i].T
+            result[:, :, i] = np.where(allowed[:, None, i, : gains.shape[2]], -gains, -np.inf).max(axis=2)
+        return result
