@@ -1,0 +1,331 @@
+"""check.js on random networks of all operators: it agrees with onnxruntime on sentences, with check.py on proofs.
+
+Networks are ONNX files put together at random, a node at a time; nodes that onnxruntime does not take are left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).parents[2]
+CHECKERS = {
+    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
+    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
+}
+NETWORKS = 50
+TIMES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+POSITIONS, WORDS, WIDTH = 4, 7, 3
+SECONDS = 240
+NONLINEAR = {"Relu", "LeakyRelu", "Max", "Min", "MaxPool", "GlobalMaxPool", "ReduceMax"}
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+
+
+class Growing:
+    """A graph that grows: each step adds a node on a value, if onnxruntime takes it and the result is small."""
+
+    def __init__(self, source: random.Random) -> None:
+        self.source = source
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.operators: list[str] = []
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        # A few bits each, so that sums come out even now and then.
+        table = self.numbers((WORDS, WIDTH))
+        self.values = ["embedded"]
+        self.nodes.append(onnx.helper.make_node("Gather", [table, "tokens"], ["embedded"]))
+        self.shapes["embedded"] = (1, POSITIONS, WIDTH)
+
+    def numbers(self, shape: tuple[int, ...], least: int = -8) -> str:
+        values = [
+            self.source.choice([n for n in range(least, 9) if n or least < 0]) / 8 for _ in range(int(np.prod(shape)))
+        ]
+        return self.keep(np.array(values, np.float32).reshape(shape))
+
+    def integers(self, values: list[int]) -> str:
+        return self.keep(np.array(values, np.int64))
+
+    def keep(self, array: Any) -> str:
+        name = f"c{len(self.initializers)}"
+        self.initializers.append(onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def model(self, output: str) -> bytes:
+        info = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(
+            self.nodes, "g", [info("tokens", onnx.TensorProto.INT64, [1, POSITIONS])],
+            [info(output, onnx.TensorProto.FLOAT, None)], self.initializers,
+        )  # fmt: skip
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9)
+        return bytes(model.SerializeToString())
+
+    def add(self, operator: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> bool:
+        names = [f"v{len(self.nodes)}_{i}" for i in range(outputs)]
+        kept = len(self.initializers)
+        self.nodes.append(onnx.helper.make_node(operator, inputs, names, **attributes))
+        try:
+            shapes = [run(self.model(name), [[0] * POSITIONS])[0].shape for name in names]
+        except Exception:  # whatever onnxruntime does not take
+            shapes = []
+        if not shapes or any(not 1 <= int(np.prod(shape)) <= 48 or len(shape) > 5 for shape in shapes):
+            self.nodes.pop()
+            del self.initializers[kept:]
+            return False
+        self.values += names
+        self.shapes |= dict(zip(names, shapes, strict=True))
+        self.operators.append(operator)
+        return True
+
+    def step(self) -> None:
+        source = self.source
+        x = source.choice(self.values[-3:])
+        shape = self.shapes[x]
+        rank = len(shape)
+        axis = source.randrange(rank) if rank else 0
+        some = sorted(source.sample(range(rank), source.randint(1, rank))) if rank else []
+        part = tuple(source.choice([1, n]) for n in shape)[source.randint(0, rank) :]
+        length = shape[axis] if rank else 1
+        spatial = max(rank - 2, 1)
+        window: dict[str, Any] = {
+            "kernel_shape": [source.randint(1, 3) for _ in range(spatial)],
+            "strides": [source.randint(1, 2) for _ in range(spatial)],
+        }
+        padding = source.choice(["NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"])
+        if padding == "NOTSET":
+            window["pads"] = [source.randint(0, 1) for _ in range(2 * spatial)]
+        else:
+            window["auto_pad"] = padding
+        ceil: dict[str, Any] = {"ceil_mode": source.randint(0, 1)} if padding == "NOTSET" else {}
+        dilations: dict[str, Any] = (
+            {"dilations": [source.randint(1, 2) for _ in range(spatial)]} if padding == "NOTSET" else {}
+        )
+        other = source.choice([value for value in self.values if self.shapes[value] == shape])
+        axes = self.integers(some) if source.random() < 0.8 else ""
+        keep = source.randint(0, 1)
+        kind = source.choice(KINDS)
+        if kind in NONLINEAR and sum(operator in NONLINEAR for operator in self.operators) >= 3:
+            return
+        match kind:
+            case "Identity" | "Neg" | "Relu" | "GlobalMaxPool" | "GlobalAveragePool":
+                self.add(kind, [x])
+            case "Cast":
+                self.add(kind, [x], to=onnx.TensorProto.FLOAT)
+            case "Dropout":
+                self.add(kind, [x, self.keep(np.array(0.5, np.float32)), self.keep(np.array(False))])
+            case "LeakyRelu":
+                slope: dict[str, Any] = {"alpha": source.choice([0.0, 0.25, 0.3, 1.0])} if keep else {}
+                self.add(kind, [x], **slope)
+            case "Flatten":
+                self.add(kind, [x], axis=source.randint(-rank, rank))
+            case "Reshape":
+                sizes = [-1 if place == axis else 0 if place < axis and keep else n for place, n in enumerate(shape)]
+                self.add(kind, [x, self.integers(sizes if source.random() < 0.5 else [1, -1, 2])])
+            case "Squeeze":
+                ones = [i for i in some if shape[i] == 1]
+                self.add(kind, [x, self.integers(ones)] if keep and ones else [x])
+            case "Unsqueeze":
+                self.add(kind, [x, self.integers(source.choice([[0], [-1], [1, 0]]))])
+            case "Transpose":
+                order: dict[str, Any] = {"perm": source.sample(range(rank), rank)} if keep and rank else {}
+                self.add(kind, [x], **order)
+            case "Expand":
+                self.add(kind, [x, self.integers([source.choice([1, n, 2]) for n in shape])])
+            case "Tile":
+                self.add(kind, [x, self.integers([source.choice([1, 1, 2]) for _ in shape])])
+            case "Split" if length > 1:
+                if keep:
+                    first = source.randint(1, length - 1)
+                    self.add(kind, [x, self.integers([first, length - first])], 2, axis=axis)
+                else:
+                    self.add(kind, [x], 2, axis=axis - rank, num_outputs=2)
+            case "Gather":
+                indices = np.array([source.randrange(-length, length) for _ in range(3)], np.int64)
+                self.add(
+                    kind, [x, self.keep(source.choice([indices, indices[0], indices[:2].reshape(1, 2)]))], axis=axis
+                )
+            case "Slice":
+                step = source.choice([1, 1, 2, -1])
+                ends = [source.choice([length, -1, 2, 2**62, -(2**62)])]
+                self.add(
+                    kind, [x, *(self.integers(v) for v in ([source.randint(-length, length)], ends, [axis], [step]))]
+                )
+            case "Concat":
+                pieces = [x, other, self.numbers(shape)]
+                source.shuffle(pieces)
+                self.add(kind, pieces[: source.randint(1, 3)], axis=axis - rank * keep)
+            case "Pad":
+                pads = self.integers([source.randint(0, 1) for _ in range(2 * len(some))])
+                self.add(kind, [x, pads, self.numbers(()) if keep else "", self.integers(some)], mode="constant")
+            case "Add" | "Sub":
+                pair = [x, source.choice([self.numbers(part), other, self.numbers((2, *shape))])]
+                self.add(kind, pair[:: 1 if keep else -1])
+            case "Mul":
+                self.add(kind, [x, self.numbers(part)][:: 1 if keep else -1])
+            case "Div":
+                self.add(kind, [x, self.numbers(part, 1)])
+            case "Sum" | "Max" | "Min":
+                pieces = [x, other, self.numbers(part), self.numbers(shape)]
+                self.add(kind, pieces[: source.randint(1, 4)])
+            case "MatMul" if rank >= 2:
+                batch = () if keep else shape[:-2]
+                if source.random() < 0.5:
+                    self.add(kind, [x, self.numbers((*batch, shape[-1], source.randint(1, 3)))])
+                else:
+                    self.add(kind, [self.numbers((*batch, source.randint(1, 3), shape[-2])), x])
+            case "Gemm" if rank == 2:
+                a, b = source.randint(0, 1), source.randint(0, 1)
+                rows, inner, columns = shape[a], shape[1 - a], source.randint(1, 3)
+                c = [self.numbers(source.choice([(columns,), (rows, 1), (1, columns), ()]))] if keep else []
+                alpha: dict[str, Any] = {"alpha": 0.5, "beta": -1.25} if source.random() < 0.5 else {}
+                self.add(
+                    kind,
+                    [x, self.numbers((columns, inner) if b else (inner, columns)), *c],
+                    transA=a,
+                    transB=b,
+                    **alpha,
+                )
+            case "Conv" if rank in (3, 4) and shape[0] == 1:
+                groups = source.choice([n for n in (1, 2, 3) if shape[1] % n == 0])
+                outer = groups * source.randint(1, 2)
+                kernel = self.numbers((outer, shape[1] // groups, *window["kernel_shape"]))
+                bias = [self.numbers((outer,))] if keep else []
+                self.add(kind, [x, kernel, *bias], group=groups, **window, **dilations)
+            case "BatchNormalization" if rank >= 2:
+                n = shape[1:2]
+                self.add(kind, [x, self.numbers(n), self.numbers(n), self.numbers(n), self.numbers(n, 1)], epsilon=1e-3)
+            case "ReduceSum":
+                self.add(kind, [x, axes], keepdims=keep, noop_with_empty_axes=source.randint(0, 1))
+            case "ReduceMean" | "ReduceMax":
+                self.add(kind, [x, axes], keepdims=keep, noop_with_empty_axes=source.randint(0, 1))
+            case "AveragePool" if rank in (3, 4):
+                include = source.randint(0, 1)
+                self.add(kind, [x], count_include_pad=include, **window, **({} if include else ceil))
+            case "MaxPool" if rank in (3, 4):
+                self.add(kind, [x], **window, **ceil, **dilations)
+
+
+KINDS = [
+    "Identity", "Cast", "Dropout", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile",
+    "Split", "Gather", "Slice", "Concat", "Pad", "Add", "Sub", "Mul", "Div", "Sum", "Neg", "MatMul", "MatMul",
+    "Gemm", "Gemm", "Conv", "Conv", "BatchNormalization", "ReduceSum", "ReduceMean", "AveragePool", "AveragePool",
+    "GlobalAveragePool", "Relu", "Relu", "Relu", "LeakyRelu", "ReduceMax", "MaxPool", "MaxPool", "GlobalMaxPool",
+    "Max", "Min",
+]  # fmt: skip
+
+
+def run(model: bytes, sentence: list[list[int]]) -> list[Any]:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return list(session.run(None, {"tokens": np.array(sentence, np.int64)}))
+
+
+def random_network(source: random.Random) -> tuple[bytes, list[str]]:
+    graph = Growing(source)
+    steps = source.randint(3, 9)
+    for _ in range(60):
+        if len(graph.operators) >= steps:
+            break
+        graph.step()
+    last = graph.values[-1]
+    assert graph.add("Flatten", [last], axis=0)
+    size = graph.shapes[graph.values[-1]][1]
+    assert graph.add("Gemm", [graph.values[-1], graph.numbers((size, 2)), graph.numbers((2,))])
+    return graph.model(graph.values[-1]), graph.operators
+
+
+def claim(level: str, swaps: int, tree: bytes) -> dict[str, Any]:
+    return {"level": level, "recipe": "linear-1", "swaps": swaps, "tree": base64.b64encode(tree).decode()}
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def certificate(number: int, file: str, model: bytes, choices: list[list[int]], label: int, **claims: Any) -> bytes:
+    return canonical({
+        "format": "swapproof certificate", "version": 1, "id": number, "vocabulary": None, "synonyms": None,
+        "model": {"file": file, "sha256": sha256(model), "tensors": []}, "text": sha256(b""),
+        "space": sha256(canonical(choices)), "choices": choices, "label": label, "rivals": [1 - label],
+        "lower": None, "count": None, "upper": None, **claims,
+    })  # fmt: skip
+
+
+def verdicts(checker: str, folder: Path) -> dict[str, bool]:
+    result = subprocess.run([*CHECKERS[checker], str(folder)], capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode in (0, 4), (checker, result.stdout[-500:], result.stderr[-500:])
+    lines = [line.split(":")[0] for line in result.stdout.splitlines()]
+    return {line.removeprefix("refused "): not line.startswith("refused ") for line in lines if line.endswith(".json")}
+
+
+@pytest.mark.parametrize("part", range(TIMES))
+def test_sentences_come_out_as_in_onnxruntime_and_proofs_as_in_check_py(tmp_path: Path, part: int) -> None:
+    """Networks of all operators. Where onnxruntime sees a clear winner, the exact logits have the same; a certificate
+    that says otherwise is refused. Proofs by random trees, at both levels, get one verdict from both checkers."""
+    source = random.Random(20 + part)
+    folder = tmp_path / "run"
+    (folder / "certificates").mkdir(parents=True)
+    clear: dict[str, bool] = {}
+    operators: Counter[str] = Counter()
+    number = 0
+
+    def write(data: bytes) -> str:
+        nonlocal number
+        name = f"{number:06}.json"
+        (folder / "certificates" / name).write_bytes(data)
+        number += 1
+        return name
+
+    for network in range(NETWORKS):
+        model, used = random_network(source)
+        operators.update(set(used))
+        file = f"m{network}.onnx"
+        (folder / file).write_bytes(model)
+        for _ in range(3):
+            choices = [source.sample(range(WORDS), source.randint(1, 3)) for _ in range(POSITIONS)]
+            [[first, second]] = run(model, [[position[0] for position in choices]])[0].tolist()
+            if abs(first - second) > 1e-3 * (1 + abs(first) + abs(second)):
+                winner = 0 if first > second else 1
+                for label in (0, 1):
+                    lower = claim("real", 0, b"\2")
+                    clear[write(certificate(number, file, model, choices, label, lower=lower))] = label == winner
+        for _ in range(6):
+            label = source.randint(0, 1)
+            choices = [source.sample(range(WORDS), source.randint(1, 3)) for _ in range(POSITIONS)]
+            level = "real" if "BatchNormalization" in used else source.choice(["real", "float32"])
+            splits = [p for p in range(POSITIONS) if len(choices[p]) > 1]
+            tree = source.choice([b"\1", b"\1", b"\2"])
+            if splits and source.random() < 0.5:
+                place = source.choice(splits)
+                tree = bytes([4, place, 1]) + b"\1" + source.choice([b"\1", b"\2"])
+            lower = claim(level, source.randint(0, 3), tree)
+            write(certificate(number, file, model, choices, label, lower=lower))
+    javascript = verdicts("check.js", folder)
+    assert {name: javascript[name] for name in clear} == clear
+    python = verdicts("check.py", folder)
+    assert python == javascript
+    assert part > 0 or set(operators) >= set(KINDS), set(KINDS) - set(operators)
+    assert sum(javascript.values()) > number / 10
+    assert sum(not accepted for accepted in javascript.values()) > number / 10
