@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("encodings", "models", "proofs", "verifier")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 HEAVY = {"torch", "onnx", "onnxruntime", "gurobipy", "pyscipopt", "highspy", "z3", "numpy", "networkx", "matplotlib"}
-OPTIONAL = {"torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "flint"}
+OPTIONAL = {"torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"}
 
 
 def imports(tree: ast.AST, package: list[str]) -> set[str]:

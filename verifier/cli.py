@@ -89,6 +89,9 @@ def certify(
     ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each text.")] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    small_proofs: Annotated[
+        bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
 ) -> None:
     """Find the minimum number of swaps of every text.
@@ -98,6 +101,10 @@ def certify(
     from .certifying import certify
     from .report import print_summary
 
+    if small_proofs:
+        from .engines import small_proofs as smaller
+
+        engines = smaller(engines)
     outcome = certify(task, out, limit, radius, engines, seconds, jobs, resume=resume, progress=True)
     print_summary(outcome.folder, outcome.summary)
     print(f"\nThe run folder: {outcome.folder}")
@@ -108,7 +115,7 @@ def certify(
 def check(
     run: RunFolder,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Exact integers throughout; at present every check is.")
+        bool, typer.Option("--exact", help="Exact arithmetic for every proof, not only where float64 is unsure.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")] = None,
 ) -> None:
@@ -117,16 +124,105 @@ def check(
     Every certificate is checked, every witness replayed, and both are compared with what results.jsonl claims.
     """
     from .checking import check
+    from .rechecking import check_measured, question_of
 
-    raise typer.Exit(check(run, exact=exact, jobs=jobs))
+    question = question_of(run)
+    raise typer.Exit(check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question))
 
 
 @app.command()
 def report(run: RunFolder) -> None:
     """Show what a run found, also as report.html."""
+    from .measuring import report_measured
+    from .rechecking import question_of
     from .report import report
 
-    raise typer.Exit(report(run))
+    question = question_of(run)
+    raise typer.Exit(report(run) if question is None else report_measured(run, question))
+
+
+@app.command()
+def bundle(
+    run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The archive: a new .zip file.", show_default=False)] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="Sign with this private ed25519 key.", show_default=False)
+    ] = None,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", help="Check this archive instead of making one.", show_default=False)
+    ] = None,
+    public_key: Annotated[
+        Path | None, typer.Option("--public-key", help="Whose signature it must bear.", show_default=False)
+    ] = None,
+    new_key: Annotated[
+        Path | None, typer.Option("--new-key", help="Make a pair of keys instead.", show_default=False)
+    ] = None,
+) -> None:
+    """Pack a run for an auditor, or check such an archive.
+
+    It holds model, certificates, checkers and a statement of their hashes; a run that does not check is refused.
+    """
+    from .bundle import command
+
+    raise typer.Exit(command(run, out, key, verify, public_key, new_key))
+
+
+@app.command()
+def measure(
+    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    out: Out,
+    quantity: Annotated[str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho.")],
+    radius: Annotated[
+        str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time for each text.", show_default="pr: 10; kappa: no limit")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="pr: samples a text.", show_default="what epsilon and delta need")
+    ] = None,
+    epsilon: Annotated[str, typer.Option(help="pr: how far a sampled share may be off ...")] = "0.025",
+    delta: Annotated[str, typer.Option(help="... and with which probability it may be further off.")] = "0.005",
+    sampled: Annotated[bool, typer.Option("--sampled", help="pr: only sample, count nothing.")] = False,
+    brute_force: Annotated[
+        bool, typer.Option("--brute-force", help="kappa: evaluate every sentence by onnxruntime, for any model.")
+    ] = False,
+    euba: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="kappa: also what EUBA finds, stopping after M failures (512).", metavar="M", show_default=False
+        ),
+    ] = None,
+    euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
+    jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    resume: Annotated[bool, typer.Option(help="pr: go on with a run in this folder, or start it anew.")] = True,
+) -> None:
+    """Measure how much of a data set's swaps a model withstands.
+
+    pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
+    kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
+    """
+    from .measuring import command
+
+    code = command(
+        task,
+        out,
+        quantity,
+        radius=radius,
+        limit=limit,
+        seconds=seconds,
+        samples=samples,
+        epsilon=epsilon,
+        delta=delta,
+        sampled=sampled,
+        brute_force=brute_force,
+        euba=euba,
+        euba_variant=euba_variant,
+        jobs=jobs,
+        resume=resume,
+    )
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -167,6 +263,73 @@ def bench_exact(
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
     print_comparison(table)
     raise typer.Exit(table.exit_code)
+
+
+@app.command()
+def export(
+    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    text_id: Annotated[int, typer.Option("--text-id", min=0, help="Which text.", show_default=False)],
+    format: Annotated[
+        str, typer.Option("--format", help="lp, mps, smt2, vnnlib (1.0) or vnnlib2 (2.0).", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The file to write.", show_default=False)],
+    radius: Annotated[int | None, typer.Option(min=1, help="At most so many swaps.", show_default="any number")] = None,
+    choices: Annotated[
+        str, typer.Option(help="vnnlib: points (every sentence's words), hull (boxes around them), or auto.")
+    ] = "auto",
+) -> None:
+    """Write the question about one text for other people's solvers.
+
+    lp, mps: an integer program, of the fewest swaps or, with --radius, of the least margin. smt2: exact rationals.
+    vnnlib: about the numbers behind the embedding, with the rest of the network as an ONNX file beside it.
+    """
+    from .exporting import export
+
+    for path in export(task, text_id, format, out, radius, choices):
+        print(path)
+
+
+@app.command()
+def vipr(
+    run: RunFolder,
+    text_id: Annotated[int, typer.Option("--text-id", min=0, help="Which text.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The .vipr file.", show_default=False)],
+    most_megabytes: Annotated[int, typer.Option(min=1, help="Give up on a longer derivation.")] = 1024,
+) -> None:
+    """Write a certificate for checkers of integer programs.
+
+    An integer program made from the model with exact rationals, and a proof in VIPR 1.0 that it has no solution.
+    """
+    from .vipr import vipr
+
+    raise typer.Exit(vipr(run, text_id, out, most_megabytes))
+
+
+@app.command()
+def verify(
+    query: Annotated[
+        Path | None, typer.Argument(metavar="QUERY.vnnlib", help="A VNN-LIB file, 1.0 or 2.0.", show_default=False)
+    ] = None,
+    network: Annotated[
+        list[str] | None, typer.Option("--network", help="N=MODEL.onnx, or MODEL.onnx.", show_default=False)
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for one query.", show_default="60, or what the batch says")
+    ] = None,
+    proof: Annotated[
+        Path | None, typer.Option("--proof", help="A certificate for unsat: not yet.", show_default=False)
+    ] = None,
+    batch: Annotated[
+        Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
+    ] = None,
+) -> None:
+    """Decide a VNN-LIB query about a ReLU network.
+
+    Prints sat, unsat, unknown or timed-out; after sat, an input that onnxruntime confirmed. Exit codes 1, 0, 3, 3.
+    """
+    from .boxes.command import command
+
+    raise typer.Exit(command(query, network or [], timeout, proof, batch))
 
 
 @app.command()

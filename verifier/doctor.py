@@ -29,7 +29,7 @@ PARTS: tuple[Part, ...] = (
     Part("pydantic", "checks task files", "nothing works"),
     Part("jinja2", "report.html", "no report"),
     Part("rich", "tables and progress on the terminal", "no tables"),
-    Part("python-flint", "fast exact integer matrices", "exact checks are slower", "swapproof[exact]"),
+    Part("cryptography", "signs bundles, checks signatures", "bundles are not signed", "swapproof[sign]"),
     Part("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
     Part("tokenizers", "reads tokenizer.json", "word lists and maps only", "swapproof[tokenizers]"),
     Part("pyarrow", "reads .parquet", ".tsv, .csv and .jsonl only", "swapproof[parquet]"),
