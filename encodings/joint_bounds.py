@@ -221,14 +221,13 @@ class JointBound:
         self.least = self.gains.min(axis=1)
         self.falls = suffix_sums(np.maximum(-self.least, 0.0)[:, None], k)[:, :, 0]
         down, up = shallow.ends
-        down, up = shallow.ends
         lower = shallow.base[:-1] - suffix_sums(down, k)[0, k]
         upper = shallow.base[:-1] + suffix_sums(up, k)[0, k]
         convex = np.flatnonzero((weights > 0) & (lower < 0) & (upper > 0))
         self.convex, self.convex_weights, self.convex_slopes = convex, weights[convex], slopes[convex]
         self.down, self.up = suffix_sums(down[:, convex], k), suffix_sums(up[:, convex], k)
-        self.forced_down = forced(self.rows[:, :, convex], places.there).min(axis=1)
-        self.forced_up = -forced(-self.rows[:, :, convex], places.there).min(axis=1)
+        self.forced_down = forced(self.rows[:, :, convex], places.there)
+        self.forced_up = -forced(-self.rows[:, :, convex], places.there)
         size = max((len(group) for group in relaxation.groups), default=0)
         self.functions = np.zeros((len(relaxation.groups), 2**size, shallow.neurons + 1))
         for number, group in enumerate(relaxation.groups):
@@ -237,22 +236,30 @@ class JointBound:
             # Short groups repeat their patterns.
             self.functions[number][:, members] = np.tile(block, (2 ** (size - len(members)), 1))
         self.functions = self.functions.reshape(-1, shallow.neurons + 1)
-        rises = self.rows @ self.functions.T  # [P, C, M]
+        self.swap_rises = rises = self.rows @ self.functions.T  # [P, C, M]
         self.rises = suffix_sums(np.maximum(rises.max(axis=1), 0.0), k)
         self.forced_rises = -forced(-rises, places.there).min(axis=1)
 
-    def low(self, states: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
-        """[n]: lower bounds of the margin. `swapped`: positions where moreover some swap, whichever, is made."""
+    def low(
+        self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
+        """[n]: lower bounds of the margin. `swapped`: positions where moreover a swap is made, of those `allowed`."""
         at = (start, left)
         bound = states @ self.tilted - self.falls[at]
         heights = states @ self.functions.T + self.rises[at]
         y = states[:, self.convex]
         lower, upper = y - self.down[at], y + self.up[at]
-        if swapped is not None:
+        if swapped is not None and allowed is None:
             bound = bound + self.least[swapped]
             heights += self.forced_rises[swapped]
-            lower += self.forced_down[swapped]
-            upper += self.forced_up[swapped]
+            lower += self.forced_down[swapped].min(axis=1)
+            upper += self.forced_up[swapped].max(axis=1)
+        elif swapped is not None and allowed is not None:
+            there = (self.places.there[swapped] & allowed)[:, :, None]
+            bound = bound + np.where(there[:, :, 0], self.gains[swapped], np.inf).min(axis=1)
+            heights += np.where(there, self.swap_rises[swapped], -np.inf).max(axis=1)
+            lower += np.where(there, self.forced_down[swapped], np.inf).min(axis=1)
+            upper += np.where(there, self.forced_up[swapped], -np.inf).max(axis=1)
         if self.relaxation.groups:
             bound = bound - heights.reshape(len(states), len(self.relaxation.groups), -1).max(axis=2).sum(axis=1)
         slack = np.maximum((1.0 - self.convex_slopes) * lower, -self.convex_slopes * upper)

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from .incremental import Differences
 from .network import Affine, Constant, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
 from .relaxation import replaced_maximum, replaced_rectifier
-from .selection import Places, suffix_sums
-from .substitution import Coefficients, substituted
+from .selection import Places, greatest_without_each, leaving, suffix_sums
+from .substitution import Coefficients, Replace, substituted
 
 Array = NDArray[Any]
 
-CELLS = 1 << 22
+Part = tuple[Array, slice, Array | None]
+"""A function [..., width] of a part of the cut, perhaps of these columns of it only."""
+CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
 
 
@@ -31,14 +33,22 @@ class Regions:
     states: Array
     start: Array
     left: Array
-    swapped: Array | None
+    swapped: Array | None = None
+    """[n]: positions before `start` where moreover some swap, whichever, is made."""
+    allowed: Array | None = None
+    """[n, C]: the choices among which that swap is."""
 
     def __len__(self) -> int:
         return len(self.states)
 
     def part(self, which: slice) -> Regions:
-        swapped = None if self.swapped is None else self.swapped[which]
-        return Regions(self.states[which], self.start[which], self.left[which], swapped)
+        swapped, allowed = (None if one is None else one[which] for one in (self.swapped, self.allowed))
+        return Regions(self.states[which], self.start[which], self.left[which], swapped, allowed)
+
+    def there(self, places: Places) -> Array:
+        """[n, C]: the swaps of which one is made."""
+        there = places.there[self.swapped]
+        return there if self.allowed is None else there & self.allowed
 
 
 class LinearBounds:
@@ -53,11 +63,12 @@ class LinearBounds:
         self.places, self.rival = places, rival
         self.differences: Differences = places.differences
         self.network = self.differences.query.network
-        self.base, self.rows = self.differences.base, places.rows
+        self.base, self.rows = places.base, places.rows
         self.k = k = min(k, places.count)
         down, up = np.maximum(-self.rows.min(axis=1), 0.0), np.maximum(self.rows.max(axis=1), 0.0)
         # An element that few positions move needs no table for more swaps than these.
         self.depth = min(k, int(np.count_nonzero(down + up, axis=0).max(initial=0)))
+        self.fall, self.rise = down, up
         self.down, self.up = suffix_sums(down, self.depth), suffix_sums(up, self.depth)
         last = len(self.network.nodes) - 1
         self.last = last
@@ -69,25 +80,55 @@ class LinearBounds:
             self.network.nodes[n.inputs[0]] for n in self.network.nodes if isinstance(n.layer, Rectifier | Maximum)
         ]
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
-        self.cells = max(
-            functions * places.swaps.size, *(8 * node.size for node in elements), self.differences.width, 1
-        )
+        self.cells = max(functions * places.count, *(8 * node.size for node in elements), self.differences.width, 1)
 
     def substitutes(self, node: Node) -> bool:
         return (
             isinstance(node.layer, Affine | Scaling | Sum) and self.network.nodes.index(node) not in self.network.linear
         )
 
+    def whole(self) -> Regions:
+        """All sentences with at most k swaps."""
+        return Regions(self.base[None], np.zeros(1, dtype=np.int64), np.array([self.k]))
+
     def order(self) -> Array:
         """The places, the one first whose swaps lower the bound of the whole space most."""
-        whole = Regions(self.base[None], np.zeros(1, dtype=np.int64), np.array([self.k]), None)
-        return np.argsort(self.margin(whole)[1][0, 0].min(axis=1, initial=0.0), kind="stable")
+        _, parts = self.margin(self.whole())
+        return np.argsort(-self.places.falls(parts)[0, 0], kind="stable")
+
+    def careful_order(self) -> Array:
+        """The places, the one first without which the bound of the whole space is greatest; P bounds instead of one.
+
+        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them.
+        """
+        return np.argsort(-self.without_each(), kind="stable")
+
+    def without_each(self) -> Array:
+        """[P]: lower bounds of the margin when a position must not move."""
+        count, k = self.places.count, self.k
+        low, high = (
+            self.base + sign * greatest_without_each(best, k) for sign, best in ((-1.0, self.fall), (1.0, self.rise))
+        )
+        none = np.zeros(count, dtype=np.int64)
+        regions = Regions(np.repeat(self.base[None], count, axis=0), none, np.full(count, k))
+        found = [np.zeros(0)]
+        rows = max(1, CELLS // self.cells)
+        for first in range(0, count, rows):
+            part = slice(first, first + rows)
+            bounds = ElementBounds(self, regions.part(part), np.arange(count)[part])
+            for index, where in self.differences.parts.items():
+                bounds.known[index] = low[part, where], high[part, where]
+            spread = np.broadcast_to(self.coefficients, (len(bounds.regions), 1, len(self.coefficients)))
+            found.append(bounds.least(self.last, spread)[:, 0])
+        return np.concatenate(found)
 
     def margins(self, states: Array) -> Array:
         return np.asarray(self.differences.margins(states)[:, self.rival])
 
-    def low(self, states: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
-        regions = Regions(states, start, left, swapped)
+    def low(
+        self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
+        regions = Regions(states, start, left, swapped, allowed)
         rows = max(1, CELLS // self.cells)
         blocks = [regions.part(slice(first, first + rows)) for first in range(0, len(regions), rows)]
         return np.concatenate([np.zeros(0), *(self.margin(block)[0] for block in blocks)])
@@ -97,7 +138,10 @@ class LinearBounds:
 
         The linear function of the whole region is kept.
         """
-        low, gains = self.margin(Regions(states, start, left, None))
+        low, parts = self.margin(Regions(states, start, left))
+        gains = np.zeros((len(states), 1, *self.places.swaps.shape))
+        for values, part, columns in parts:
+            gains += self.places.gains(values, part, columns)
         gains = np.where(self.places.there, gains[:, 0], np.inf)
         most = int(left.max(initial=0))
         falls = suffix_sums(np.maximum(-gains.min(axis=2), 0.0).T, most).transpose(2, 0, 1)  # [n, P + 1, k + 1]
@@ -106,23 +150,24 @@ class LinearBounds:
         loose = (low + after[numbers, start])[:, None]
         return loose - after, loose[:, :, None] + gains - falls[numbers, 1:, left - 1][:, :, None]
 
-    def margin(self, regions: Regions) -> tuple[Array, Array]:
-        """Lower bounds [n] and the gains [n, 1, P, C] of the linear functions that give them."""
+    def margin(self, regions: Regions) -> tuple[Array, list[Part]]:
+        """Lower bounds [n], and the linear functions [n, 1, width] that give them."""
         bounds = ElementBounds(self, regions)
         spread = np.broadcast_to(self.coefficients, (len(regions), 1, len(self.coefficients)))
-        low, gains = bounds.least(self.last, spread)
-        return low[:, 0], gains
+        bound, parts = bounds.at_cut(self.last, spread)
+        return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0], parts
 
 
 class ElementBounds:
     """Bounds of the elements of nodes in these regions, each computed once."""
 
-    def __init__(self, linear: LinearBounds, regions: Regions) -> None:
-        self.linear, self.regions, self.network = linear, regions, linear.network
+    def __init__(self, linear: LinearBounds, regions: Regions, still: Array | None = None) -> None:
+        """`still` [n]: a position of each region that does not move, which bounds at the cut do not know of."""
+        self.linear, self.regions, self.network, self.still = linear, regions, linear.network, still
         at = (regions.start, np.minimum(regions.left, linear.depth))
         low, high = regions.states - linear.down[at], regions.states + linear.up[at]
         if regions.swapped is not None:
-            there = linear.places.there[regions.swapped][:, :, None]
+            there = regions.there(linear.places)[:, :, None]
             rows = linear.rows[regions.swapped]
             low += np.where(there, rows, np.inf).min(axis=1)
             high += np.where(there, rows, -np.inf).max(axis=1)
@@ -154,33 +199,39 @@ class ElementBounds:
                 return low, high
             case _:
                 both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
-                least, _ = self.least(index, np.broadcast_to(both, (count, *both.shape)))
+                least = self.least(index, np.broadcast_to(both, (count, *both.shape)))
                 return least[:, : node.size], -least[:, node.size :]
 
-    def least(self, index: int, coefficients: Array) -> tuple[Array, Array]:
-        """[n, R]: lower bounds of functions [n, R, size] of a node, and the gains [n, R, P, C] that give them."""
-        regions, linear, count = self.regions, self.linear, self.linear.places.count
-        kept, bound = substituted(self.network, index, coefficients, self.replace)
-        gains = np.zeros((*coefficients.shape[:2], *linear.places.swaps.shape))
+    def least(self, index: int, coefficients: Array, replace: Replace | None = None) -> Array:
+        """[n, R]: lower bounds of functions [n, R, size] of a node."""
+        bound, parts = self.at_cut(index, coefficients, replace)
+        return self.lowered(bound, parts, self.linear.places.falls(parts))
+
+    def at_cut(self, index: int, coefficients: Array, replace: Replace | None = None) -> tuple[Array, list[Part]]:
+        """Functions [n, R, size] of a node as affine functions of the cut: at the regions' states [n, R], and parts."""
+        kept, bound = substituted(self.network, index, coefficients, replace or self.replace)
+        parts: list[Part] = []
         for node, given in kept.items():
-            part = linear.differences.parts[node]
-            states = given.at(regions.states[:, part])
+            part = self.linear.differences.parts[node]
+            states = given.at(self.regions.states[:, part])
             bound = bound + (given.values @ states[:, :, None])[:, :, 0]
-            gains += linear.places.gains(given.values, part, given.columns)
+            parts.append((given.values, part, given.columns))
+        return bound, parts
+
+    def lowered(self, bound: Array, parts: list[Part], falls: Array) -> Array:
+        """`bound` less what the swaps of the regions can take away, position by position `falls` [n, R, P]."""
+        regions, linear = self.regions, self.linear
         if regions.swapped is not None:
-            own = np.take_along_axis(gains, regions.swapped[:, None, None, None], axis=2)[:, :, 0]
-            bound += np.where(linear.places.there[regions.swapped][:, None], own, np.inf).min(axis=2)
-        most = int(regions.left.max(initial=0))
-        if most and count:
-            best = np.maximum(-gains.min(axis=3), 0.0)
-            best *= (np.arange(count) >= regions.start[:, None])[:, None, :]
-            if most < count:
-                best = np.partition(best, count - most, axis=2)[:, :, count - most :]
-            if (regions.left < most).any():
-                best = np.sort(best, axis=2)[:, :, ::-1]
-                best *= (np.arange(best.shape[2]) < regions.left[:, None])[:, None, :]
-            bound = bound - best.sum(axis=2)
-        return bound, gains
+            rows = linear.rows[regions.swapped]
+            own = np.zeros((*bound.shape, rows.shape[1]))
+            for values, part, columns in parts:
+                mine = rows[:, :, part]
+                mine = mine if columns is None else mine[:, :, columns]
+                own += values @ mine.transpose(0, 2, 1)
+            bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
+        if self.still is not None:
+            falls[np.arange(len(falls)), :, self.still] = 0.0
+        return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
     def replace(self, index: int, given: Coefficients) -> tuple[Coefficients, Array]:
         node = self.network.nodes[index]

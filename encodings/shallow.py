@@ -50,7 +50,7 @@ def shallow_margin(places: Places, rival: int) -> Shallow:
     return Shallow(
         places,
         weights,
-        np.append(differences.base[which], differences.base @ linear + constant),
+        np.append(places.base[which], places.base @ linear + constant),
         np.concatenate([places.rows[:, :, which], (places.rows @ linear)[:, :, None]], axis=2),
         tuple(neurons),
         np.array([leak[index] for index, _ in neurons]),

@@ -2,99 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
 from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
-from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
+from random_networks import networks, tiny, tiny_networks
+from settling import all_choices, case, checked_by, expect_truth, nodes_of, numbered, paper_network, settle
 
-from swapproof.encodings.network import Rectifier
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model
-from swapproof.proofs.certificate import File, Joint, Lower, Node, Statement, Words, encode_tree, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
-from swapproof.verifier.engines import exact
+from swapproof.proofs.certificate import Joint, Words, encode_tree
+from swapproof.verifier.engines.attempt import Effort
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact import Exact
 from swapproof.verifier.engines.greedy import Greedy
-from swapproof.verifier.engines.protocol import Bound, Budget, Engine, Finding, Stopped
+from swapproof.verifier.engines.protocol import Bound, Budget, Finding, Stopped
 from swapproof.verifier.interval import Interval, Proof
-from swapproof.verifier.ladder import Check, Verdict, climb
-from swapproof.verifier.replay import Replay
 
-Choices = tuple[tuple[int, ...], ...]
-
-
-def settle(query: Query, replay: Replay, *engines: Engine, check: Check = lambda bound: None) -> Verdict:
-    verdict = climb(query, replay, engines, Budget(), check)
-    assert verdict.contradiction is None
-    return verdict
-
-
-def expect_truth(verdict: Verdict, query: Query, replay: Replay) -> None:
-    """The interval is what onnxruntime says of every sentence; where rounding decides, it is not contradicted."""
-    real, deployed = least_swaps_over_reals(query), least_swaps_deployed(query, replay)
-    interval, ceiling = verdict.interval, verdict.interval.ceiling
-    assert interval.low_float32 <= (ceiling if deployed is None else deployed)
-    if verdict.status in ("ambiguous", "open"):
-        assert real != deployed or verdict.status == "ambiguous"
-        return
-    if interval.high is not None:
-        assert interval.high == deployed
-    assert interval.low <= (ceiling if real is None else real)
-    assert interval.low == (ceiling if deployed is None else deployed) or real != deployed
-
-
-def checked_by(model: Model, query: Query) -> Check:
-    """The checker of certificates, as the ladder asks it."""
-    data = model.path.read_bytes()
-    read = read_model(data)
-    statement = Statement(
-        id=0,
-        model=File(model.path.name, hashlib.sha256(data).hexdigest()),
-        tensors=(),
-        vocabulary=None,
-        text="0" * 64,
-        synonyms=None,
-        choices=query.space.choices,
-        label=query.label,
-        rivals=query.rivals,
-    )
-
-    def check(bound: Bound) -> str | None:
-        lower = Lower(bound.low - 1, bound.level, bound.tree)
-        try:
-            check_certificate(write_certificate(Statement(**{**statement.__dict__, "lower": lower})), read)
-        except Refused as error:
-            return str(error)
-        except Unusable:
-            return None  # the model is beyond the checker: nothing is claimed of it
-        return None
-
-    return check
-
-
-def numbered(query: Query, model: Model) -> Query:
-    """The same, its rectifiers told their numbers in the ONNX file (they keep their order)."""
-    relus = [n for n, node in enumerate(model.proto.graph.node) if node.op_type in ("Relu", "LeakyRelu")]
-    rectifiers = [node for node in query.network.nodes if isinstance(node.layer, Rectifier)]
-    for node, number in zip(rectifiers, relus, strict=True):
-        object.__setattr__(node, "number", number)
-    return query
-
-
-def case(data: st.DataObject, sample: Sample, folder: str, most_choices: int = 3) -> tuple[Model, Query, Replay]:
-    choices = data.draw(swap_spaces(sample.length, sample.vocabulary, most_choices=most_choices))
-    model, replay = loaded(sample, Path(folder))
-    return model, query_of(model, choices, data.draw(st.integers(0, sample.classes - 1))), replay
+JOINT_AT_ONCE = Effort(before_joint=-1)
 
 
 @given(st.data())
@@ -110,11 +39,10 @@ def test_the_interval_is_what_enumeration_finds_and_every_proof_is_accepted(data
 @given(st.data())
 def test_joint_bounds_find_the_same_interval_and_their_proofs_are_accepted(data: st.DataObject) -> None:
     sample = data.draw(tiny_networks(shapes=("mlp", "mean")))
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "BEFORE_JOINT", -1)  # straight to the joint bounds
+    with TemporaryDirectory() as folder:
         model, query, replay = case(data, sample, folder)
         query = numbered(query, model)
-        verdict = settle(query, replay, Exact(), check=checked_by(model, query))
+        verdict = settle(query, replay, Exact(effort=JOINT_AT_ONCE), check=checked_by(model, query))
         expect_truth(verdict, query, replay)
 
 
@@ -147,10 +75,6 @@ def test_exact_and_enumeration_agree_on_larger_spaces(data: st.DataObject) -> No
         one, other = settle(query, replay, Exact()), settle(query, replay, Enumeration(10**6))
     if "ambiguous" not in (one.status, other.status) and one.level == other.level:
         assert (one.interval.low, one.interval.high) == (other.interval.low, other.interval.high)
-
-
-def all_choices(sample: Sample) -> Choices:
-    return tuple(tuple(range(sample.vocabulary)) for _ in range(sample.length))
 
 
 def test_the_same_query_gives_the_same_tree(tmp_path: Path) -> None:
@@ -233,34 +157,6 @@ def test_a_sentence_that_does_not_replay_stops_the_engine_with_the_reason(tmp_pa
     assert stopped
 
 
-def paper_network(source: int, operator: str, classes: int, positions: int = 9, hidden: int = 10) -> Sample:
-    """Embedding, flatten, one hidden layer, with biases that make class 0 win by a few swaps."""
-    random = np.random.default_rng(source)
-    arrays = {
-        "table": random.normal(size=(8, 2)),
-        "w": random.normal(size=(2 * positions, hidden)) / 4,
-        "b": random.normal(size=hidden) / 4,
-        "v": random.normal(size=(hidden, classes)),
-        "c": np.array([2.5, *random.normal(size=classes - 1)]),
-    }
-    kwargs: dict[str, Any] = {"alpha": 0.25} if operator == "LeakyRelu" else {}
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gather", ["table", "tokens"], ["x"]),
-            helper.make_node("Flatten", ["x"], ["flat"]),
-            helper.make_node("Gemm", ["flat", "w", "b"], ["z"], name="first"),
-            helper.make_node(operator, ["z"], ["y"], name="hidden", **kwargs),
-            helper.make_node("Gemm", ["y", "v", "c"], ["logits"]),
-        ],
-        "paper",
-        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", positions])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", classes])],
-        [numpy_helper.from_array(array.astype(np.float32), name) for name, array in arrays.items()],
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return Sample(made, positions, 8, classes, ("paper",), source, "batch")
-
-
 @pytest.mark.parametrize(("operator", "classes"), [("Relu", 2), ("Relu", 4), ("LeakyRelu", 3)])
 def test_searches_agree_and_their_proofs_are_accepted(operator: str, classes: int, tmp_path: Path) -> None:
     """With linear bounds, with joint bounds (forced at once, or after a first look), and by enumeration."""
@@ -272,10 +168,8 @@ def test_searches_agree_and_their_proofs_are_accepted(operator: str, classes: in
         label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
         query = numbered(query_of(model, choices, label), model)
         expected = settle(query, replay, Enumeration()).interval
-        for engine, before in ((Exact(joint=False), 2000), (Exact(), 2000), (Exact(), -1)):
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(exact, "BEFORE_JOINT", before)
-                interval = settle(query, replay, engine, check=checked_by(model, query)).interval
+        for engine in (Exact(joint=False), Exact(), Exact(effort=JOINT_AT_ONCE)):
+            interval = settle(query, replay, engine, check=checked_by(model, query)).interval
             assert (interval.low, interval.high) == (expected.low, expected.high)
             assert interval.low_evidence is not None
             nodes = nodes_of(interval.low_evidence.tree)
@@ -283,13 +177,3 @@ def test_searches_agree_and_their_proofs_are_accepted(operator: str, classes: in
             splits += any(isinstance(node, Words) for node in nodes)
     assert joint
     assert splits
-
-
-def nodes_of(tree: Node) -> list[Node]:
-    found: list[Node] = []
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        waiting += [getattr(node, side) for side in ("left", "right", "inner") if hasattr(node, side)]
-    return found

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.selection import Places
+from swapproof.proofs.certificate import Node
 
 Array = NDArray[Any]
 
@@ -25,6 +26,10 @@ REGIONS = 1024
 """Regions bounded between two looks at the clock."""
 CELLS = 1 << 22
 """Numbers in one block of states: bounds memory."""
+ANEW = 3
+"""Swaps that a region must have left to be searched anew."""
+SENTENCE_CELLS = 1 << 18
+"""The same for sentences: few enough that a block stays in the cache."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
@@ -55,8 +60,10 @@ class Bounds(Protocol):
         """[n]: the margins of these sentences."""
         ...
 
-    def low(self, states: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
-        """[n]: lower bounds on regions. `swapped`: positions where moreover some swap, whichever, is made."""
+    def low(
+        self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
+        """[n]: lower bounds on regions. `swapped`: positions where moreover a swap is made, one of `allowed` [n, C]."""
         ...
 
     def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
@@ -71,8 +78,10 @@ class Record:
     start: int
     end: int
     left: int
-    parts: dict[int, dict[int, Record | None]] = field(default_factory=dict)
-    """Position -> choice -> its region (None: closed by its bound). Choices that are not listed are closed together."""
+    parts: dict[int, dict[tuple[int, ...], Record | None]] = field(default_factory=dict)
+    """Position -> choices -> their region (None: closed by its bound). Choices not listed are closed together."""
+    tree: Node | None = None
+    """Instead of all that: what another search proved the region with."""
 
 
 @dataclass(eq=False)
@@ -98,15 +107,18 @@ class Search:
     """Proves that the margin exceeds `threshold` for all sentences with at most k swaps, but for those `judge` excuses.
 
     `judge(margins, paths)` is told of the sentences whose margin is not above the threshold, the lowest first; it
-    returns when they are robust all the same, and raises otherwise. `pause` is called now and then and may raise.
+    returns when they are robust all the same, and raises otherwise. `pause` is told of regions about to be bounded and
+    may raise.
     """
 
     bounds: Bounds
     threshold: float
     judge: Callable[[Array, Array], None]
-    pause: Callable[[Search], None]
-    most: float = float("inf")
-    """Regions that `pause` may allow."""
+    pause: Callable[[int], None]
+    anew: Callable[[Array, int, int], Node] | None = None
+    """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
+    patience: int = 0
+    """Regions after which those that wait are searched anew."""
     regions: int = 0
     evaluations: int = 0
     stack: list[Waiting] = field(default_factory=list)
@@ -126,25 +138,41 @@ class Search:
             rest, batch = self.stack.pop().split(BATCH)
             if rest.records:
                 self.stack.append(rest)
-            self.expand(batch)
+            if self.anew is not None and self.regions > self.patience:
+                batch = self.handed_over(batch)
+            if batch.records:
+                self.expand(batch)
         return root
+
+    def handed_over(self, nodes: Waiting) -> Waiting:
+        """Regions with many swaps left get searches of their own, with positions and slopes chosen for them."""
+        many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k)
+        for n in np.flatnonzero(many)[::-1].tolist():
+            if self.anew is not None:
+                path = nodes.paths[n]
+                nodes.records[n].tree = self.anew(path[path >= 0], int(nodes.start[n]), int(nodes.left[n]))
+        few = np.flatnonzero(~many)
+        return Waiting(nodes.paths[few], nodes.start[few], nodes.left[few], [nodes.records[n] for n in few.tolist()])
 
     def states(self, paths: Array) -> Array:
         states = np.repeat(self.bounds.base[None], len(paths), axis=0)
         rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
         for step in range(paths.shape[1]):
-            taken = np.flatnonzero(paths[:, step] >= 0)
-            if not len(taken):
-                break
-            states[taken] += rows[paths[taken, step]]
+            swaps = paths[:, step]
+            taken = swaps >= 0
+            if taken.all():
+                states += rows[swaps]
+            elif taken.any():
+                states[taken] += rows[swaps[taken]]
         return states
 
-    def blocks(self, count: int, most: int = CELLS) -> list[slice]:
-        size = min(most, max(1, CELLS // max(1, len(self.bounds.base))))
+    def blocks(self, count: int, most: int = CELLS, cells: int = CELLS) -> list[slice]:
+        size = min(most, max(1, cells // max(1, len(self.bounds.base))))
         return [slice(first, first + size) for first in range(0, count, size)]
 
     def evaluate(self, paths: Array) -> None:
-        for block in self.blocks(len(paths)):
+        for block in self.blocks(len(paths), cells=SENTENCE_CELLS):
+            self.pause(0)
             margins = self.bounds.margins(self.states(paths[block]))
             self.evaluations += len(margins)
             unsure = np.flatnonzero(~(margins > self.threshold))
@@ -152,17 +180,21 @@ class Search:
                 unsure = unsure[np.argsort(margins[unsure], kind="stable")]
                 self.judge(margins[unsure], paths[block][unsure])
 
-    def low(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
+    def low(
+        self, paths: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
         found = [np.zeros(0)]
         for block in self.blocks(len(paths), REGIONS):
-            self.pause(self)
-            chosen = None if swapped is None else swapped[block]
-            found.append(self.bounds.low(self.states(paths[block]), start[block], left[block], chosen))
+            self.pause(len(paths[block]))
+            chosen, among = (None if one is None else one[block] for one in (swapped, allowed))
+            found.append(self.bounds.low(self.states(paths[block]), start[block], left[block], chosen, among))
             self.regions += len(found[-1])
         return np.concatenate(found)
 
-    def closed(self, paths: Array, start: Array, left: Array, swapped: Array | None = None) -> Array:
-        return np.asarray(self.low(paths, start, left, swapped) > self.threshold)
+    def closed(
+        self, paths: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
+        return np.asarray(self.low(paths, start, left, swapped, allowed) > self.threshold)
 
     def expand(self, nodes: Waiting) -> None:
         bounds = self.bounds
@@ -200,17 +232,73 @@ class Search:
         low = self.low(paths, start, left)
         opened = ~(low > self.threshold)
         records = []
-        for n, p, c, remaining, is_open in zip(
-            node.tolist(), place.tolist(), choice.tolist(), left.tolist(), opened.tolist(), strict=True
-        ):
-            record = Record(p + 1, self.bounds.places.count, remaining) if is_open else None
-            nodes.records[n].parts.setdefault(p, {})[c] = record
-            if record is not None:
-                records.append(record)
+        for row in np.flatnonzero(opened).tolist():
+            n, p, c = int(node[row]), int(place[row]), int(choice[row])
+            record = Record(p + 1, self.bounds.places.count, int(left[row]))
+            nodes.records[n].parts.setdefault(p, {})[(c,)] = record
+            records.append(record)
+        self.together(nodes, node[~opened], place[~opened], choice[~opened], low[~opened])
         if records:
             order = np.argsort(-low[opened], kind="stable")
             chosen = np.flatnonzero(opened)[order]
             self.stack.append(Waiting(paths[chosen], start[chosen], left[chosen], [records[i] for i in order]))
+
+    def together(self, nodes: Waiting, node: Array, place: Array, choice: Array, low: Array) -> None:
+        """Record choices closed one by one, several of a position as one region where its bound allows."""
+        if not len(node):
+            return
+        there = self.bounds.places.there
+        sets: list[tuple[int, int, list[int]]] = []
+        ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
+        for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            n, p = int(node[first]), int(place[first])
+            best_first = first + np.argsort(-low[first:last], kind="stable")
+            sets.append((n, p, choice[best_first].tolist()))
+        listed = [nodes.records[n].parts.setdefault(p, {}) for n, p, _ in sets]
+        # What is not listed is a region already: first all join it, then the half that is closed more clearly.
+        joining = [closed for _, _, closed in sets]
+        for _ in range(2):
+            asked = [
+                i
+                for i, (_, p, closed) in enumerate(sets)
+                if joining[i] and (len(closed) > 1 or there[p].sum() > len(closed) + len(listed[i]))
+            ]
+            rest = [
+                [
+                    c
+                    for c in np.flatnonzero(there[p]).tolist()
+                    if (c,) not in listed[i] and c not in closed[len(joining[i]) :]
+                ]
+                for i, (_, p, closed) in enumerate(sets)
+            ]
+            done = self.sets_closed(nodes, [(sets[i][0], sets[i][1], rest[i]) for i in asked])
+            for i, is_closed in zip(asked, done, strict=True):
+                if is_closed:
+                    left_over = sets[i][2][len(joining[i]) :]
+                    sets[i] = (*sets[i][:2], left_over)
+                    joining[i] = []
+                else:
+                    joining[i] = joining[i][: len(joining[i]) // 2]
+        apart = [i for i, (_, _, closed) in enumerate(sets) if len(closed) > 1]
+        whole = self.sets_closed(nodes, [sets[i] for i in apart])
+        for i, is_closed in zip(apart, whole, strict=True):
+            if is_closed:
+                listed[i][tuple(sorted(sets[i][2]))] = None
+                sets[i] = (*sets[i][:2], [])
+        for i, (_, _, closed) in enumerate(sets):
+            for c in closed:
+                listed[i][(c,)] = None
+
+    def sets_closed(self, nodes: Waiting, sets: list[tuple[int, int, list[int]]]) -> list[bool]:
+        """Whether the regions with a swap among these choices of a position are closed, each as a whole."""
+        if not sets:
+            return []
+        node, place = (np.array([one[at] for one in sets]) for at in (0, 1))
+        allowed = np.zeros((len(sets), self.bounds.places.swaps.shape[1]), dtype=bool)
+        for row, (_, _, choices) in enumerate(sets):
+            allowed[row, choices] = True
+        found = self.closed(nodes.paths[node], place + 1, nodes.left[node] - 1, place, allowed)
+        return [bool(one) for one in found]
 
     def ends(self, nodes: Waiting, after: Array, several: Array) -> Array:
         """[n]: the first position from which on what remains is closed; all positions for the others than `several`."""

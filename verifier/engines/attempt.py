@@ -1,0 +1,252 @@
+"""One attempt to prove that k swaps are harmless: which bounds are used where, and what a sentence found means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.joint_bounds import Ascent, JointBound, Relaxation
+from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.network import Maximum
+from swapproof.encodings.query import Query
+from swapproof.encodings.refined_bounds import RefinedBounds
+from swapproof.encodings.selection import Places
+from swapproof.encodings.shallow import is_shallow, shallow_margin
+from swapproof.encodings.slope_ascent import SlopeAscent
+from swapproof.proofs.certificate import Linear, Node
+
+from ..interval import Level
+from .proof_tree import against_all, joint_tree, refined_tree, tree_of
+from .protocol import Budget
+from .truth import exactly_beaten
+from .word_search import Bounds, Search
+
+Array = NDArray[Any]
+
+JOINT_STAGES = ((16, 24), (256, 48))
+"""Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
+AGAIN_STAGES = ((256, 16),)
+"""The same for a part of the space, from the slopes of the whole."""
+REFINED_STAGES = ((1, 12), (4, 12), (8, 16))
+"""Neurons in a group, and steps of ascent, for the first layer of a deeper network."""
+HOPELESS = 0.3
+"""Share of the text's margin that a bound may miss before groups are tried: they won 0.2 of it at most."""
+MOST_PATTERNS = 2_048
+"""Of all groups together: every region costs a number for each."""
+REACH, SHRINK = 0.3, 0.97
+"""How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
+GUARD = 64.0
+"""Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
+
+
+@dataclass(eq=False)
+class Broken(Exception):
+    """A sentence that breaks the text over the reals."""
+
+    tokens: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Unclaimable(Exception):
+    """The margin of a sentence with so many swaps is inside the rounding bound: nothing can be claimed at float32."""
+
+    swaps: int
+
+
+class Unfinished(Exception):
+    """Out of time, or of the regions allowed."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much time a search may take for a smaller proof."""
+
+    before_joint: int = 200
+    """Regions spent on linear bounds before the dearer joint bounds."""
+    patience: int = 20_000
+    """Regions of one search with joint bounds before what is left of it has its slopes found anew."""
+    refine: bool = False
+    """Whether slopes and groups are sought for parts of the space of deeper networks."""
+
+
+FAST, SMALL = Effort(), Effort(before_joint=30, refine=True)
+
+
+@dataclass(eq=False)
+class Attempt:
+    """Proves that no sentence with at most k swaps breaks the text, at one level of truth."""
+
+    query: Query
+    places: Places
+    errors: Array
+    """[rivals]: how far the margin of any sentence, evaluated in float64, can be from the real one."""
+    k: int
+    level: Level
+    budget: Budget
+    numbers: Mapping[int, int] | None = None
+    """ONNX numbers of the rectifiers when joint bounds may be used."""
+    effort: Effort = FAST
+    allowed: float = float("inf")
+    """Regions that may be bounded."""
+    regions: int = 0
+    doubtful: list[Array] = field(default_factory=list)
+
+    def run(self) -> Node:
+        """The tree. Raises Broken, Unclaimable or Unfinished."""
+        return against_all({rival: self.against(number) for number, rival in enumerate(self.query.rivals)})
+
+    def against(self, rival: int) -> Node:
+        if self.numbers is None or self.k < 2 or not is_shallow(self.query.network):
+            return self.linearly(self.places, rival, self.k)
+        allowed = self.allowed
+        self.allowed = min(allowed, self.regions + self.effort.before_joint)
+        try:
+            return self.linearly(self.places, rival, self.k)
+        except Unfinished:
+            if self.out_of_time:
+                raise
+        finally:
+            self.allowed = allowed
+        return self.jointly(self.places, rival, self.k, self.numbers)
+
+    def linearly(self, places: Places, rival: int, k: int) -> Node:
+        """Linear bounds; the region is a leaf when its own bound closes it, or with slopes and groups of its own."""
+        bounds = LinearBounds(places, rival, k)
+        whole = bounds.whole()
+        if bounds.low(whole.states, whole.start, whole.left)[0] > self.threshold(rival):
+            return Linear()
+        refined = self.refined(bounds, rival)
+        if refined is not None:
+            return refined
+        careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
+        order = bounds.careful_order() if careful and k > 1 else bounds.order()
+        bounds = LinearBounds(places.reordered(order), rival, k)
+
+        def anew(path: Array, start: int, left: int) -> Node:
+            return self.linearly(after(bounds, path, start), rival, left)
+
+        return self.searched(bounds, rival, anew if self.effort.refine else None)
+
+    def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
+        """A leaf with slopes and joint groups found for it; None where they do not close it."""
+        network, threshold = self.query.network, self.threshold(rival)
+        if not self.effort.refine or self.numbers is None or is_shallow(network) or bounds.k < 2:
+            return None
+        margin = float(bounds.margins(bounds.base[None])[0])
+        ascent = SlopeAscent(bounds)
+        for size, steps in REFINED_STAGES:
+            if size > 1:
+                ascent.group(size)
+            for step in range(steps):
+                if self.out_of_time:
+                    raise Unfinished
+                if ascent.step(REACH * SHRINK**step) > threshold:
+                    break
+            if ascent.best < threshold - HOPELESS * margin:
+                return None
+            if ascent.best > threshold:
+                multipliers = ascent.multipliers()
+                own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers), bounds.whole()
+                if own.low(whole.states, whole.start, whole.left)[0] > threshold:
+                    return refined_tree(multipliers, self.numbers, Linear())
+        return None
+
+    def jointly(
+        self, places: Places, rival: int, k: int, numbers: Mapping[int, int], before: Relaxation | None = None
+    ) -> Node:
+        """Joint bounds; when the search is long, what is left of it has its slopes found anew, from those `before`."""
+        shallow = shallow_margin(places, rival)
+        relaxation = before
+        concave = int((shallow.weights < 0).sum())
+        for most, steps in JOINT_STAGES if before is None else AGAIN_STAGES:
+            size = group_size(concave, most)
+            ascent = Ascent(shallow, k, size, relaxation)
+            for step in range(steps):
+                if ascent.step(REACH * SHRINK**step) > self.threshold(rival):
+                    break
+            relaxation = ascent.relaxation()
+            if ascent.best > self.threshold(rival):
+                break
+        found = ascent.relaxation()
+        bounds = JointBound(shallow, found, k)
+
+        def anew(path: Array, start: int, left: int) -> Node:
+            return self.jointly(after(bounds, path, start), rival, left, numbers, found)
+
+        return joint_tree(found, shallow, numbers, self.searched(bounds, rival, anew, self.effort.patience))
+
+    def searched(
+        self,
+        bounds: Bounds,
+        rival: int,
+        anew: Callable[[Array, int, int], Node] | None = None,
+        patience: int = 0,
+    ) -> Node:
+        search = Search(bounds, self.threshold(rival), self.judge(bounds, rival), self.pause, anew, patience)
+        try:
+            return tree_of(search.run(), bounds.places)
+        finally:
+            self.budget.evaluations += search.evaluations
+
+    def pause(self, regions: int) -> None:
+        self.regions += regions
+        if self.regions > self.allowed or self.out_of_time:
+            raise Unfinished
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.budget.spent
+
+    def threshold(self, rival: int) -> float:
+        """What a bound must exceed to be believed."""
+        claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
+        return float(claimable) + GUARD * float(self.errors[rival])
+
+    def judge(self, bounds: Bounds, rival: int) -> Any:
+        differences, error = self.places.differences, float(self.errors[rival])
+        label, other = self.query.label, self.query.rivals[rival]
+        alone = Query(self.query.network, self.query.space, label, (other,))
+
+        def judged(margins: Array, paths: Array) -> None:
+            sentences = np.array([self.sentence(bounds, path) for path in paths], dtype=np.int64)
+            if margins[0] < -error:
+                raise Broken(tuple(sentences[0].tolist()))
+            own = [differences.own_errors(sentence[None]) for sentence in sentences]
+            doubt, claimable = (np.array([part[end][0, rival] for part in own]) for end in (0, 1))
+            unsure = margins <= error
+            for row in np.flatnonzero(unsure):
+                tokens = tuple(sentences[row].tolist())
+                won, plain = exactly_beaten(alone, tokens)
+                if won:
+                    raise Broken(tokens)
+                unsure[row] = not plain
+            doubtful = np.where(margins > error, margins <= error + doubt, unsure)
+            if doubtful.any():
+                self.doubtful.append(sentences[doubtful])
+            if self.level == "float32" and (margins <= error + claimable).any():
+                close = np.flatnonzero(margins <= error + claimable)
+                raise Unclaimable(min(self.swaps(sentences[row]) for row in close))
+
+        return judged
+
+    def sentence(self, bounds: Bounds, path: Array) -> tuple[int, ...]:
+        places = bounds.places
+        return places.differences.sentence((*places.made, *places.swaps.reshape(-1)[path[path >= 0]].tolist()))
+
+    def swaps(self, sentence: Array) -> int:
+        return int((sentence != np.array(self.query.space.original)).sum())
+
+
+def after(bounds: Bounds, path: Array, start: int) -> Places:
+    """What is left to decide after these swaps, from position `start` on."""
+    return bounds.places.after(bounds.places.swaps.reshape(-1)[path].tolist(), start)
+
+
+def group_size(neurons: int, most: int) -> int:
+    """The largest size of groups whose patterns are at most `most` each and, if they can, MOST_PATTERNS in all."""
+    sizes = range(most.bit_length() - 1, 4, -1)
+    return next((size for size in sizes if -(-neurons // size) * 2**size <= MOST_PATTERNS), 4)
