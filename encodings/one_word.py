@@ -89,6 +89,20 @@ class OneWord:
         return np.concatenate([np.zeros((0, self.width)), *found])
 
 
+Turn = tuple[slice | Array, Array | None]
+"""Columns, and the different windows that own them, or None for every window in its order."""
+
+
+def turns(owners: Array, windows: int) -> list[Turn]:
+    """Columns owned by `owners`, ascending, so that each turn has at most one column of every window."""
+    counts = np.bincount(owners, minlength=windows)
+    most = int(counts.max(initial=0))
+    if (counts == most).all():
+        return [(slice(turn, None, most), None) for turn in range(most)]
+    place = np.arange(len(owners)) - (np.cumsum(counts) - counts)[owners]
+    return [(np.flatnonzero(place == turn), owners[place == turn]) for turn in range(most)]
+
+
 class Tail:
     """The layers after the cut, for cuts that differ from one given cut in a few columns only.
 
@@ -118,7 +132,7 @@ class Tail:
             self.changing[index] = columns[inside] - part.start
             self.sources[index] = inside
         self.steps: list[int] = []
-        self.windows: dict[int, tuple[Array, Array]] = {}
+        self.windows: dict[int, tuple[Array, list[Turn]]] = {}
         for index in sorted(self.base):
             if index not in self.changing:
                 self.follow(index)
@@ -151,7 +165,10 @@ class Tail:
     def logits(self, cut: Array) -> Array:
         """[n, classes] from the values [n, columns] of the columns that differ."""
         count = len(cut)
-        known = {index: cut[:, which] for index, which in self.sources.items()}
+        everything = np.arange(cut.shape[1])
+        known = {
+            index: cut if np.array_equal(which, everything) else cut[:, which] for index, which in self.sources.items()
+        }
         for index in self.steps:
             known[index] = self.element_values(index, known, count)
         last = len(self.network.nodes) - 1
@@ -195,17 +212,18 @@ class Tail:
         if index not in self.windows:
             still = self.base[source].copy()
             still[self.changing[source]] = -np.inf
-            self.windows[index] = (
-                still.reshape(-1, width)[elements].max(axis=1),
-                np.searchsorted(elements, self.changing[source] // width),
-            )
-        rest, owners = self.windows[index]
+            owners = np.searchsorted(elements, self.changing[source] // width)
+            self.windows[index] = still.reshape(-1, width)[elements].max(axis=1), turns(owners, len(elements))
+        rest, order = self.windows[index]
         found = known.get(source)
         total = np.repeat(rest[None], count, axis=0)
         if found is not None:
-            # Column by column: the changing elements of one window are few.
-            for column, owner in enumerate(owners.tolist()):
-                np.maximum(total[:, owner], found[:, column], out=total[:, owner])
+            # The changing elements of one window are few: the first of all windows, then the second, ...
+            for columns, mine in order:
+                if mine is None:
+                    np.maximum(total, found[:, columns], out=total)
+                else:
+                    total[:, mine] = np.maximum(total[:, mine], found[:, columns])
         return total
 
     def patched(self, source: int, known: dict[int, Array], count: int) -> Array:

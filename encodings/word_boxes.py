@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,39 @@ class Boxes:
         center = (low + high) / 2
         radius = np.maximum(high - center, center - low) * (1.0 + 2.0**-40)
         return cls(order, starts, stops, np.array(first, dtype=np.int64), center, radius)
+
+    def points(self, box: int) -> NDArray[np.int64]:
+        return self.order[self.start[box] : self.stop[box]]
+
+    def children(self, boxes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of these boxes, one box after the other, without the empty ones."""
+        found: NDArray[np.int64] = (self.first[boxes, None] + np.arange(PARTS)).reshape(-1)
+        return np.asarray(found[self.start[found] < self.stop[found]])
+
+    def level_of(self, count: int) -> NDArray[np.int64]:
+        """The first level of at least so many boxes, with any smallest boxes above it."""
+        inner, last = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        while len(inner) and len(inner) + len(last) < count:
+            last = np.concatenate([last, inner[self.first[inner] < 0]])
+            inner = self.children(inner[self.first[inner] >= 0])
+        return np.concatenate([last, inner])
+
+    def points_of(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """[n, points] of [n, boxes]: the points in a marked box."""
+        inner = np.flatnonzero(self.first >= 0)
+        known = marked.copy()
+        for box in inner.tolist():  # parents come before their children
+            first = self.first[box]
+            known[:, first : first + PARTS] |= known[:, box, None]
+        return np.take(known, self.leaf_of_point, axis=1)
+
+    @cached_property
+    def leaf_of_point(self) -> NDArray[np.int64]:
+        """[points]: the smallest box that each is in."""
+        found = np.zeros(len(self.order), dtype=np.int64)
+        for box in np.flatnonzero(self.first < 0).tolist():
+            found[self.points(box)] = box
+        return found
 
 
 def halves(points: Array, order: Array, start: int, stop: int) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +20,7 @@ from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.network import Network
 from swapproof.encodings.one_word import OneWord, Tail
-from swapproof.encodings.reading import network_of
+from swapproof.encodings.reading import network_of, open_model
 from swapproof.encodings.word_boxes import Boxes
 from swapproof.verifier.replay import Replay
 from swapproof.verifier.words.brute_force import cost_of, flips_by_force
@@ -28,6 +29,9 @@ from swapproof.verifier.words.kappa import kappa_of, population_interval
 
 MIXED = 0
 """Of the random weights of a network where some words flip the text 0, 1, 2, ... and some do not."""
+
+LENGTH, VOCABULARY = 24, 3000
+"""Of the larger networks."""
 
 
 def draw_subjects(data: st.DataObject, sample: Sample, network: Network) -> tuple[int, list[Subject]]:
@@ -60,7 +64,10 @@ def test_flips_are_those_of_exact_arithmetic(data: st.DataObject) -> None:
     sample = data.draw(st.one_of(tiny_networks(), tiny_networks(weights="small")))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("swapproof.verifier.words.flips.SMALL", data.draw(st.sampled_from([1, 3, 16])))
-        patch.setattr("swapproof.verifier.words.flips.FEW_DIMENSIONS", data.draw(st.sampled_from([0, 4])))
+        for name in ("FEW_DIMENSIONS", "FEWER_DIMENSIONS"):
+            patch.setattr(f"swapproof.verifier.words.flips.{name}", data.draw(st.sampled_from([0, 16])))
+        patch.setattr("swapproof.verifier.words.flips.STATES", data.draw(st.sampled_from([1, 1 << 22])))
+        patch.setattr("swapproof.verifier.words.tail_search.FIRST", data.draw(st.sampled_from([1, 16])))
         model, _ = loaded(sample, Path(folder))
         network = network_of(model, sample.length)
         label, subjects = draw_subjects(data, sample, network)
@@ -125,6 +132,85 @@ def test_boxes_hold_every_point_once_at_every_level(source: int, count: int, dim
             parts = [p for child in range(first, first + 4) for p in range(boxes.start[child], boxes.stop[child])]
             assert parts == list(range(boxes.start[box], boxes.stop[box]))
     assert sorted(leaves) == list(range(count))
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 4), st.integers(1, 9))
+def test_levels_hold_every_point_once_and_marked_boxes_give_their_points(
+    source: int, count: int, dimensions: int, small: int
+) -> None:
+    generator = np.random.default_rng(source)
+    boxes = Boxes.of(generator.normal(size=(count, dimensions)), small)
+    for least in (1, 4, 16, 1000):
+        level = boxes.level_of(least)
+        assert len(level) >= least or (boxes.first[level] < 0).all()
+        assert sorted(point for box in level.tolist() for point in boxes.points(box).tolist()) == list(range(count))
+    marked = generator.random((5, len(boxes.start))) < 0.1
+    expected = np.zeros((5, count), dtype=bool)
+    for row, box in zip(*np.nonzero(marked), strict=True):
+        expected[row, boxes.points(int(box))] = True
+    np.testing.assert_array_equal(boxes.points_of(marked), expected)
+
+
+@pytest.mark.parametrize(("dimensions", "layers", "share"), [(2, 1, 150), (8, 1, 10), (2, 2, 3)])
+def test_bounds_settle_most_sentences_of_a_large_vocabulary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dimensions: int, layers: int, share: int
+) -> None:
+    """And float64 evaluation of all sentences says the same where it is clear."""
+    if layers > 1:
+        monkeypatch.setattr("swapproof.verifier.words.flips.SMALL", 8)  # the vocabulary is still a small one
+    model = trained_looking(tmp_path / "model.onnx", dimensions, layers)
+    network = network_of(open_model(model), LENGTH)
+    generator = np.random.default_rng(0)
+    texts = generator.integers(0, VOCABULARY, size=(12, LENGTH))
+    margins = np.diff(logits(network, texts), axis=1)[:, 0]
+    positions = tuple(range(LENGTH))
+    subjects = [Subject(tuple(text.tolist()), positions, 0) for text in texts[margins < -1e-3]]
+    words = np.arange(VOCABULARY)
+    found = Search(network, words, subjects, 0).run()
+    assert 0 < found.flipped.sum() < found.flipped.size
+    assert found.sentences == len(subjects) * LENGTH * VOCABULARY
+    assert found.bounded + found.evaluated < found.sentences / share
+    for row, subject in enumerate(subjects):
+        sentences = np.tile(np.array(subject.tokens), (LENGTH, VOCABULARY, 1))
+        for position in positions:
+            sentences[position, :, position] = words
+        own = np.diff(logits(network, sentences.reshape(-1, LENGTH)), axis=1).reshape(LENGTH, VOCABULARY).max(axis=0)
+        clear = np.abs(own) > 1e-4
+        assert clear.mean() > 0.99
+        np.testing.assert_array_equal(found.flipped[row, clear], own[clear] > 0)
+
+
+def trained_looking(path: Path, dimensions: int, layers: int) -> Path:
+    """A window network of 24 neurons a layer; most words weigh little."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    generator = np.random.default_rng(4)
+    sizes = [LENGTH * dimensions, *[24] * layers, 2]
+    table = generator.laplace(size=(VOCABULARY, dimensions)) / dimensions
+    arrays, nodes, name = {"table": table}, [], "flat"
+    for layer, (before, after) in enumerate(pairwise(sizes)):
+        arrays[f"w{layer}"] = generator.normal(size=(before, after)) / np.sqrt(before)
+        arrays[f"b{layer}"] = generator.normal(size=after) / 10
+        last = layer == layers
+        nodes.append(helper.make_node("Gemm", [name, f"w{layer}", f"b{layer}"], ["logits" if last else f"y{layer}"]))
+        if not last:
+            name = f"x{layer}"
+            nodes.append(helper.make_node("Relu", [f"y{layer}"], [name]))
+    nodes = [
+        helper.make_node("Gather", ["table", "tokens"], ["embedded"], axis=0),
+        helper.make_node("Flatten", ["embedded"], ["flat"], axis=1),
+        *nodes,
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "network",
+        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", LENGTH])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])],
+        [numpy_helper.from_array(array.astype(np.float32), key) for key, array in arrays.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.data())

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from handmade import node, save
 from tiny import ROWS, WORDS, write_task
 
 from swapproof.encodings.reading import open_model
@@ -108,6 +109,20 @@ def test_a_model_that_answers_nothing_correctly_has_no_kappa(tmp_path: Path, cap
     assert main(["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]) == 2
     assert "no text correctly" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_texts_that_rounding_decides_are_not_called_wrong(tmp_path: Path, capsys: Capture) -> None:
+    """Both logits are a tenth of a mean: they tie over the reals, and rounding may part them."""
+    task = write_task(tmp_path / "task", rows=[("a good film", "negative")])
+    nodes = [
+        node("Gather", "table tokens", "embedded", axis=0),
+        node("ReduceMean", "embedded", "mean", axes=[1], keepdims=0),
+        node("Gemm", "mean w", "logits"),
+    ]
+    weights = {"table": [[1.0]] * len(WORDS), "w": [[0.1, 0.1]]}
+    save(task.parent, nodes, weights, length=6).replace(task.parent / "model.onnx")
+    assert main(["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]) == 2
+    assert "whatever the rounding, which decides 1 of them" in capsys.readouterr().err
 
 
 def test_one_class_only_is_measured(tmp_path: Path) -> None:
