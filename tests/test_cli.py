@@ -268,6 +268,11 @@ class TestCheck:
             (1, {"predicted": 0}),
             (1, {"candidates": 8}),
             (1, {"positions": 6}),
+            (1, {"cut": 1}),
+            (1, {"unknown": 1}),
+            (1, {"witness": {"sentence": "an awful movie"}}),
+            (1, {"witness": {"levels": ["replay"]}}),
+            (1, {"witness": {"swaps": []}}),
             (1, {"status": "already_wrong"}),
             (1, {"status": "proved"}),
             (2, {"min_swaps": {"low": 9, "high": None}}),
@@ -278,6 +283,8 @@ class TestCheck:
         self, run: Path, capsys: Capture, id: int, change: dict[str, Any]
     ) -> None:
         lines = results(run)
+        if change.get("witness"):
+            change = {"witness": lines[id]["witness"] | change["witness"]}
         lines[id] |= change
         (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         (run / "summary.json").unlink()
@@ -285,6 +292,24 @@ class TestCheck:
         out = capsys.readouterr().out
         assert f"refused {id:06d}.json: the line" in out
         assert "accepted" not in out
+
+    def test_a_wrong_answer_is_claimed_at_the_level_that_its_certificate_shows(
+        self, tmp_path: Path, capsys: Capture
+    ) -> None:
+        task = write_task(tmp_path / "task", [("awful film", "positive")])
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        [line] = results(tmp_path / "run")
+        assert (line["status"], line["level"]) == ("already_wrong", "float32")
+        (tmp_path / "run" / "results.jsonl").write_text(json.dumps(line | {"level": "replay"}) + "\n")
+        assert main(["check", str(tmp_path / "run")]) == 4
+        assert "the line claims replay, and the wrong answer is shown at float32" in capsys.readouterr().out
+
+    def test_a_swap_placed_at_another_word_is_refused(self, run: Path, capsys: Capture) -> None:
+        lines = results(run)
+        lines[1]["witness"]["swaps"][0]["characters"][0] += 1
+        (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert main(["check", str(run)]) == 4
+        assert "elsewhere than the text does" in capsys.readouterr().out
 
     def test_a_line_that_claims_less_is_accepted(self, run: Path) -> None:
         lines = results(run)
@@ -314,6 +339,19 @@ class TestCheck:
         (run / name).write_bytes(change(data))
         assert main(["check", str(run)]) in (2, 4)
         assert "accepted" not in capsys.readouterr().out
+
+    def test_a_run_that_found_nothing_has_nothing_to_check(self, tmp_path: Path, capsys: Capture) -> None:
+        task = write_task(tmp_path / "task", [("the a the", "positive")])
+        assert main(["certify", str(task), "--out", str(tmp_path / "run"), "--engines", "greedy"]) == 0
+        assert main(["check", str(tmp_path / "run")]) == 2
+        assert "no text of this run was proved or broken" in capsys.readouterr().err
+
+    def test_texts_without_a_line_are_counted(self, run: Path, capsys: Capture) -> None:
+        (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in results(run)[2:]))
+        for gone in ("summary.json", "certificates/000000.json", "certificates/000001.json"):
+            (run / gone).unlink()
+        assert main(["check", str(run)]) == 0
+        assert "2 of the run's 8 texts have no line in results.jsonl" in capsys.readouterr().out
 
     def test_a_missing_certificate_is_refused(self, run: Path) -> None:
         (run / "certificates" / "000001.json").unlink()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from html.parser import HTMLParser
 from itertools import chain, combinations
 from pathlib import Path
@@ -256,6 +258,15 @@ class TestPage:
         out = capsys.readouterr().out
         assert "all 8 texts ended in a checked interval" in out
         assert out.splitlines()[-1] == str(run / "report.html")
+
+    def test_a_run_killed_while_it_began_is_reported_as_unfinished(self, tmp_path: Path, capsys: Capture) -> None:
+        """The radius is stored after all else, so a kill just before leaves a store without it."""
+        run = certify(write_task(tmp_path / "task"), tmp_path / "run").folder
+        with closing(sqlite3.connect(run / "store.sqlite", isolation_level=None)) as store:
+            store.execute("DELETE FROM results")
+            store.execute("DELETE FROM facts WHERE name = 'radius'")
+        assert main(["report", str(run)]) == 3
+        assert "8 of 8 texts are not settled yet" in capsys.readouterr().out
 
     def test_every_table_prints_its_definitions(self, tmp_path: Path, capsys: Capture) -> None:
         run = certify(write_task(tmp_path / "task"), tmp_path / "run").folder

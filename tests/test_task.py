@@ -290,6 +290,12 @@ def test_several_problems_are_one_line_each(folder: Path) -> None:
     assert len(refusal(folder, content)) == 2
 
 
+def test_a_misspelt_key_is_named_before_the_key_that_it_leaves_missing(folder: Path) -> None:
+    problems = refusal(folder, EXAMPLE.replace("labels =", "lables ="))
+    assert "unknown key 'lables': did you mean 'labels'?" in problems[0]
+    assert "[model] labels is missing" in problems[1]
+
+
 def test_a_task_file_that_is_not_utf8_is_refused_by_line(folder: Path) -> None:
     assert refusal(folder, EXAMPLE.encode().replace(b"<pad>", b"\xff")) == [" line 6: not UTF-8 (invalid start byte)"]
 

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -32,6 +32,7 @@ from swapproof.proofs.check import (
 from .inputs import Inputs, Text, read_inputs
 from .progress import progress
 from .replay import Replay
+from .results import pieces, strongest
 from .run import CERTIFICATE, Run, existing, sha256
 from .screening import Screen
 from .summary import HOLDS, UNCHECKED, summarise
@@ -77,7 +78,9 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))
     if not any(item.certificate for item in items):
-        raise BadInput(f"{folder}: holds no certificates; run certify again")
+        if any(item.line is None or item.line.get("certificate") is not None for item in items) or not items:
+            raise BadInput(f"{folder}: holds no certificates; run certify again")
+        raise BadInput(f"{folder}: holds no certificates: no text of this run was proved or broken")
     certificates = refused = screened = 0
     with progress("check", len(items)) as advance:
         for finding in findings(run, items, jobs or os.cpu_count() or 1, exact=exact):
@@ -96,6 +99,9 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     if refused:
         print(f"refused {refused}, of {certificates} certificates")
         return UNCHECKED
+    missing = len(inputs.texts) - sum(item.line is not None for item in items)
+    if missing:
+        print(f"{missing} of the run's {len(inputs.texts)} texts have no line in results.jsonl: they are not settled")
     rest = certificates - screened
     print(f"screened in float64 with error bounds: {screened}; checked in exact arithmetic by proofs/check.py: {rest}")
     print(f"accepted {certificates} of {certificates}")
@@ -264,9 +270,7 @@ class Bench:
         self, line: Mapping[str, Any], text: Text, verdict: Verdict | None, statement: Mapping[str, Any] | None
     ) -> None:
         """A line may claim less than its certificate proves, never more."""
-        expect(line["text"] == text.encoded.text and line["label"] == text.label, "has another text or label", "line")
-        expect(line["positions"] == len(text.encoded.words), "has another number of words", "line")
-        expect(line["candidates"] == text.frozen.space.candidates, "has another number of single swaps", "line")
+        described(line, text)
         named = None if verdict is None else f"certificates/{text.id:06d}.json"
         expect(line["certificate"] == named, f"names {line['certificate']} as its certificate, not {named}", "line")
         low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
@@ -296,6 +300,11 @@ class Bench:
         stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
         expect((line["witness"] is None) == (stated is None), "and certificate differ in having a witness", "line")
         expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
+        if statement is not None and stated is not None:
+            spelt(line["witness"], text, statement["upper"]["levels"])
+        if status == "already_wrong" and statement is not None:
+            level = strongest(statement["upper"]["levels"])
+            expect(line["level"] == level, f"claims {line['level']}, and the wrong answer is shown at {level}", "line")
         if line["predicted"] is not None:
             answer = int(self.answers(text)[0].argmax())
             expect(
@@ -321,6 +330,25 @@ def parsed(certificate: Path) -> dict[str, Any]:
         raise Refused("the certificate is too large")
     value: dict[str, Any] = parse_canonical(certificate.read_bytes())
     return value
+
+
+def described(line: Mapping[str, Any], text: Text) -> None:
+    """Raises Refused when a line is about another text than the run's."""
+    expect(line["text"] == text.encoded.text and line["label"] == text.label, "has another text or label", "line")
+    expect(line["positions"] == len(text.encoded.words), "has another number of words", "line")
+    expect(line["cut"] == text.encoded.cut, "has another number of words that the model does not read", "line")
+    expect(line["unknown"] == len(text.encoded.unknown), "has another number of unknown words", "line")
+    expect(line["candidates"] == text.frozen.space.candidates, "has another number of single swaps", "line")
+
+
+def spelt(witness: Mapping[str, Any], text: Text, levels: Sequence[str]) -> None:
+    """What a reader sees of a witness, the sentence and its levels of truth, is what its swaps and certificate say."""
+    for swap in witness["swaps"]:
+        span = list(text.encoded.spans[swap["position"]])
+        expect(swap["characters"] == span, f"places the word {swap['from']!r} elsewhere than the text does", "line")
+    sentence = "".join(piece.after for piece in pieces(text.encoded.text, witness["swaps"]))
+    expect(witness["sentence"] == sentence, "spells another sentence than its swaps make", "line")
+    expect(witness["levels"] == list(levels), "has other levels for its witness than the certificate", "line")
 
 
 def expect(fact: bool, otherwise: str, who: str = "certificate") -> None:

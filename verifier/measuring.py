@@ -323,6 +323,10 @@ def report_measured(folder: Path, question: Mapping[str, Any]) -> int:
         summary = json.loads(Run(folder).summary.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{folder}: the run is not finished; run the same `swapproof measure` again") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{Run(folder).summary}: cannot be read ({error}); run `swapproof measure` again") from None
+    if not isinstance(summary, dict) or "verdict" not in summary:
+        raise BadInput(f"{Run(folder).summary}: not the summary of a run; run `swapproof measure` again")
     if question["quantity"] == "kappa":
         from .measuring_words import print_kappa
 

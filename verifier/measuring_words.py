@@ -141,7 +141,8 @@ def why_unreadable(model: Model, task: Task, inputs: Inputs) -> str | None:
 
 def correct(answered: Answered, task: Task) -> Answered:
     if not answered.texts:
-        raise BadInput(f"{task.data.file}: the model answers no text correctly, so kappa is not defined")
+        unsure = f" whatever the rounding, which decides {answered.ambiguous} of them" if answered.ambiguous else ""
+        raise BadInput(f"{task.data.file}: the model answers no text correctly{unsure}, so kappa is not defined")
     return answered
 
 

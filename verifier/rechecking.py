@@ -15,14 +15,14 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import Refused, parse_canonical
 
-from .checking import Bench, Item, items_of, own_inputs
+from .checking import Bench, Item, described, expect, items_of, own_inputs
 from .counting.binomial import outwards
 from .counting.fraction import Settings
 from .counting.station import Station
 from .counting.summary import summarise
 from .counting.transcripts import drawn_again, drawn_again_deployed
 from .evidence import binding_of
-from .inputs import Inputs
+from .inputs import Inputs, Text
 from .progress import progress
 from .run import Run, existing
 from .store import Store
@@ -83,7 +83,7 @@ def check_measured(folder: Path, question: dict[str, Any]) -> int:
 
 
 def has_sample(line: Mapping[str, Any] | None) -> bool:
-    return line is not None and line["robust_fraction"] is not None and "sample" in line["robust_fraction"]
+    return line is not None and line.get("robust_fraction") is not None and "sample" in line["robust_fraction"]
 
 
 def line_refusal(station: Station, item: Item) -> str | None:
@@ -93,13 +93,16 @@ def line_refusal(station: Station, item: Item) -> str | None:
         return "a certificate without a line in results.jsonl"
     if text is None:
         return "the run has no such text"
-    fraction = line["robust_fraction"]
     part = None
-    if item.certificate is not None:
-        part = parse_canonical(item.certificate.read_bytes())["count"]
-    if fraction is None:
-        return None
     try:
+        fraction = line["robust_fraction"]
+        if item.certificate is not None:
+            part = parse_canonical(item.certificate.read_bytes())["count"]
+        described(line, text)
+        left_out(station, line, text)
+        if fraction is None:
+            expect(part is None, "counts nothing, and has a certificate", "line")
+            return None
         counted(line, part, station.settings.radius)
         if "sample" not in fraction:
             return None
@@ -118,7 +121,20 @@ def line_refusal(station: Station, item: Item) -> str | None:
             return "the interval is not that of the sample"
     except Refused as error:
         return str(error)
+    except Exception as error:  # whatever an ill-formed line does to us, it is not accepted
+        return f"the check met {type(error).__name__}: {error}"
     return None
+
+
+def left_out(station: Station, line: Mapping[str, Any], text: Text) -> None:
+    """Raises Refused unless exactly the texts that are not answered rightly are left out of the mean."""
+    predicted = int(station.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
+    said = line["predicted"]
+    expect(said == predicted, f"says the model answers {said}; it answers {predicted}", "line")
+    status = station.left_out(text, predicted)
+    if status is not None or line["robust_fraction"] is None:
+        stated = line["status"] if line["robust_fraction"] is None else "measured"
+        expect(stated == status, f"says {stated}, and the text is {status or 'answered rightly'}", "line")
 
 
 def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int) -> None:
@@ -140,12 +156,12 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
 
 def summary_refusal(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> str | None:
     lines = [item.line for item in items if item.line is not None]
-    again = summarise(lines, question["radius"], len(inputs.texts))
     try:
         stated = json.loads(run.summary.read_text(encoding="utf-8"))
+        again = summarise(lines, question["radius"], len(inputs.texts))
+        differing = [name for name, value in json.loads(json.dumps(again)).items() if stated.get(name) != value]
     except FileNotFoundError:
         return None
-    except ValueError as error:
-        return f"summary.json is no JSON ({error})"
-    differing = [name for name, value in json.loads(json.dumps(again)).items() if stated.get(name) != value]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"summary.json cannot be compared with results.jsonl: {type(error).__name__}: {error}"
     return f"summary.json says another {differing[0]} than the lines of results.jsonl" if differing else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -80,8 +80,12 @@ def opening(text: Text, predicted: int | None) -> dict[str, Any]:
 def level_of(verdict: Verdict, witness_levels: tuple[str, ...]) -> str:
     """The strongest level of truth the low end is proved at; of a text already wrong, that of the wrong answer."""
     if verdict.status == "already_wrong":
-        return next((level for level in ("float32", "real") if level in witness_levels), "replay")
+        return strongest(witness_levels)
     return verdict.level
+
+
+def strongest(levels: Sequence[str]) -> str:
+    return next((level for level in ("float32", "real") if level in levels), "replay")
 
 
 def witness_of(text: Text, interval: Interval, levels: tuple[str, ...]) -> dict[str, Any] | None:

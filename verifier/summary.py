@@ -68,7 +68,8 @@ def summary_of(store: Store) -> dict[str, Any]:
     facts = store.facts()
     lines = (json.loads(line) for line in store.lines(STAGE))
     about: dict[str, Any] = json.loads(facts["about"])
-    return summarise(lines, json.loads(facts["radius"]), json.loads(facts["total"])) | about
+    radius = json.loads(facts.get("radius", "null"))  # written last: a run killed while it began has none yet
+    return summarise(lines, radius, json.loads(facts["total"])) | about
 
 
 def summarise(

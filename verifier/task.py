@@ -205,7 +205,8 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
-    for found in error.errors():
+    # Unknown keys first: a key that is missing is most often one that is misspelt.
+    for found in sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden"):
         location, kind, value = found["loc"], found["type"], found["input"]
         where = _where(location)
         if kind == "extra_forbidden":

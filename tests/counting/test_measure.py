@@ -181,6 +181,10 @@ def edit(run: Path, change: Callable[[dict[str, Any]], None], kind: str) -> int:
         (lambda line: line["robust_fraction"].update(low=0.99, high=0.99), "not those of its counts"),
         (lambda line: line.update(level="replay"), "another count than the certificate"),
         (lambda line: line.update(status="sampled"), "no certificate proves"),
+        (lambda line: line.update(text="another film"), "has another text or label"),
+        (lambda line: line.update(predicted=9), "says the model answers 9"),
+        (lambda line: line.update(status="already_wrong", robust_fraction=None), "and the text is answered rightly"),
+        (lambda line: line.pop("robust_fraction"), "the check met KeyError"),
     ],
 )
 def test_lines_that_claim_more_than_their_certificate_are_refused(
@@ -190,6 +194,17 @@ def test_lines_that_claim_more_than_their_certificate_are_refused(
     edit(tmp_path / "run", change, "exact")
     assert main(["check", str(tmp_path / "run")]) == 4
     assert message in capsys.readouterr().out
+
+
+def test_a_text_that_is_answered_rightly_cannot_be_left_out_of_the_mean(
+    task: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run = tmp_path / "run"
+    measured(task, run, "--radius", "2")
+    id = edit(run, lambda line: line.update(status="already_wrong", robust_fraction=None, certificate=None), "exact")
+    (run / "certificates" / f"{id:06d}.json").unlink()
+    assert main(["check", str(run)]) == 4
+    assert "refused: the line says already_wrong, and the text is answered rightly" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -213,6 +228,16 @@ def test_a_summary_of_other_lines_is_refused(task: Path, tmp_path: Path, capsys:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"exact": 99}))
     assert main(["check", str(tmp_path / "run")]) == 4
     assert "summary.json says another exact" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", ["[1]", "{}", "{"])
+def test_a_summary_that_is_none_is_one_line(task: Path, tmp_path: Path, capsys: Capture, content: str) -> None:
+    measured(task, tmp_path / "run", "--radius", "1")
+    (tmp_path / "run" / "summary.json").write_text(content)
+    assert main(["check", str(tmp_path / "run")]) == 4
+    assert "refused: summary.json" in capsys.readouterr().out
+    assert main(["report", str(tmp_path / "run")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_count_whose_certificate_is_refused_is_not_published(

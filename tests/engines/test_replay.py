@@ -77,6 +77,13 @@ def test_a_sound_model_does_not_depend_on_its_neighbours(tmp_path: Path) -> None
     assert batch_dependence(summing(tmp_path), rows, np.zeros((3, 2))) is None
 
 
+def test_the_same_infinity_alone_and_in_a_batch_is_no_difference(tmp_path: Path) -> None:
+    replay = summing(tmp_path, table=[[0], [3e38], [3e38], [-3e38], [1]])
+    rows = sentences([1, 2, 0], [3, 3, 0], [0, 0, 4])
+    assert np.isinf(replay.outputs(rows)).any()
+    assert batch_dependence(replay, rows, np.zeros((3, 2))) is None
+
+
 def test_a_witness_must_break_the_model_inside_a_batch_too(tmp_path: Path) -> None:
     largest = node("ReduceMax", "embedded", "top", axes=[0], keepdims=1)
     added = node("Sub", "embedded top", "changed")

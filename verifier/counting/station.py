@@ -74,15 +74,13 @@ class Station:
         line = opening(text, predicted)
         rivals = tuple(rival for rival in range(outputs.shape[1]) if rival != text.label)
         about = self.about(text, rivals)
+        status = self.left_out(text, predicted)
+        if status is not None:
+            return wrong(text, line, status, started)
         if self.settings.deployed:
-            if predicted != text.label:
-                return wrong(text, line, "already_wrong", started)
             found = deployed_fraction(self.replay, space, text.label, self.settings, about)
         else:
             query = Query.of(self.network(space.length), space, text.label)
-            beats, agreed = beaten(query, space.original)
-            if beats or predicted != text.label:
-                return wrong(text, line, "already_wrong" if agreed else "ambiguous", started)
             statement = statement_of(self.binding, text, query)
             found = robust_fraction(query, self.settings, about, lambda part: self.refusal(statement, part))
         line |= {
@@ -96,6 +94,16 @@ class Station:
         data = None if found.part is None else write_certificate(replace(statement, count=found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Measured(text.id, finished(line, name, started, found.evaluations, found.reason), data)
+
+    def left_out(self, text: Text, predicted: int) -> str | None:
+        """The status of a text whose own answer is not certainly right; None for a text to be measured."""
+        if self.settings.deployed:
+            return None if predicted == text.label else "already_wrong"
+        space = text.frozen.space
+        beats, agreed = beaten(Query.of(self.network(space.length), space, text.label), space.original)
+        if not beats and predicted == text.label:
+            return None
+        return "already_wrong" if agreed else "ambiguous"
 
     def about(self, text: Text, rivals: tuple[int, ...]) -> dict[str, Any]:
         """What a sample's seed is the SHA-256 of: everything that is claimed but the answer."""

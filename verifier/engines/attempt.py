@@ -41,6 +41,8 @@ REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
 GUARD = 64.0
 """Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
+GRID = 2.0**-48
+"""The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
 
 @dataclass(eq=False)
@@ -204,7 +206,7 @@ class Attempt:
     def threshold(self, rival: int) -> float:
         """What a bound must exceed to be believed."""
         claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
-        return float(claimable) + GUARD * float(self.errors[rival])
+        return float(claimable) + GUARD * float(self.errors[rival]) + GRID
 
     def judge(self, bounds: Bounds, rival: int) -> Any:
         differences, error = self.places.differences, float(self.errors[rival])
