@@ -194,6 +194,20 @@ class TestCertify:
         assert summary["model"]["embedding_rows_without_a_word"] == 3
         assert any("3 rows" in remark for remark in summary["remarks"])
 
+    @pytest.mark.parametrize("exponent", [-40, -60, -80])
+    def test_numbers_below_the_checkers_grid_are_proved_by_some_engine(
+        self, task: Path, tmp_path: Path, exponent: int
+    ) -> None:
+        path = task.parent / "model.onnx"
+        proto = onnx.load(path)
+        for tensor in proto.graph.initializer:
+            array = numpy_helper.to_array(tensor)
+            scale = {"table": 2.0**exponent, "b1": 0.0, "b2": 0.0}.get(tensor.name, 1.0)
+            tensor.CopyFrom(numpy_helper.from_array(array * np.float32(scale), tensor.name))
+        onnx.save(proto, path)
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        assert main(["check", str(tmp_path / "run"), "--exact"]) == 0
+
     def test_unknown_words_move_when_asked_to(self, tmp_path: Path) -> None:
         task = write_task(tmp_path / "task", [("good , film", "positive")], swaps_swap_unknown=True)
         (task.parent / "synonyms.json").write_text('{",": ["awful"]}')
