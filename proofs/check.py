@@ -17,16 +17,15 @@ import re
 import struct
 import sys
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, cycle, pairwise, product
+from itertools import accumulate, compress, cycle, pairwise, product
 from math import isfinite, isqrt, lcm, prod
 from operator import add, mul
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 # An exact number is an integer over the scale of its layer. Bounds of single elements, and all that is said about
 # float32, are integers in units of 2**-GRID, rounded to the safe side. Slopes of upper lines have SLOPE_BITS bits.
@@ -85,9 +84,11 @@ SHAPE = {1: "M"}
 DIMENSION = {1: "i", 2: "-", 3: "-"}
 # Tensor types: the code of their numbers in `struct`, and the field for numbers that are not raw.
 TYPES = {1: ("f", 4), 11: ("d", 10), 10: ("e", 5), 7: ("q", 7), 6: ("i", 5), 9: ("B", 5)}
-INTEGER_RANGES = {7: range(-(1 << 63), 1 << 63), 6: range(-(1 << 31), 1 << 31), 9: range(2)}
+INT64, INT32 = range(-(1 << 63), 1 << 63), range(-(1 << 31), 1 << 31)
+INTEGER_RANGES = {7: INT64, 6: INT32, 9: range(2)}
 FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS = 1, 2, 3, 4, 6, 7
-INTEGERS, NUMBERS, TOKENS, VARIABLE = "integers", "numbers", "tokens", "values that depend on tokens"
+# Kinds of values; only the last are not constant.
+INTEGERS, NUMBERS, TOKENS, VARIABLE = "constant integers", "constant numbers", "tokens", "values that depend on tokens"
 
 
 # A protobuf integer, taken as signed, and where the next thing begins.
@@ -131,8 +132,8 @@ def read(data: memoryview | None, what: str, known: dict[int, str]) -> dict[int,
         code = known[number]
         if code == "-":
             continue
-        need(wire in WIRES[code], f"field {number} in {what} has the wrong wire type")
-        need(code.isupper() or number not in seen, f"field {number} in {what} occurs twice")
+        fits = wire in WIRES[code] and (code.isupper() or number not in seen)
+        need(fits, f"field {number} in {what} has the wrong wire type or occurs twice")
         seen.add(number)
         if code in "sS":
             value = utf8(value)
@@ -155,16 +156,10 @@ def float32(number: float) -> float:
 
 
 # Little-endian numbers; code as in `struct`.
-def unpack(code: str, data: bytes | memoryview) -> Sequence[Any]:
+def unpack(code: str, data: bytes | memoryview) -> tuple[Any, ...]:
     size = struct.calcsize("<" + code)
     need(len(data) % size == 0, "tensor data of a broken length")
-    if code == "e":
-        return struct.unpack(f"<{len(data) // size}e", data)
-    numbers = array(code, bytes(data))
-    need(numbers.itemsize == size, "this machine has unusual number sizes")
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+    return struct.unpack(f"<{len(data) // size}{code}", data)
 
 
 # A value: a shape and its elements in row-major order. They are integers; numbers (floats or Fractions, both exact);
@@ -192,12 +187,12 @@ class Model:
         self.tensors: dict[str, str] = {}
         self.floating: int | None = None
         self.networks: dict[int, Network] = {}
-        self.sha256 = hashlib.sha256(data).hexdigest()
+        self.sha256 = sha256(data)
         model = read(memoryview(data), "the model", MODEL)
         opsets = {item[1]: item[2] or 0 for item in (read(item, "an opset", OPSET) for item in model[8])}
         ours = [version for domain, version in opsets.items() if domain in ("", "ai.onnx")]
-        need(len(opsets) == len(model[8]), "a domain has two opsets")
-        need(len(ours) == 1 and 13 <= ours[0] <= 22, f"opsets {ours}: one from 13 to 22 is expected")
+        fits = len(opsets) == len(model[8]) and len(ours) == 1 and 13 <= ours[0] <= 22
+        need(fits, f"opsets {opsets}: a version from 13 to 22 is expected, and no domain with two opsets")
         graph = read(model[7], "the graph", GRAPH)
         self.initializers = dict([self.tensor(item) for item in graph[5]])
         unique = len(self.initializers) == len(graph[5]) and "" not in self.initializers
@@ -211,8 +206,8 @@ class Model:
         kind = read(read(inputs[0][2], "the type of the input", TYPE)[1], "the type of the input", TENSOR_TYPE)
         dims = read(kind[2], "the shape of the input", SHAPE)[1]
         sizes = [read(item, "a dimension", DIMENSION)[1] for item in dims]
-        need(kind[1] in (6, 7) and len(sizes) == 2, "the input must be INT64 or INT32 [batch, length]")
-        need(sizes[0] in (None, 1), "the model is fixed to a batch other than one")
+        fits = kind[1] in (6, 7) and len(sizes) == 2 and sizes[0] in (None, 1)
+        need(fits, "the input must be INT64 or INT32 [batch, length], the batch not fixed to more than one")
         self.length = sizes[1]
 
     def network(self, length: int) -> Network:
@@ -234,12 +229,12 @@ class Model:
         for item in message[5]:
             attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
             name, kind, what = attribute[1], attribute[20], f"node {number}: attribute {attribute[1]!r}"
-            need(name not in attributes, f"{what} occurs twice")
-            need(kind in (FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS), f"{what} has type {kind}, not in the format")
+            known = kind in (FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS)
+            need(known and name not in attributes, f"{what} occurs twice, or has type {kind}, not in the format")
             floats = unpack("f", b"".join(attribute[7] if kind == FLOATS else [attribute[2] or bytes(4)]))
             need(all(map(isfinite, floats)), f"{what} holds NaN or infinity")
-            values = {FLOAT: floats[0] if floats else 0.0, FLOATS: floats, STRING: attribute[4], INTS: attribute[8]}
-            values[INT] = attribute[3] or 0
+            values = {FLOATS: floats, STRING: attribute[4], INTS: attribute[8], INT: attribute[3] or 0}
+            values[FLOAT] = next(iter(floats), 0.0)
             values[FLOAT_TENSOR] = self.tensor(attribute[5])[1] if kind == FLOAT_TENSOR else None
             attributes[name] = kind, values[kind]
         return Node(number, message[4], message[1], message[2], attributes)
@@ -251,27 +246,23 @@ class Model:
         limited(shape, 1 << 28 if prod(shape) else MAX_SHAPE)
         code, place = TYPES[kind]
         need(not any(message[n] for n in (4, 5, 7, 10) if n != place), f"tensor {name!r} has data in the wrong field")
+        given = message[place]
+        if kind == 10:
+            need(all(0 <= bits < 1 << 16 for bits in given), f"tensor {name!r} is not FLOAT16")
+            given = [bits.to_bytes(2, "little") for bits in given]
         sources: list[Sequence[Any]] = []
+        if given:
+            sources.append(given if kind in INTEGER_RANGES else unpack(code, b"".join(given)))
+        if message[9] is not None:
+            sources.append(unpack(code, message[9]))
         if message[14] or message[13]:
             need(message[14] == 1, f"tensor {name!r} is half external")
             sources.append(unpack(code, self.external(message[13])))
-        if message[9] is not None:
-            sources.append(unpack(code, message[9]))
-        if message[place]:
-            given = message[place]
-            if kind == 10:
-                need(all(0 <= bits < 1 << 16 for bits in given), f"tensor {name!r} is not FLOAT16")
-                given = [bits.to_bytes(2, "little") for bits in given]
-            sources.append(given if kind in INTEGER_RANGES else unpack(code, b"".join(given)))
         need(len(sources) == 1 or (not sources and not prod(shape)), f"tensor {name!r} must have one place of data")
         items = sources[0] if sources else []
         need(len(items) == prod(shape), f"tensor {name!r} has {len(items)} numbers for shape {shape}")
         if kind in INTEGER_RANGES:
-            allowed = INTEGER_RANGES[kind]
-            need(
-                all(end in allowed for end in (min(items, default=0), max(items, default=0))),
-                f"tensor {name!r} holds numbers beyond its type",
-            )
+            need(all(item in INTEGER_RANGES[kind] for item in items), f"tensor {name!r} holds numbers beyond its type")
             return name, Tensor(INTEGERS, shape, items)
         self.one_type(kind)
         need(all(map(isfinite, items)), f"tensor {name!r} holds NaN or infinity")
@@ -284,13 +275,12 @@ class Model:
     def external(self, data: list[memoryview]) -> bytes:
         entries = {entry[1]: entry[2] for entry in (read(item, "external data", ENTRY) for item in data)}
         known = len(entries) == len(data) and entries.keys() <= {"location", "offset", "length", "checksum"}
-        need(known and "location" in entries, "external data says a thing twice, an unknown one, or not where it is")
         location, offset, length = [entries.get(key, "0") for key in ("location", "offset", "length")]
+        fits = known and "location" in entries and re.fullmatch("[0-9]{1,12},[0-9]{1,12}", f"{offset},{length}")
+        need(fits, "external data says a thing twice, an unknown one, or not where it is")
         require(location in self.files, f"the certificate does not bind the external tensor file {location!r}")
-        held = self.files[location]
-        self.tensors[location] = self.tensors.get(location) or hashlib.sha256(held).hexdigest()
-        need(re.fullmatch("[0-9]{1,12},[0-9]{1,12}", f"{offset},{length}"), "a broken offset or length of tensor data")
-        start = int(offset)
+        held, start = self.files[location], int(offset)
+        self.tensors[location] = self.tensors.get(location) or sha256(held)
         stop = start + int(length) if "length" in entries else len(held)
         need(start <= stop <= len(held), f"external tensor file {location!r} is cut short")
         return held[start:stop]
@@ -305,16 +295,15 @@ def read_model(data: bytes, files: dict[str, bytes] | None = None) -> Model:
 
 Ints = Sequence[int] | None
 NOTHING = Tensor("", (), ())
-Row = tuple[Sequence[int], list[int], list[int], int]
 
 
 # Elements start, start + 1, ...; element i is the rational number numbers[i] / scale. By kind:
 # embedding   rows[k] is the position whose token is looked up in `table` for the k-th part;
-# constants   rows are the numbers;
 # affine      rows of elements, weights (as multiples of numbers), their magnitudes over weight_scale, and a bias;
+# constants   the same, without elements;
 # rectifier   max(x, x p / q) of `sources`, the elements it reads;
 # maximum     the greatest of each window: rows are ranges of places in `sources`.
-# Where layers of several scales are read, numbers of sources are multiplied by `factors` to make the scales one.
+# Numbers of the sources of the last two are multiplied by `factors` to make their scales one.
 # `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words. Numbers have < `bits` bits.
 @dataclass(eq=False)
 class Layer:
@@ -335,12 +324,14 @@ class Layer:
     depth: int = 0
     bits: int = 0
 
+    def factor(self, at: int) -> int:
+        return self.factors[at] if self.factors else 1
+
     # What is looked up for a token.
     def row(self, token: int) -> list[int]:
         if token not in self.known:
             width = self.table.shape[1]
-            ratios = [item.as_integer_ratio() for item in self.table.items[token * width : (token + 1) * width]]
-            self.known[token] = [above * (self.scale // below) for above, below in ratios]
+            self.known[token] = over(self.table.items[token * width : (token + 1) * width], self.scale)
         return self.known[token]
 
 
@@ -370,22 +361,20 @@ class Graph:
 
     # The outputs of the node by name; None for those that cannot be read.
     def run(self, values: dict[str, Tensor | None]) -> dict[str, Tensor | None]:
-        need(
-            not self.head and self.node.operator in OPERATORS, f"outside the format, or after {self.head or 'nothing'}"
-        )
+        known = not self.head and self.node.operator in OPERATORS
         need(self.node.outputs, "an output is missing")
-        function, least, most, known = OPERATORS[self.node.operator]
-        inputs = [values.get(name) if name else None for name in self.node.inputs]
-        unread = [name for name, value in zip(self.node.inputs, inputs, strict=True) if name and value is None]
-        need(not unread, f"{unread[:1]} is read before it is defined")
-        while inputs and inputs[-1] is None:
-            inputs.pop()
-        complete = least <= len(inputs) <= most and None not in inputs[: MANY if most == MANY else least]
-        need(complete, f"{len(inputs)} inputs, or some are missing")
-        inputs += [None] * (most - len(inputs) if most < MANY else 0)
-        attributes = {name: default for name, (_, default) in known.items()}
+        need(known, f"outside the format, or after {self.head or 'nothing'}")
+        function, wanted, defaults = OPERATORS[self.node.operator]
+        names = self.node.inputs
+        while names and not names[-1]:
+            names = names[:-1]
+        kinds = [wanted[0]] * max(len(names), 1) if wanted.endswith("*") else wanted.split()
+        need(len(names) <= len(kinds), f"{len(names)} inputs are too many")
+        names = names + [""] * (len(kinds) - len(names))
+        inputs = [argument(values, name, kind) for name, kind in zip(names, kinds, strict=True)]
+        attributes = {name: default for name, (_, default) in defaults.items()}
         for name, (kind, given) in self.node.attributes.items():
-            need(name in known and known[name][0] == kind, f"attribute {name!r} is outside the format")
+            need(name in defaults and defaults[name][0] == kind, f"attribute {name!r} is outside the format")
             need(type(attributes[name]) is not bool or given in (0, 1), f"{name} is {given}, not 0 or 1")
             attributes[name] = given
         results = function(self, *inputs, **attributes)
@@ -406,7 +395,7 @@ class Graph:
         layer.bits = max([each.bits for each in read], default=0) + bits
         need(0 < layer.size == prod(shape) <= MAX_SHAPE, f"shape {tuple(shape)} is outside the limits")
         need(len(self.owner) + layer.size <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        need(max(layer.scale.bit_length(), layer.bits) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+        narrow(layer.scale.bit_length(), layer.bits)
         layer.start = len(self.owner)
         self.layers.append(layer)
         self.owner += [layer] * layer.size
@@ -414,53 +403,39 @@ class Graph:
 
     # Numbers as elements of a layer; variables as they are.
     def variable(self, value: Tensor) -> Tensor:
+        need(value.kind in (NUMBERS, VARIABLE), f"{value.kind} among numbers")
         if value.kind == VARIABLE:
             return value
-        need(value.kind == NUMBERS, f"{value.kind} among numbers")
-        numbers, scale = exact(value.items)
-        layer = Layer("constants", len(numbers), scale, numbers)
-        return self.lay(layer, value.shape, max(map(int.bit_length, numbers), default=0))
+        return self.affine([((), (), n) for n in value.items], value.shape, "constants")
 
-    # Rows of elements, integer weights over weight_scale, and an integer bias over bias_scale. Rows that share their
-    # lists go on sharing them. A pattern is the scales of the elements of a row; one scale if they have the same.
-    def affine(self, rows: Sequence[Any], weight_scale: int, bias_scale: int, shape: Sequence[int]) -> Tensor:
-        need(rows, "a variable without elements")
+    # Rows of elements, weights and a bias, in exact numbers. Rows that share their lists go on sharing them.
+    # A pattern is the scales of the elements of a row; one scale if they have the same.
+    def affine(self, rows: Sequence[Any], shape: Sequence[int], kind: str = "affine") -> Tensor:
         self.work += sum([len(elements) for elements, _, _ in rows])
         need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
-        shared = {id(elements): elements for elements, _, _ in rows}
-        scales = {key: tuple([self.owner[i].scale for i in elements]) for key, elements in shared.items()}
+        read, weighed = {id(row[0]): row[0] for row in rows}, {id(row[1]): row[1] for row in rows}
+        weight_scale = scale_of([n for weights in weighed.values() for n in weights])
+        scales = {key: tuple([self.owner[i].scale for i in elements]) for key, elements in read.items()}
         patterns = {key: found[:1] if len(set(found)) < 2 else found for key, found in scales.items()}
-        scale = lcm(bias_scale, weight_scale, *{weight_scale * each for found in patterns.values() for each in found})
-        need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+        units = {weight_scale * each for found in patterns.values() for each in found}
+        biases, bias_scale = exact([bias for *_, bias in rows])
+        scale = lcm(weight_scale, bias_scale, *units)
+        narrow(scale.bit_length())
         lists: dict[Any, tuple[list[int], list[int]]] = {}
-        laid: list[Row] = []
-        for elements, weights, bias in rows:
+        laid: list[tuple[Sequence[int], list[int], list[int], int]] = []
+        for (elements, weights, _), bias in zip(rows, biases, strict=True):
             key = id(weights), patterns[id(elements)]
             if key not in lists:
-                factors = [scale // (weight_scale * each) for each in key[1]]
-                lists[key] = list(map(mul, weights, cycle(factors))), list(map(abs, weights))
+                factors, numbers = [scale // (weight_scale * each) for each in key[1]], over(weights, weight_scale)
+                lists[key] = list(map(mul, numbers, cycle(factors))), list(map(abs, numbers))
             laid.append((elements, *lists[key], bias * (scale // bias_scale)))
-        heaviest = max([max(sizes, default=0) for _, sizes in lists.values()])
-        bits = max([max(map(int.bit_length, scaled), default=0) for scaled, _ in lists.values()])
-        biggest = max([abs(bias) for *_, bias in laid])
-        sources = list({i for elements in shared.values() for i in elements})
-        layer = Layer("affine", len(laid), scale, laid, sources, weight_scale=weight_scale)
-        layer.fits_float32 = heaviest <= weight_scale << 40 and biggest <= scale << 40
-        return self.lay(layer, shape, max(bits, biggest.bit_length()) + 32)
-
-    def rectifier(self, x: Tensor, alpha: Fraction) -> Tensor:
-        scale, factors = self.common(x.items)
-        p, q = alpha.as_integer_ratio()
-        layer = Layer("rectifier", len(x.items), scale * q, (), x.items, factors, p=p, q=q, node=self.node.number)
-        return self.lay(layer, x.shape, max(factors, default=1).bit_length() + q.bit_length())
-
-    def maximum(self, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
-        sources = [i for window in windows for i in window]
-        ends = [0, *accumulate(map(len, windows))]
-        scale, factors = self.common(sources)
-        ranges = [range(start, end) for start, end in pairwise(ends)]
-        layer = Layer("maximum", len(windows), scale, ranges, sources, factors)
-        return self.lay(layer, shape, max(factors, default=1).bit_length())
+        heaviest = max([max(sizes, default=0) for _, sizes in lists.values()], default=0)
+        widest = max([max(map(abs, scaled), default=0) for scaled, _ in lists.values()], default=0)
+        biggest = max([abs(bias) for *_, bias in laid], default=0)
+        sources = list({i for elements in read.values() for i in elements})
+        layer = Layer(kind, len(laid), scale, laid, sources, weight_scale=weight_scale)
+        layer.fits_float32 = kind == "constants" or (heaviest <= weight_scale << 40 and biggest <= scale << 40)
+        return self.lay(layer, shape, max(widest, biggest).bit_length() + 32)
 
     # One scale for elements of several layers, and what their numbers are to be multiplied by: nothing if empty.
     def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
@@ -469,14 +444,41 @@ class Graph:
         return scale, [scale // each for each in scales] if len(set(scales)) > 1 else []
 
 
-# (integers, scale): item i is integers[i] / scale.
-def exact(items: Iterable[Any]) -> tuple[list[int], int]:
-    ratios = [item.as_integer_ratio() for item in items]
+# What a node reads: a letter of `INPUTS`, then "?" if it may be absent. Lists are handed over as such.
+def argument(values: dict[str, Tensor | None], name: str, kind: str) -> Tensor | Sequence[int] | None:
+    if not name:
+        need(kind.endswith("?"), "an input is missing")
+        return None
+    value, allowed = values.get(name), INPUTS[kind[0]]
+    if value is None:
+        raise Unusable(f"{name!r} is read before it is defined")
+    need(value.kind in allowed, f"an input must be {' or '.join(allowed)}, not {value.kind}")
+    need(kind[0] != "l" or len(value.shape) == 1, "a list must have rank 1")
+    return value.items if kind[0] == "l" else value
+
+
+# The smallest common denominator.
+def scale_of(numbers: Iterable[Any]) -> int:
     scale = 1
-    for below in {below for _, below in ratios}:
+    for below in {number.as_integer_ratio()[1] for number in numbers}:
         scale = lcm(scale, below)
-        need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
-    return [above * (scale // below) for above, below in ratios], scale
+        narrow(scale.bit_length())
+    return scale
+
+
+# Exact numbers as integers over a scale.
+def over(numbers: Iterable[Any], scale: int) -> list[int]:
+    return [above * (scale // below) for above, below in [number.as_integer_ratio() for number in numbers]]
+
+
+# Exact numbers as integers over the smallest scale, and the scale.
+def exact(numbers: Sequence[Any]) -> tuple[list[int], int]:
+    scale = scale_of(numbers)
+    return over(numbers, scale), scale
+
+
+def narrow(*bits: int) -> None:
+    need(max(bits) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
 
 
 # The limit on elements, kept also by the other axes of an empty value.
@@ -490,25 +492,26 @@ def strides(shape: Sequence[int]) -> list[int]:
 
 
 # All sums of one step of each list, in row-major order; the lists are within the limits.
-def sums(steps: Sequence[Sequence[int]]) -> list[int]:
+def sums(steps: Iterable[Sequence[int]]) -> list[int]:
     found = [0]
     for along in steps:
         found = [at + step for at in found for step in along]
     return found
 
 
-def rearranged(value: Tensor, index: Sequence[int], shape: Iterable[int]) -> Tensor:
-    return Tensor(value.kind, tuple(shape), [value.items[i] for i in index])
-
-
-# Where the elements x[i, j, ...] of a value of this shape are, i chosen[0], j in chosen[1] and so on.
+# Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on.
 def places(shape: Sequence[int], chosen: Sequence[Sequence[int]]) -> list[int]:
     limited([len(along) for along in chosen])
     return sums([[i * stride for i in along] for along, stride in zip(chosen, strides(shape), strict=True)])
 
 
 def picked(value: Tensor, chosen: Sequence[Sequence[int]]) -> Tensor:
-    return rearranged(value, places(value.shape, chosen), map(len, chosen))
+    return Tensor(value.kind, tuple(map(len, chosen)), [value.items[i] for i in places(value.shape, chosen)])
+
+
+# Elements picked along one axis.
+def along(value: Tensor, axis: int, chosen: Sequence[int]) -> Tensor:
+    return picked(value, [chosen if each == axis else range(size) for each, size in enumerate(value.shape)])
 
 
 def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
@@ -532,15 +535,10 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
     if value.shape == shape:
         return value
-    padded = value._replace(shape=(1,) * (len(shape) - len(value.shape)) + value.shape)
-    need(broadcast(padded.shape, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
-    pairs = zip(padded.shape, shape, strict=True)
-    return picked(padded, [range(size) if own == size else [0] * size for own, size in pairs])
-
-
-def ints(value: Tensor) -> list[int]:
-    need(value.kind == INTEGERS and len(value.shape) == 1, "a list must be constant integers of rank 1")
-    return list(value.items)
+    own = (1,) * (len(shape) - len(value.shape)) + value.shape
+    need(broadcast(own, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
+    repeated = [range(size) if old == size else [0] * size for old, size in zip(own, shape, strict=True)]
+    return picked(value._replace(shape=own), repeated)
 
 
 def axis_of(axis: int | None, rank: int) -> int:
@@ -550,16 +548,12 @@ def axis_of(axis: int | None, rank: int) -> int:
 
 
 # From the input or the attribute; the default when there are none.
-def axes_of(listed: Tensor | None, attribute: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
+def axes_of(listed: Ints, attribute: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
     need(listed is None or attribute is None, "axes are given twice")
-    given = ints(listed) if listed is not None else default if attribute is None else attribute
-    axes = [axis_of(axis, rank) for axis in given]
+    given = listed if listed is not None else attribute
+    axes = [axis_of(axis, rank) for axis in (default if given is None else given)]
     need(len(set(axes)) == len(axes), "an axis occurs twice")
     return axes
-
-
-def whole(shape: Sequence[int]) -> list[Sequence[int]]:
-    return [range(size) for size in shape]
 
 
 # Operators that move elements.
@@ -572,29 +566,22 @@ def constant(graph: Graph, **values: Any) -> Tensor:
     if name == "value":
         return value  # type: ignore[no-any-return]
     if "float" in name:
-        graph.model.one_type(1)
-    items = value if name.endswith("s") else [value]
-    return Tensor(NUMBERS if "float" in name else INTEGERS, (len(items),) if name.endswith("s") else (), items)
+        graph.model.one_type(FLOAT)
+    items, shape = (value, (len(value),)) if name.endswith("s") else ([value], ())
+    return Tensor(NUMBERS if "float" in name else INTEGERS, shape, items)
 
 
-def constant_of_shape(graph: Graph, shape: Tensor, value: Tensor | None) -> Tensor:
+def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None) -> Tensor:
     if value is None:
-        graph.model.one_type(1)
-        value = Tensor(NUMBERS, (1,), [0.0])
-    sizes = ints(shape)
-    need(len(value.items) == 1, "one value is needed")
+        graph.model.one_type(FLOAT)
+    kind, _, items = value or ZERO
+    need(len(items) == 1, "one value is needed")
     limited(sizes)
-    return Tensor(value.kind, tuple(sizes), [value.items[0]] * prod(sizes))
+    return Tensor(kind, tuple(sizes), [*items] * prod(sizes))
 
 
-def identity(graph: Graph, x: Tensor) -> Tensor:
-    return x
-
-
-def dropout(graph: Graph, x: Tensor, rate: Tensor | None, training: Tensor | None, **ignored: Any) -> Tensor:
-    need(
-        all(value is None or value.kind in (INTEGERS, NUMBERS) for value in (rate, training)), "inputs must be constant"
-    )
+# Identity, and Dropout as it is when nothing is trained.
+def identity(graph: Graph, x: Tensor, rate: Tensor | None = None, training: Tensor | None = None, **_: Any) -> Tensor:
     need(training is None or list(training.items) == [0], "training mode is outside the format")
     return x
 
@@ -602,10 +589,9 @@ def dropout(graph: Graph, x: Tensor, rate: Tensor | None, training: Tensor | Non
 def cast(graph: Graph, x: Tensor, to: int | None) -> Tensor:
     if x.kind in (NUMBERS, VARIABLE):
         need(to == graph.model.floating, "floating numbers can be cast to their own type only")
-        return x
-    need(to in (6, 7), "integers can be cast to INT32 and INT64 only")
-    fits = x.kind == TOKENS or to == 7 or all(-(1 << 31) <= item < 1 << 31 for item in x.items)
-    need(fits, "a constant beyond INT32")
+    else:
+        fits = to == 7 or (to == 6 and all(item in INT32 for item in x.items))
+        need(fits, "integers can be cast to INT32, if they fit, and INT64 only")
     return x
 
 
@@ -619,73 +605,62 @@ def flatten(graph: Graph, x: Tensor, axis: int) -> Tensor:
     return reshaped(x, (prod(x.shape[:at]), prod(x.shape[at:])))
 
 
-def reshape(graph: Graph, x: Tensor, listed: Tensor, allowzero: int) -> Tensor:
-    wanted = ints(listed)
-    need(not allowzero or 0 not in wanted, "empty shapes are outside the format")
+def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int) -> Tensor:
     possible = all(size >= -1 and (size or i < len(x.shape)) for i, size in enumerate(wanted))
-    need(possible and wanted.count(-1) <= 1, f"impossible shape {wanted}")
+    possible = possible and wanted.count(-1) <= 1 and not (allowzero and 0 in wanted)
+    need(possible, f"impossible shape {wanted}")
     shape = [size or x.shape[i] for i, size in enumerate(wanted)]
     if -1 in shape:
-        rest = -prod(shape)
-        need(rest > 0, f"impossible shape {wanted}")
-        shape[shape.index(-1)] = len(x.items) // rest
+        need(0 not in shape, f"impossible shape {wanted}")
+        shape[shape.index(-1)] = len(x.items) // -prod(shape)
     return reshaped(x, shape)
 
 
-def squeeze(graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints) -> Tensor:
+def squeeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
     found = axes_of(listed, axes, len(x.shape), [axis for axis, size in enumerate(x.shape) if size == 1])
-    need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
     need(found or (listed is None and axes is None), "an empty list of axes")
+    need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
     return reshaped(x, [size for axis, size in enumerate(x.shape) if axis not in found])
 
 
-def unsqueeze(graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints) -> Tensor:
+def unsqueeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
     need(listed is not None or axes is not None, "axes are missing")
     shape = list(x.shape)
-    for axis in sorted(axes_of(listed, axes, len(shape) + len(listed.items if listed is not None else axes or ()))):
+    for axis in sorted(axes_of(listed, axes, len(shape) + len(listed or axes or ()))):
         shape.insert(axis, 1)
     return reshaped(x, shape)
 
 
 def transpose(graph: Graph, x: Tensor, perm: Ints) -> Tensor:
-    rank = len(x.shape)
-    order = list(range(rank))[::-1] if perm is None else perm
-    need(sorted(order) == list(range(rank)), f"perm {order} for rank {rank}")
+    order = list(range(len(x.shape)))[::-1] if perm is None else perm
+    need(sorted(order) == list(range(len(x.shape))), f"perm {order} for shape {x.shape}")
     limited(x.shape)
-    steps = strides(x.shape)
+    steps, shape = strides(x.shape), tuple([x.shape[axis] for axis in order])
     index = sums([[i * steps[axis] for i in range(x.shape[axis])] for axis in order])
-    return rearranged(x, index, [x.shape[axis] for axis in order])
+    return Tensor(x.kind, shape, [x.items[i] for i in index])
 
 
-def expand(graph: Graph, x: Tensor, listed: Tensor) -> Tensor:
-    need(min(ints(listed), default=0) >= 0, "a size below 0")
-    return spread(x, broadcast(x.shape, ints(listed)))
+def expand(graph: Graph, x: Tensor, sizes: Sequence[int]) -> Tensor:
+    need(min(sizes, default=0) >= 0, "a size below 0")
+    return spread(x, broadcast(x.shape, sizes))
 
 
-def tile(graph: Graph, x: Tensor, listed: Tensor) -> Tensor:
-    repeats = ints(listed)
+def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
     need(len(repeats) == len(x.shape), "impossible repeats")
-    sizes = [size * count for size, count in zip(x.shape, repeats, strict=True)]
-    limited(sizes)
-    return picked(x, [[i % size for i in range(wide)] for size, wide in zip(x.shape, sizes, strict=True)])
+    limited([size * count for size, count in zip(x.shape, repeats, strict=True)])
+    return picked(x, [[*range(size)] * count for size, count in zip(x.shape, repeats, strict=True)])
 
 
-def split(graph: Graph, x: Tensor, listed: Tensor | None, axis: int, num_outputs: int | None) -> list[Tensor]:
-    axis = axis_of(axis, len(x.shape))
-    size, count = x.shape[axis], len(graph.node.outputs)
-    if listed is not None:
-        need(num_outputs is None, "sizes are given twice")
-        sizes = ints(listed)
-    else:
-        need(num_outputs in (None, count) and (num_outputs is not None or size % count == 0), "parts are not equal")
+def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | None) -> list[Tensor]:
+    axis, count = axis_of(axis, len(x.shape)), len(graph.node.outputs)
+    size = x.shape[axis]
+    need(sizes is None or num_outputs is None, "sizes are given twice")
+    if sizes is None:
+        need(num_outputs == count or (num_outputs is None and size % count == 0), "parts are not equal")
         each = -(-size // count)
         sizes = [each] * (count - 1) + [size - each * (count - 1)]
     need(len(sizes) == count and min(sizes) > 0 and sum(sizes) == size, f"parts {sizes} of {size}")
-    parts, start = [], 0
-    for each in sizes:
-        parts.append(picked(x, [*whole(x.shape[:axis]), range(start, start + each), *whole(x.shape[axis + 1 :])]))
-        start += each
-    return parts
+    return [along(x, axis, range(start, end)) for start, end in pairwise([0, *accumulate(sizes)])]
 
 
 def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
@@ -694,31 +669,27 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
         need(x.kind == NUMBERS and len(x.shape) == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
         rows, width = x.shape
         graph.vocabulary = min(graph.vocabulary, rows)
-        scale = max([item.as_integer_ratio()[1] for item in x.items], default=1)
+        scale = scale_of(x.items)
         layer = Layer("embedding", len(where.items) * width, scale, where.items, table=x)
         return graph.lay(layer, (*where.shape, width), scale.bit_length() + 128)
     size = x.shape[axis]
     need(where.kind == INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
-    chosen = [*whole(x.shape[:axis]), [i % size for i in where.items], *whole(x.shape[axis + 1 :])]
-    return picked(x, chosen)._replace(shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
+    found = along(x, axis, [i % size for i in where.items])
+    return found._replace(shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
 
 
-def slices(graph: Graph, x: Tensor, first: Tensor, last: Tensor, listed: Tensor | None, by: Tensor | None) -> Tensor:
-    starts, ends = ints(first), ints(last)
-    axes = axes_of(listed, None, len(x.shape), range(len(starts)))
-    steps = ints(by) if by is not None else [1] * len(starts)
-    need(len(starts) == len(ends) == len(axes) == len(steps), "lists of unequal lengths")
-    need(all(steps), "a step of 0")
-    chosen = whole(x.shape)
+def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Ints, by: Ints) -> Tensor:
+    axes, steps = axes_of(listed, None, len(x.shape), range(len(starts))), [1] * len(starts) if by is None else by
+    need(len(starts) == len(ends) == len(axes) == len(steps) and all(steps), "impossible lists")
+    chosen: list[Sequence[int]] = [range(size) for size in x.shape]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        chosen[axis] = range(x.shape[axis])[start:end:step]
+        chosen[axis] = chosen[axis][start:end:step]
     need(all(chosen), "an empty slice")
     return picked(x, chosen)
 
 
 def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
-    rank = len(parts[0].shape)
-    at = axis_of(axis, rank)
+    at = axis_of(axis, len(parts[0].shape))
     outlines = {(len(part.shape), part.shape[:at], part.shape[at + 1 :]) for part in parts}
     need(len(outlines) == 1, "shapes do not fit")
     if len({part.kind for part in parts}) > 1:
@@ -734,20 +705,15 @@ def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
     return Tensor(parts[0].kind, tuple(shape), items)
 
 
-def pad(graph: Graph, x: Tensor, pads: Tensor, value: Tensor | None, listed: Tensor | None, mode: str) -> Tensor:
-    need(mode == "constant" and x.kind in (NUMBERS, VARIABLE), "only constant padding of numbers is in the format")
-    filler = Tensor(NUMBERS, (1,), [0.0]) if value is None else value
-    need(filler.kind == NUMBERS and len(filler.items) == 1, "one number is needed")
-    axes, sizes = axes_of(listed, None, len(x.shape), range(len(x.shape))), ints(pads)
-    need(len(sizes) == 2 * len(axes) and min(sizes, default=0) >= 0, "impossible pads")
-    chosen = whole(x.shape)
-    for before, after, axis in zip(sizes[: len(axes)], sizes[len(axes) :], axes, strict=True):
-        need(before + after <= MAX_SHAPE, "pads outside the limits")
-        chosen[axis] = [OUTSIDE] * before + [*range(x.shape[axis])] + [OUTSIDE] * after
-    index = places(x.shape, chosen)
-    outside = (graph.variable(filler) if x.kind == VARIABLE else filler).items[0]
-    items = [x.items[i] if i >= 0 else outside for i in index]
-    return Tensor(x.kind, tuple(map(len, chosen)), items)
+def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Ints, mode: str) -> Tensor:
+    filler, axes = value or ZERO, axes_of(listed, None, len(x.shape), range(len(x.shape)))
+    need(mode == "constant" and len(filler.items) == 1, "only padding with one number is in the format")
+    need(len(pads) == 2 * len(axes) and all(0 <= size <= MAX_SHAPE for size in pads), "impossible pads")
+    chosen: list[Sequence[int]] = [range(size) for size in x.shape]
+    for before, after, axis in zip(pads[: len(axes)], pads[len(axes) :], axes, strict=True):
+        chosen[axis] = [OUTSIDE] * before + [*chosen[axis]] + [OUTSIDE] * after
+    items = [*x.items, (graph.variable(filler) if x.kind == VARIABLE else filler).items[0]]
+    return Tensor(x.kind, tuple(map(len, chosen)), [items[max(i, -1)] for i in places(x.shape, chosen)])
 
 
 # Operators that calculate.
@@ -756,109 +722,93 @@ def pad(graph: Graph, x: Tensor, pads: Tensor, value: Tensor | None, listed: Ten
 def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     name, shape = graph.node.operator, broadcast(a.shape, b.shape)
     a, b = spread(a, shape), spread(b, shape)
-    kinds = {a.kind, b.kind}
-    if kinds in ({INTEGERS}, {NUMBERS}):
+    if VARIABLE not in (a.kind, b.kind):
         return folded(graph, a, b)
-    need(VARIABLE in kinds and kinds <= {VARIABLE, NUMBERS}, f"{a.kind} and {b.kind}")
-    sign = -1 if name == "Sub" else 1
-    if kinds == {VARIABLE}:
-        need(name in ("Add", "Sub"), "two values that depend on tokens cannot be multiplied or divided")
-        signs = (1, sign)
-        return graph.affine([(pair, signs, 0) for pair in zip(a.items, b.items, strict=True)], 1, 1, shape)
-    x, items = (a, b.items) if a.kind == VARIABLE else (b, a.items)
-    if name in ("Add", "Sub"):
-        numbers, scale = exact(items)
-        weight = (sign,) if x is b else (1,)
-        numbers = numbers if x is b else [sign * n for n in numbers]
-        return graph.affine([((i,), weight, n) for i, n in zip(x.items, numbers, strict=True)], 1, scale, shape)
-    if name == "Div":
-        need(x is a and all(items), "only a division by numbers that are not 0 is in the format")
-        items = [1 / Fraction(item) for item in items]
-    numbers, scale = exact(items)
-    return graph.affine([((i,), (n,), 0) for i, n in zip(x.items, numbers, strict=True)], scale, 1, shape)
+    need({a.kind, b.kind} <= {VARIABLE, NUMBERS}, f"{a.kind} and {b.kind}")
+    sign = (-1,) if name == "Sub" else (1,)
+    pairs = list(zip(a.items, b.items, strict=True))
+    if name in ("Mul", "Div"):
+        possible = a.kind != b.kind and (name == "Mul" or (b.kind == NUMBERS and all(b.items)))
+        need(possible, "only a product with numbers, or a division by numbers that are not 0, is in the format")
+        pairs = pairs if a.kind == VARIABLE else [(i, n) for n, i in pairs]
+        return graph.affine([((i,), (1 / Fraction(n) if name == "Div" else n,), 0) for i, n in pairs], shape)
+    if a.kind == b.kind:
+        signs = (1, *sign)
+        return graph.affine([(pair, signs, 0) for pair in pairs], shape)
+    if a.kind == VARIABLE:
+        return graph.affine([((i,), (1,), sign[0] * n) for i, n in pairs], shape)
+    return graph.affine([((i,), sign, n) for n, i in pairs], shape)
 
 
+# Two constants.
 def folded(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    need(a.kind == b.kind != TOKENS, f"{a.kind} and {b.kind}")
     divide = operator.floordiv if a.kind == INTEGERS else operator.truediv
     rule: Callable[[Any, Any], Any] = {"Add": add, "Sub": operator.sub, "Mul": mul, "Div": divide}[graph.node.operator]
     xs, ys = list(map(Fraction, a.items)), list(map(Fraction, b.items))
-    if graph.node.operator == "Div":
-        need(all(ys), "division by 0")
-        need(a.kind == NUMBERS or all(n >= 0 for n in (*xs, *ys)), "a division of integers below 0")
+    if rule is divide:
+        signs = a.kind == NUMBERS or min([*xs, *ys], default=0) >= 0
+        need(all(ys) and signs, "a division by 0, or of integers below 0")
     items = [rule(x, y) for x, y in zip(xs, ys, strict=True)]
     if a.kind == INTEGERS:
-        need(all(-(1 << 63) <= item < 1 << 63 for item in items), "integers beyond 64 bits")
+        need(all(int(item) in INT64 for item in items), "integers beyond 64 bits")
         return Tensor(INTEGERS, a.shape, list(map(int, items)))
     graph.computed = True
-    bits = [max(abs(item.numerator), item.denominator).bit_length() for item in items]
-    need(max(bits, default=0) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+    narrow(0, *[max(abs(item.numerator), item.denominator).bit_length() for item in items])
     return Tensor(NUMBERS, a.shape, items)
 
 
 def negated(graph: Graph, x: Tensor) -> Tensor:
-    need(x.kind == VARIABLE, NEEDS_VARIABLE)
-    weight = (-1,)
-    return graph.affine([((i,), weight, 0) for i in x.items], 1, 1, x.shape)
+    return graph.affine([((i,), (-1,), 0) for i in x.items], x.shape)
 
 
 # Sum, Max and Min.
 def several(graph: Graph, *values: Tensor) -> Tensor:
-    need(any(value.kind == VARIABLE for value in values), NEEDS_VARIABLE)
+    need(any(value.kind == VARIABLE for value in values), "no input depends on the tokens")
     if len(values) == 1:
         return values[0]
     name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
     need(prod(shape) * len(values) <= MAX_SHAPE, f"shape {shape} is outside the limits")
     parts = [spread(graph.variable(value), shape) for value in values]
-    if name == "Sum":
-        ones = (1,) * len(parts)
-        return graph.affine([(w, ones, 0) for w in zip(*[part.items for part in parts], strict=True)], 1, 1, shape)
     if name == "Min":
-        together = Tensor(VARIABLE, (len(parts), *shape), [i for part in parts for i in part.items])
-        items = negated(graph, together).items
-        parts = [Tensor(VARIABLE, shape, items[k * prod(shape) : (k + 1) * prod(shape)]) for k in range(len(parts))]
-    greatest = graph.maximum(list(zip(*[part.items for part in parts], strict=True)), shape)
-    return negated(graph, greatest) if name == "Min" else greatest
+        parts = [negated(graph, part) for part in parts]
+    windows = list(zip(*[part.items for part in parts], strict=True))
+    found = pooled(graph, windows, [1] * len(windows), shape, name != "Sum")
+    return negated(graph, found) if name == "Min" else found
 
 
 def matmul(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
-    return multiplied(graph, a, b, Fraction(1), None, Fraction(1))
+    need({a.kind, b.kind} == {VARIABLE, NUMBERS}, "one matrix must depend on the tokens, the other must not")
+    return multiplied(graph, a, b, None)
 
 
 def gemm(
     graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
 ) -> Tensor:
-    need(a.kind == VARIABLE and b.kind == NUMBERS, "A must depend on the tokens, B must not")
     need(len(a.shape) == len(b.shape) == 2, "A and B must have rank 2")
-    a = transpose(graph, a, None) if transA else a
-    b = transpose(graph, b, None) if transB else b
-    return multiplied(graph, a, b, Fraction(alpha), c, Fraction(beta))
+    a, b = transpose(graph, a, None) if transA else a, transpose(graph, b, None) if transB else b
+    return multiplied(graph, a, times(b, alpha), c and times(c, beta))
 
 
-def multiplied(graph: Graph, a: Tensor, b: Tensor, alpha: Fraction, c: Tensor | None, beta: Fraction) -> Tensor:
-    need({a.kind, b.kind} == {VARIABLE, NUMBERS}, "one matrix must depend on the tokens, the other must not")
+def times(value: Tensor, factor: float) -> Tensor:
+    return value if factor == 1 else value._replace(items=[Fraction(factor) * Fraction(n) for n in value.items])
+
+
+# The lines of a with the columns of b, and c; each of a, b holds one matrix or many.
+def multiplied(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
     need(min(len(a.shape), len(b.shape)) >= 2 and a.shape[-1] == b.shape[-2], f"shapes {a.shape} and {b.shape}")
-    batch = broadcast(a.shape[:-2], b.shape[:-2])
-    (high, deep), wide = a.shape[-2:], b.shape[-1]
-    shape = (*batch, high, wide)
-    need(0 < prod(shape) <= MAX_SHAPE, f"shape {shape} is outside the limits")
-    numbers, scale = exact(b.items if a.kind == VARIABLE else a.items)
-    numbers = [alpha.numerator * n for n in numbers]
-    xs, ys = (a.items, numbers) if a.kind == VARIABLE else (numbers, b.items)
-    lines = [xs[at : at + deep] for at in range(0, len(xs), deep)]
-    block = deep * wide
-    columns = [ys[at + j : at + block : wide] for at in range(0, len(ys), block) for j in range(wide)]
-    # Which matrix of a and which of b belong to each matrix of the result.
-    counts = [Tensor(INTEGERS, value.shape[:-2], range(prod(value.shape[:-2]))) for value in (a, b)]
-    which = list(zip(*[spread(count, batch).items for count in counts], strict=True))
-    pairs = [(lines[p * high + i], columns[q * wide + j]) for p, q in which for i in range(high) for j in range(wide)]
-    biases, bias_scale = [0] * len(pairs), 1
-    if c is not None:
-        need(c.kind == NUMBERS, "C must be constant numbers")
-        biases, bias_scale = exact(spread(c, shape).items)
+    need(a.items and b.items, "a product without elements")
+    deep, wide = b.shape[-2:]
+    matrices = [b.items[at : at + deep * wide] for at in range(0, len(b.items), deep * wide)]
+    lines = [a.items[at : at + deep] for at in range(0, len(a.items), deep)]
+    columns = [matrix[j::wide] for matrix in matrices for j in range(wide)]
+    left, right = Tensor("", (*a.shape[:-1], 1), lines), Tensor("", (*b.shape[:-2], 1, wide), columns)
+    shape = broadcast(left.shape, right.shape)
+    pairs = zip(spread(left, shape).items, spread(right, shape).items, strict=True)
+    biases = spread(c, shape).items if c else [0] * prod(shape)
     if b.kind == VARIABLE:
-        pairs = [(column, line) for line, column in pairs]
-    rows = [(x, w, beta.numerator * n) for (x, w), n in zip(pairs, biases, strict=True)]
-    return graph.affine(rows, scale * alpha.denominator, bias_scale * beta.denominator, shape)
+        pairs = zip(spread(right, shape).items, spread(left, shape).items, strict=True)
+    return graph.affine([(x, w, bias) for (x, w), bias in zip(pairs, biases, strict=True)], shape)
 
 
 # Output sizes and, per output place, what lies under each kernel place: a spatial place, below 0 for padding.
@@ -866,15 +816,14 @@ def windows_of(
     sizes: Sequence[int], kernel: Ints, auto_pad: str, dilations: Ints, pads: Ints, strides: Ints, ceil_mode: int = 0
 ) -> tuple[list[int], list[list[int]]]:
     rank = len(sizes)
-    kernel = kernel or []
-    steps, gaps = strides or [1] * rank, dilations or [1] * rank
+    kernel, steps, gaps = kernel or [], strides or [1] * rank, dilations or [1] * rank
     fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
-    need(rank in (1, 2) and fits, "impossible rank, kernel, strides or dilations")
+    need(fits, "impossible kernel, strides or dilations")
     need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
     need(auto_pad == "NOTSET" or (pads is None and not ceil_mode), "pads or ceil_mode together with auto_pad")
     margins = pads or [0] * 2 * rank
     need(len(margins) == 2 * rank and min(margins) >= 0, "impossible pads")
-    shape, along = [], []
+    shape, inside = [], []
     for axis, (size, width, step, gap) in enumerate(zip(sizes, kernel, steps, gaps, strict=True)):
         reach, before, after = (width - 1) * gap + 1, margins[axis], margins[rank + axis]
         if auto_pad.startswith("SAME"):
@@ -887,178 +836,161 @@ def windows_of(
         count -= bool(ceil_mode) and (count - 1) * step >= size + before
         need(count * width <= MAX_SHAPE, "the windows are too many")
         shape.append(count)
-        starts = [i * step - before for i in range(count)]
-        along.append([[at + j * gap for j in range(width)] for at in starts])
+        under = [range(i * step - before, i * step - before + reach, gap) for i in range(count)]
+        inside.append([[i if 0 <= i < size else OUTSIDE for i in window] for window in under])
     need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
-    inside = [
-        [[i if 0 <= i < size else OUTSIDE for i in w] for w in each] for each, size in zip(along, sizes, strict=True)
-    ]
     return shape, [places(sizes, window) for window in product(*inside)]
 
 
 def convolution(
     graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Ints, **window: Any
 ) -> Tensor:
-    need(x.kind == VARIABLE and w.kind == NUMBERS, "X must depend on the tokens, W must not")
     need(len(x.shape) == len(w.shape) in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
     outputs, channels, *kernel = w.shape
     need(kernel_shape in (None, kernel), "kernel_shape differs from the weights")
     need(group > 0 and x.shape[1] == channels * group and outputs % group == 0, "channels do not fit")
+    need(b is None or b.shape == (outputs,), "the bias does not fit")
     shape, windows = windows_of(x.shape[2:], kernel, **window)
-    width = channels * prod(kernel)
+    area, size = prod(x.shape[2:]), prod(kernel)
+    width = channels * size
     need(len(windows) * width * outputs <= 1 << 26, "the windows are too many")
-    weights, scale = exact(w.items)
-    biases, bias_scale = [0] * outputs, 1
-    if b is not None:
-        need(b.kind == NUMBERS and b.shape == (outputs,), f"bias of shape {b.shape}")
-        biases, bias_scale = exact(b.items)
-    area, rows = prod(x.shape[2:]), []
-    kernels = [weights[m * width : (m + 1) * width] for m in range(outputs)]
-    for g in range(group):
-        origins = [c * area for c in range(g * channels, (g + 1) * channels)]
-        under = [[origin + i if i >= 0 else OUTSIDE for origin in origins for i in window] for window in windows]
-        held = [[k for k, i in enumerate(window) if i >= 0] for window in under]
-        elements = [[x.items[i] for i in window if i >= 0] for window in under]
-        for m in range(g * outputs // group, (g + 1) * outputs // group):
-            for taken, kept in zip(elements, held, strict=True):
-                own = kernels[m] if len(kept) == width else [kernels[m][k] for k in kept]
-                rows.append((taken, own, biases[m]))
-    return graph.affine(rows, scale, bias_scale, (1, outputs, *shape))
+    # For each window: the weights that lie over elements; and for each group, these elements.
+    kept = [[k for k in range(width) if under[k % size] >= 0] for under in windows]
+    pairs = list(zip(windows, kept, strict=True))
+    parts = [x.items[g * channels * area : (g + 1) * channels * area] for g in range(group)]
+    taken = [[[part[k // size * area + under[k % size]] for k in held] for under, held in pairs] for part in parts]
+    rows: list[Any] = []
+    for m in range(outputs):
+        weights, bias = w.items[m * width : (m + 1) * width], b.items[m] if b else 0
+        for elements, held in zip(taken[m * group // outputs], kept, strict=True):
+            rows.append((elements, weights if len(held) == width else [weights[k] for k in held], bias))
+    return graph.affine(rows, (1, outputs, *shape))
 
 
-def normalization(
-    graph: Graph, x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, epsilon: float, **more: Any
-) -> Tensor:
-    need(x.kind == VARIABLE and len(x.shape) >= 2, NEEDS_VARIABLE)
-    need(not more["training_mode"], "training mode is outside the format")
-    parameters = (scale, bias, mean, var)
-    need(all(each.kind == NUMBERS and each.shape == x.shape[1:2] for each in parameters), "parameters do not fit")
+def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, **more: Any) -> Tensor:
+    fits = len(x.shape) >= 2 and all(each.shape == x.shape[1:2] for each in parameters)
+    need(fits and not more["training_mode"], "parameters do not fit, or training mode")
     graph.computed = True
-    factors, offsets = [], []
-    for each, offset, centre, variance in zip(*[map(Fraction, c.items) for c in parameters], strict=True):
+    affine = []
+    for scale, offset, mean, variance in zip(*[map(Fraction, each.items) for each in parameters], strict=True):
         need(variance + Fraction(epsilon) > 0, "a variance that is not above 0")
         root = Fraction(isqrt((1 << 2 * GRID) // (variance + Fraction(epsilon))), 1 << GRID)
-        factors.append(each * root)
-        offsets.append(offset - centre * each * root)
-    numbers, weight_scale = exact(factors)
-    biases, bias_scale = exact(offsets)
-    area, weights = prod(x.shape[2:]), [(n,) for n in numbers]
-    channels = [i // area % x.shape[1] for i in range(len(x.items))]
-    rows = [((i,), weights[c], biases[c]) for i, c in zip(x.items, channels, strict=True)]
-    return graph.affine(rows, weight_scale, bias_scale, x.shape)
+        affine.append(((scale * root,), offset - mean * scale * root))
+    area = prod(x.shape[2:])
+    return graph.affine([((i,), *affine[at // area % x.shape[1]]) for at, i in enumerate(x.items)], x.shape)
 
 
-def reduction(
-    graph: Graph, x: Tensor, listed: Tensor | None, axes: Ints, keepdims: int, noop_with_empty_axes: int
-) -> Tensor:
-    need(x.kind == VARIABLE, NEEDS_VARIABLE)
+def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, noop_with_empty_axes: int) -> Tensor:
     rank = len(x.shape)
-    found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else list(range(rank)))
-    steps = list(enumerate(zip(x.shape, strides(x.shape), strict=True)))
-    starts = sums([range(0, size * step, step) for axis, (size, step) in steps if axis not in found])
-    inside = sums([range(0, size * step, step) for axis, (size, step) in steps if axis in found])
+    found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else range(rank))
+    steps = [range(0, size * step, step) for size, step in zip(x.shape, strides(x.shape), strict=True)]
+    starts = sums([steps[axis] for axis in range(rank) if axis not in found])
+    inside = sums([steps[axis] for axis in range(rank) if axis in found])
     shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis not in found]
     windows = [[x.items[at + i] for i in inside] for at in starts]
     counts = [len(inside) if graph.node.operator == "ReduceMean" else 1] * len(windows)
-    return pooled(graph, windows, counts, shape)
+    return pooled(graph, windows, counts, shape, graph.node.operator == "ReduceMax")
 
 
 def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, count_include_pad: int = 0, **more: Any) -> Tensor:
-    need(x.kind == VARIABLE and len(x.shape) in (3, 4), NEEDS_VARIABLE)
-    need(not more.pop("storage_order", 0), "storage_order is outside the format")
+    need(len(x.shape) in (3, 4) and not more.pop("storage_order", 0), "rank or storage_order is outside the format")
     need(not (count_include_pad and more["ceil_mode"]), "count_include_pad together with ceil_mode")
-    area, channels = prod(x.shape[2:]), x.shape[0] * x.shape[1]
+    greatest, area, channels = "Max" in graph.node.operator, prod(x.shape[2:]), x.shape[0] * x.shape[1]
     shape, under = [1] * len(x.shape[2:]), [list(range(area))]
     if not graph.node.operator.startswith("Global"):
         shape, under = windows_of(x.shape[2:], kernel_shape, **more)
-        plain = graph.node.operator == "MaxPool" or set(more["dilations"] or [1]) == {1}
-        need(plain, "dilations are outside the format")
+        need(greatest or set(more["dilations"] or [1]) == {1}, "dilations are outside the format")
     held = [[i for i in window if i >= 0] for window in under]
     need(all(held), "a window lies in the padding")
     need(channels * sum(map(len, under)) <= MAX_SHAPE, "the windows are too many")
     windows = [[x.items[c * area + i] for i in window] for c in range(channels) for window in held]
     counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
-    return pooled(graph, windows, counts, (*x.shape[:2], *shape))
+    return pooled(graph, windows, counts, (*x.shape[:2], *shape), greatest)
 
 
 # The greatest of each window, or its sum over the count.
-def pooled(graph: Graph, windows: list[list[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
-    if "Max" in graph.node.operator:
-        return graph.maximum(windows, shape)
-    common = lcm(*counts)
-    weights = {pair: [common // pair[1]] * pair[0] for pair in zip(map(len, windows), counts, strict=True)}
-    rows = [(window, weights[len(window), count], 0) for window, count in zip(windows, counts, strict=True)]
-    return graph.affine(rows, common, 1, shape)
+def pooled(
+    graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int], greatest: bool
+) -> Tensor:
+    if greatest:
+        sources = [i for window in windows for i in window]
+        scale, factors = graph.common(sources)
+        ranges = [range(start, end) for start, end in pairwise([0, *accumulate(map(len, windows))])]
+        layer = Layer("maximum", len(windows), scale, ranges, sources, factors)
+        return graph.lay(layer, shape, max(factors, default=1).bit_length())
+    pairs = list(zip(map(len, windows), counts, strict=True))
+    weights = {pair: [Fraction(1, pair[1])] * pair[0] for pair in set(pairs)}
+    return graph.affine([(window, weights[pair], 0) for window, pair in zip(windows, pairs, strict=True)], shape)
 
 
 def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
-    need(x.kind == VARIABLE and 0 <= alpha <= 1, f"{NEEDS_VARIABLE}, and an alpha in [0, 1]")
-    return graph.rectifier(x, Fraction(alpha))
+    need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
+    scale, factors = graph.common(x.items)
+    p, q = Fraction(alpha).as_integer_ratio()
+    layer = Layer("rectifier", len(x.items), scale * q, (), x.items, factors, p=p, q=q, node=graph.node.number)
+    return graph.lay(layer, x.shape, max(factors, default=1).bit_length() + q.bit_length())
 
 
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
-    need(x.kind == VARIABLE and axis_of(axis, len(x.shape)) == len(x.shape) - 1, "the axis is not the last")
+    need(axis_of(axis, len(x.shape)) == len(x.shape) - 1, "the axis is not the last")
     graph.head = graph.node.operator
     return x
 
 
-MANY = 1 << 31
 OUTSIDE = -(1 << 40)
-NEEDS_VARIABLE = "needs a value that depends on the tokens"
-AXIS = {"axis": (INT, 0)}
+ZERO = Tensor(NUMBERS, (1,), [0.0])
+# Inputs: any value, constants, lists, numbers, variables, numbers or variables; "?": may be absent; "*": one or more.
+ANY = (INTEGERS, NUMBERS, TOKENS, VARIABLE)
+INPUTS = {"a": ANY, "c": ANY[:2], "l": ANY[:1], "n": (NUMBERS,), "v": (VARIABLE,), "x": (NUMBERS, VARIABLE)}
 AXES = {"axes": (INTS, None)}
 REDUCE = {**AXES, "keepdims": (INT, True), "noop_with_empty_axes": (INT, False)}
-WINDOW = {"auto_pad": (STRING, "NOTSET"), **dict.fromkeys(("dilations", "pads", "strides"), (INTS, None))}
-
-POOL = {**WINDOW, "kernel_shape": (INTS, None), "ceil_mode": (INT, False)}
-# Name: function, least and most inputs, attributes with their types and defaults (True and False: 0 or 1 only).
-OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], int, int, dict[str, tuple[int, Any]]]] = {
-    "Constant": (
-        constant, 0, 0,
-        {
-            "value": (FLOAT_TENSOR, None), "value_int": (INT, None), "value_ints": (INTS, None),
-            "value_float": (FLOAT, None), "value_floats": (FLOATS, None),
-        },
-    ),
-    "ConstantOfShape": (constant_of_shape, 1, 1, {"value": (FLOAT_TENSOR, None)}),
-    "Identity": (identity, 1, 1, {}),
-    "Dropout": (dropout, 1, 3, {"ratio": (FLOAT, None), "seed": (INT, None)}),
-    "Cast": (cast, 1, 1, {"to": (INT, None)}),
-    "Shape": (shape_of, 1, 1, {"start": (INT, 0), "end": (INT, None)}),
-    "Flatten": (flatten, 1, 1, {"axis": (INT, 1)}),
-    "Reshape": (reshape, 2, 2, {"allowzero": (INT, False)}),
-    "Squeeze": (squeeze, 1, 2, AXES),
-    "Unsqueeze": (unsqueeze, 1, 2, AXES),
-    "Transpose": (transpose, 1, 1, {"perm": (INTS, None)}),
-    "Expand": (expand, 2, 2, {}),
-    "Tile": (tile, 2, 2, {}),
-    "Split": (split, 1, 2, {"axis": (INT, 0), "num_outputs": (INT, None)}),
-    "Gather": (gather, 2, 2, {"axis": (INT, 0)}),
-    "Slice": (slices, 3, 5, {}),
-    "Concat": (concat, 1, MANY, {"axis": (INT, None)}),
-    "Pad": (pad, 2, 4, {"mode": (STRING, "constant")}),
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), (arithmetic, 2, 2, {})),
-    **dict.fromkeys(("Sum", "Max", "Min"), (several, 1, MANY, {})),
-    "Neg": (negated, 1, 1, {}),
-    "MatMul": (matmul, 2, 2, {}),
-    "Gemm": (
-        gemm, 2, 3,
-        {"alpha": (FLOAT, 1.0), "beta": (FLOAT, 1.0), "transA": (INT, False), "transB": (INT, False)},
-    ),
-    "Conv": (convolution, 2, 3, {**WINDOW, "kernel_shape": (INTS, None), "group": (INT, 1)}),
-    "BatchNormalization": (
-        normalization, 5, 5,
-        {"epsilon": (FLOAT, float32(1e-5)), "momentum": (FLOAT, None), "training_mode": (INT, 0)},
-    ),
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, 1, 2, REDUCE)),
-    "AveragePool": (pooling, 1, 1, {**POOL, "count_include_pad": (INT, False)}),
-    "MaxPool": (pooling, 1, 1, {**POOL, "storage_order": (INT, 0)}),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (pooling, 1, 1, {})),
-    "Relu": (rectified, 1, 1, {}),
-    "LeakyRelu": (rectified, 1, 1, {"alpha": (FLOAT, float32(0.01))}),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), (head, 1, 1, {"axis": (INT, -1)})),
-    **dict.fromkeys(("Sigmoid", "Tanh"), (head, 1, 1, {})),
-}  # fmt: skip
+PLACES = dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), (INTS, None))
+WINDOW = {"auto_pad": (STRING, "NOTSET"), **PLACES}
+POOL = {**WINDOW, "ceil_mode": (INT, False)}
+CONSTANT = {
+    "value_int": (INT, None),
+    "value_ints": (INTS, None),
+    "value_float": (FLOAT, None),
+    "value_floats": (FLOATS, None),
+}
+GEMM = {"alpha": (FLOAT, 1.0), "beta": (FLOAT, 1.0), "transA": (INT, False), "transB": (INT, False)}
+NORMALIZATION = {"epsilon": (FLOAT, float32(1e-5)), "momentum": (FLOAT, None), "training_mode": (INT, 0)}
+# Name: function, inputs, attributes with their types and defaults (True and False: 0 or 1 only).
+OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, tuple[int, Any]]]] = {
+    "Constant": (constant, "", {"value": (FLOAT_TENSOR, None), **CONSTANT}),
+    "ConstantOfShape": (constant_of_shape, "l", {"value": (FLOAT_TENSOR, None)}),
+    "Identity": (identity, "a", {}),
+    "Dropout": (identity, "a c? c?", {"ratio": (FLOAT, None), "seed": (INT, None)}),
+    "Cast": (cast, "a", {"to": (INT, None)}),
+    "Shape": (shape_of, "a", {"start": (INT, 0), "end": (INT, None)}),
+    "Flatten": (flatten, "a", {"axis": (INT, 1)}),
+    "Reshape": (reshape, "a l", {"allowzero": (INT, False)}),
+    "Squeeze": (squeeze, "a l?", AXES),
+    "Unsqueeze": (unsqueeze, "a l?", AXES),
+    "Transpose": (transpose, "a", {"perm": (INTS, None)}),
+    "Expand": (expand, "a l", {}),
+    "Tile": (tile, "a l", {}),
+    "Split": (split, "a l?", {"axis": (INT, 0), "num_outputs": (INT, None)}),
+    "Gather": (gather, "a a", {"axis": (INT, 0)}),
+    "Slice": (slices, "a l l l? l?", {}),
+    "Concat": (concat, "a*", {"axis": (INT, None)}),
+    "Pad": (pad, "x l n? l?", {"mode": (STRING, "constant")}),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), (arithmetic, "a a", {})),
+    **dict.fromkeys(("Sum", "Max", "Min"), (several, "x*", {})),
+    "Neg": (negated, "v", {}),
+    "MatMul": (matmul, "x x", {}),
+    "Gemm": (gemm, "v n n?", GEMM),
+    "Conv": (convolution, "v n n?", {**WINDOW, "group": (INT, 1)}),
+    "BatchNormalization": (normalization, "v n n n n", NORMALIZATION),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, "v l?", REDUCE)),
+    "AveragePool": (pooling, "v", {**POOL, "count_include_pad": (INT, False)}),
+    "MaxPool": (pooling, "v", {**POOL, "storage_order": (INT, 0)}),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (pooling, "v", {})),
+    "Relu": (rectified, "v", {}),
+    "LeakyRelu": (rectified, "v", {"alpha": (FLOAT, float32(0.01))}),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), (head, "v", {"axis": (INT, -1)})),
+    **dict.fromkeys(("Sigmoid", "Tanh"), (head, "v", {})),
+}
 
 
 # -------------------------------------------------------------------------------------------------------- the network
@@ -1073,8 +1005,8 @@ class Network:
         self.logits = graph.logits
         self.classes = len(graph.logits)
         self.vocabulary = graph.vocabulary
-        self.scale, self.factors = graph.common(graph.logits)
-        self.factors = self.factors or [1] * self.classes
+        self.scale, factors = graph.common(graph.logits)
+        self.factors = factors or [1] * self.classes
         needed = {self.owner[i] for i in self.logits}
         for layer in reversed(graph.layers):
             if layer in needed:
@@ -1089,15 +1021,13 @@ class Network:
         read = {i for layer in self.later for i in layer.sources}.union(self.logits)
         self.cut = sorted(i for i in read if not self.owner[i].depth)
         self.slot = {i: slot for slot, i in enumerate(self.cut)}
-        self.no_float32 = ""
-        if graph.model.floating != 1:
-            self.no_float32 = "the model is not FLOAT"
-        elif graph.head:
-            self.no_float32 = f"the model ends in {graph.head}"
-        elif graph.computed:
-            self.no_float32 = "the model computes constants from constants"
-        elif not all(layer.fits_float32 for layer in self.layers):
-            self.no_float32 = "weights are too large"
+        reasons = {
+            "the model is not FLOAT": graph.model.floating != FLOAT,
+            f"the model ends in {graph.head}": graph.head,
+            "the model computes constants from constants": graph.computed,
+            "weights are too large": not all(layer.fits_float32 for layer in self.layers),
+        }
+        self.no_float32 = next((reason for reason, holds in reasons.items() if holds), "")
         self.find_kernels()
 
     # touched[p]: the slots of the cut that the word at position p moves; kernels[p]: for each the coefficients of
@@ -1116,27 +1046,26 @@ class Network:
                         place[layer.start + row * width + i] = p, start + i
                     widths[p] = start + width
                     self.readers.setdefault(p, []).append(layer)
+        found: dict[int, list[int]] = {}
         same: dict[tuple[int, ...], tuple[int, ...]] = {}
         work = 0
+
+        def define(at: int, given: int) -> Iterable[tuple[int, int]]:
+            nonlocal work
+            if at in place:
+                p, offset = place[at]
+                if p not in found:
+                    found[p] = [0] * widths[p]
+                found[p][offset] = given
+                return ()
+            elements, weights = self.owner[at].rows[at - self.owner[at].start][:2]
+            work += len(elements)
+            need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
+            return zip(elements, [given * weight for weight in weights], strict=True)
+
         for slot, top in enumerate(self.cut):
-            found: dict[int, list[int]] = {}
-            pending, order = {top: 1}, [-top]
-            while order:
-                at = -heappop(order)
-                given, layer = pending.pop(at), self.owner[at]
-                elements, weights = layer.rows[at - layer.start][:2] if layer.kind == "affine" else ([at], [1])
-                work += len(elements)
-                need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
-                for i, weight in zip(elements, weights, strict=True):
-                    if i in place:
-                        p, offset = place[i]
-                        if p not in found:
-                            found[p] = [0] * widths[p]
-                        found[p][offset] += given * weight
-                    elif i != at:
-                        if i not in pending:
-                            heappush(order, -i)
-                        pending[i] = pending.get(i, 0) + given * weight
+            found.clear()
+            substitute({top: 1}, define)
             for p, kernel in found.items():
                 if any(kernel):
                     frozen = tuple(kernel)
@@ -1149,28 +1078,36 @@ class Network:
     # Writes the numbers of these layers to `values`, where those they read are; tables need the sentence.
     def evaluate(self, layers: Iterable[Layer], values: list[int], sentence: Sequence[int] = ()) -> None:
         for layer in layers:
-            read: list[int] = []
-            if isinstance(layer.sources, range) and layer.sources.step == 1:
-                read = values[layer.sources.start : layer.sources.stop]
-            elif layer.kind in ("rectifier", "maximum"):
-                read = [values[i] for i in layer.sources]
-            read = list(map(mul, read, layer.factors)) if layer.factors else read
             if layer.kind == "embedding":
                 found = [x for p in layer.rows for x in layer.row(sentence[p])]
-            elif layer.kind == "affine":
+            elif layer.kind in ("affine", "constants"):
                 found = [
                     sum(map(mul, weights, [values[i] for i in elements])) + bias
                     for elements, weights, _, bias in layer.rows
                 ]
-            elif layer.kind == "rectifier" and layer.p:
-                found = [x * (layer.q if x > 0 else layer.p) for x in read]
-            elif layer.kind == "rectifier":
-                found = [x if x > 0 else 0 for x in read]
-            elif layer.kind == "maximum":
-                found = [max(read[window.start : window.stop]) for window in layer.rows]
             else:
-                found = list(layer.rows)
+                at = layer.sources
+                found = values[at.start : at.stop] if isinstance(at, range) else [values[i] for i in at]
+                found = list(map(mul, found, layer.factors)) if layer.factors else found
+                if layer.kind == "maximum":
+                    found = [max(found[window.start : window.stop]) for window in layer.rows]
+                elif layer.p:
+                    found = [x * (layer.q if x > 0 else layer.p) for x in found]
+                else:
+                    found = [x if x > 0 else 0 for x in found]
             values[layer.start : layer.start + layer.size] = found
+
+
+# Replaces elements, later ones first, by what `define` says c times an element is: elements and coefficients.
+def substitute(function: dict[int, int], define: Callable[[int, int], Iterable[tuple[int, int]]]) -> None:
+    order = [-i for i in function]
+    heapify(order)
+    while order:
+        top = -heappop(order)
+        for i, c in define(top, function.pop(top)):
+            if i not in function:
+                heappush(order, -i)
+            function[i] = function.get(i, 0) + c
 
 
 # number / scale, rounded down and up to the grid.
@@ -1192,7 +1129,6 @@ class Words:
     def __init__(self, space: Space, masks: tuple[int, ...], groups: tuple[Group, ...]) -> None:
         self.space = space
         self.masks = masks
-        self.free = [bool(mask & 1) for mask in masks]
         self.known: dict[int, tuple[int, int]] = {}
         # Groups, smallest first: positions of their own that may be swapped and that must be, groups inside, range.
         self.steps: list[tuple[list[int], list[int], list[int], int, int]] = []
@@ -1203,14 +1139,12 @@ class Words:
             left = [i for i in left if space.positions[i] not in members]
             children = [step for held, step in outer if held <= members]
             outer = [(held, step) for held, step in outer if not held <= members] + [(members, len(self.steps))]
-            free, forced = [i for i in inside if self.free[i]], [i for i in inside if not self.free[i]]
+            free, forced = [i for i in inside if masks[i] & 1], [i for i in inside if not masks[i] & 1]
             self.steps.append((free, forced, children, low, high))
-        self.spare = self.steps[-1][4] - self.free.count(False)
         self.empty = self.greatest([0] * len(masks)) is None
-        self.simple = len(groups) == 1 and self.steps[0][3] <= self.free.count(False)
+        # For each position, what its swaps add to the slots it touches, and the most they add and take away.
         self.moves = [space.steps_of(i, mask) for i, mask in enumerate(masks)]
-        pairs = [space.gains(i, mask) for i, mask in enumerate(masks)]
-        self.ups, self.downs = [up for up, _ in pairs], [down for _, down in pairs]
+        self.gains = [space.gains(i, mask) for i, mask in enumerate(masks)]
 
     # The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
     def greatest(self, gains: Sequence[int]) -> int | None:
@@ -1228,17 +1162,8 @@ class Words:
             done.append((swaps + must, total + sum(increments[:must]), increments[must : high - swaps]))
         return done[-1][1] + sum([gain for gain in done[-1][2] if gain > 0])
 
-    # The same for gains of the swappable positions `at`, where all others gain nothing.
-    def best(self, gains: Sequence[int], at: Sequence[int]) -> int:
-        if self.simple:
-            useful = [gain for i, gain in zip(at, gains, strict=True) if gain > 0 and self.free[i]]
-            if len(useful) > self.spare:
-                useful = sorted(useful, reverse=True)[: self.spare]
-            return sum(useful) + sum([gain for i, gain in zip(at, gains, strict=True) if not self.free[i]])
-        everywhere = [0] * len(self.masks)
-        for i, gain in zip(at, gains, strict=True):
-            everywhere[i] = gain
-        found = self.greatest(everywhere)
+    def best(self, gains: Sequence[int]) -> int:
+        found = self.greatest(gains)
         if found is None:
             raise Refused("bounds of an empty region")
         return found
@@ -1250,15 +1175,9 @@ class Words:
         for free, forced, children, low, high in self.steps:
             counts = [1]
             for i in free + forced:
-                stays, swaps = self.masks[i] & 1, (self.masks[i] >> 1).bit_count()
-                pairs = zip([*counts, 0], [0, *counts], strict=True)
-                counts = [stays * same + swaps * fewer for same, fewer in pairs][: most + 1]
+                counts = multiply(counts, [self.masks[i] & 1, (self.masks[i] >> 1).bit_count()])[: most + 1]
             for child in children:
-                joined = [0] * (len(counts) + len(done[child]) - 1)
-                for a, x in enumerate(counts):
-                    for b, y in enumerate(done[child]):
-                        joined[a + b] += x * y
-                counts = joined[: most + 1]
+                counts = multiply(counts, done[child])[: most + 1]
             done.append(counts if whole_only else [n if low <= m <= high else 0 for m, n in enumerate(counts)])
         total = sum(done[-1])
         require(total.bit_length() <= MAX_COUNT_BITS, f"2**{MAX_COUNT_BITS} sentences or more")
@@ -1267,12 +1186,20 @@ class Words:
     # Bounds of an element of the cut, on the grid.
     def element(self, slot: int) -> tuple[int, int]:
         if slot not in self.known:
-            at, offsets = self.space.touching[slot]
-            up = self.best([self.ups[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
-            down = self.best([self.downs[i][offset] for i, offset in zip(at, offsets, strict=True)], at)
+            ends = [gains.get(slot, (0, 0)) for gains in self.gains]
+            up, down = self.best([up for up, _ in ends]), self.best([down for _, down in ends])
             base, scale = self.space.base[slot], self.space.scales[slot]
             self.known[slot] = grid(base - down, scale)[0], grid(base + up, scale)[1]
         return self.known[slot]
+
+
+# Of polynomials.
+def multiply(xs: list[int], ys: list[int]) -> list[int]:
+    joined = [0] * (len(xs) + len(ys) - 1)
+    for a, x in enumerate(xs):
+        for b, y in enumerate(ys, a):
+            joined[b] += x * y
+    return joined
 
 
 # What a node of the tree has to prove: sentences, phases, rivals; and the multipliers set above it.
@@ -1306,26 +1233,16 @@ class Space:
         network.evaluate(network.affine, self.values, [options[0] for options in choices])
         self.base = [self.values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        # For swappable position i: touched[i] are slots, moves[i][choice] what the choice adds to each. For a slot:
-        # which positions touch it, and where it is in their lists. offsets[i]: where a slot is in touched[i].
+        # For swappable position i: touched[i] are slots, moves[i][choice] what the choice adds to each.
         self.touched = [network.touched.get(p, []) for p in self.positions]
-        self.offsets = [{slot: offset for offset, slot in enumerate(slots)} for slots in self.touched]
-        self.touching: list[tuple[list[int], list[int]]] = [([], []) for _ in self.base]
         self.moves: list[list[list[int]]] = []
-        self.deltas: list[list[list[int]]] = []
-        self.columns: list[list[tuple[int, ...]]] = []
         steps = sum([len(slots) * len(choices[p]) for slots, p in zip(self.touched, self.positions, strict=True)])
         require(steps <= 1 << 25, "too many choices for a network of this size")
-        for i, p in enumerate(self.positions):
-            for offset, slot in enumerate(self.touched[i]):
-                self.touching[slot][0].append(i)
-                self.touching[slot][1].append(offset)
+        for p in self.positions:
             rows, kernels = [network.looked_up(p, token) for token in choices[p]], network.kernels.get(p, [])
             deltas = [list(map(operator.sub, row, rows[0])) for row in rows]
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
-            self.deltas.append(deltas)
-            self.columns.append(list(zip(*kernels, strict=True)))
-        self.known_gains: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        self.known_gains: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
         self.known_rises: dict[tuple[tuple[int, int], ...], list[dict[int, int]]] = {}
         self.magnitudes: list[int] = []
@@ -1337,26 +1254,27 @@ class Space:
         return [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
 
     # For each slot position i touches: the most a swap within the mask adds, and the most it takes away.
-    def gains(self, i: int, mask: int) -> tuple[list[int], list[int]]:
+    def gains(self, i: int, mask: int) -> dict[int, tuple[int, int]]:
         if (i, mask) not in self.known_gains:
-            columns = list(zip(*self.steps_of(i, mask), strict=True)) or [(0,)] * len(self.touched[i])
-            self.known_gains[i, mask] = [max(column) for column in columns], [-min(column) for column in columns]
+            columns = zip(self.touched[i], zip(*self.steps_of(i, mask), strict=True), strict=False)
+            self.known_gains[i, mask] = {slot: (max(column), -min(column)) for slot, column in columns}
         return self.known_gains[i, mask]
 
     def words(self, masks: tuple[int, ...], groups: tuple[Group, ...]) -> Words:
         if (masks, groups) not in self.known_words:
-            if len(self.known_words) >= 32:
-                del self.known_words[next(iter(self.known_words))]
-            self.known_words[masks, groups] = Words(self, masks, groups)
+            self.known_words = {(masks, groups): Words(self, masks, groups)}
         return self.known_words[masks, groups]
+
+    # The most one of these swaps of position i adds to the sum of c times the number of a slot.
+    def rise(self, i: int, steps: list[list[int]], function: dict[int, int]) -> int:
+        touched = self.touched[i]
+        used, local = [slot in function for slot in touched], [function[slot] for slot in touched if slot in function]
+        return max([sum(map(mul, local, compress(step, used))) for step in steps], default=0)
 
     # The numbers of the cut when position i is swapped.
     def swapped(self, vector: list[int], i: int, choice: int) -> list[int]:
-        move, touched = self.moves[i][choice], self.touched[i]
-        if len(touched) == len(vector):
-            return list(map(add, vector, move))
         vector = vector.copy()
-        for slot, step in zip(touched, move, strict=True):
+        for slot, step in zip(self.touched[i], self.moves[i][choice], strict=True):
             vector[slot] += step
         return vector
 
@@ -1371,12 +1289,12 @@ class Space:
                 values[i] = number
         network.evaluate(network.later, values)
         logits = [values[i] * factor for i, factor in zip(network.logits, network.factors, strict=True)]
-        if not float32:
-            lost = [
-                logits[r] > logits[self.label] or (logits[r] == logits[self.label] and r < self.label) for r in rivals
-            ]
-            return -1 if any(lost) else 1
         margins = [(logits[self.label] - logits[r]) << GRID for r in rivals]
+        if not float32:
+            lost = any(
+                margin < 0 or (margin == 0 and r < self.label) for margin, r in zip(margins, rivals, strict=True)
+            )
+            return -1 if lost else 1
         errors = [self.error(self.whole, r) * network.scale for r in rivals]
         for again in (False, True):
             if again:
@@ -1392,9 +1310,10 @@ class Space:
 
     # Bounds of what every nonlinear layer reads; None if no sentence has these phases.
     def bounds(self, words: Words, phases: dict[tuple[int, int], int]) -> Box | None:
-        network, box = self.network, Box({}, {}, {})
-        for layer in network.nonlinear:
+        box = Box({}, {}, {})
+        for layer in self.network.nonlinear:
             here = [self.bounds_of(i, words, box) for i in layer.sources]
+            found: list[tuple[int, int]] = []
             if layer.kind == "rectifier":
                 for (node, i), sign in phases.items():
                     if node == layer.node:
@@ -1402,18 +1321,18 @@ class Space:
                         here[i] = (max(low, 0), high) if sign > 0 else (low, min(high, 0))
                         if here[i][0] > here[i][1]:
                             return None
-                for i, (low, high) in enumerate(here):
+                for low, high in here:
                     above = high if high > 0 else ceiling(high * layer.p, layer.q)
-                    box.known[layer.start + i] = low if low > 0 else low * layer.p // layer.q, above
+                    found.append((low if low > 0 else low * layer.p // layer.q, above))
             else:
-                picks = []
-                for i, window in enumerate(layer.rows):
+                box.picks[layer] = []
+                for window in layer.rows:
                     lows, highs = zip(*here[window.start : window.stop], strict=True)
                     at = lows.index(max(lows))
                     certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
-                    picks.append((window.start + at, certain, max(highs)))
-                    box.known[layer.start + i] = lows[at], max(highs)
-                box.picks[layer] = picks
+                    box.picks[layer].append((window.start + at, certain, max(highs)))
+                    found.append((lows[at], max(highs)))
+            box.known.update(enumerate(found, layer.start))
             box.inputs[layer] = here
         return box
 
@@ -1436,8 +1355,8 @@ class Space:
 
     # (number, below): number / below, in units of the grid, is at most sum function[i] numbers[i] / scale.
     #
-    # Backward substitution, elements of later layers first. Coefficients are over `below`, which has SLOPE_BITS for
-    # each nonlinear layer on the way, so that no slope leaves a remainder. The region gives its multipliers.
+    # Backward substitution. Coefficients are over `below`, which has SLOPE_BITS for each nonlinear layer on the way,
+    # so that no slope leaves a remainder. The region gives its multipliers.
     def minimum(
         self, function: dict[int, int], scale: int, words: Words, box: Box, region: Region | None = None
     ) -> tuple[int, int]:
@@ -1452,61 +1371,42 @@ class Space:
             unit, rest = divmod(below, network.owner[i].scale << BETA_BITS)
             require(rest == 0, "a beta on a layer the logits do not depend on")
             pending[i] = pending.get(i, 0) - region.phases[node, at] * value * unit
-        cut = [0] * len(network.cut)
+        cut: dict[int, int] = {}
         groups: dict[int, list[tuple[int, int, int]]] = {}
-        order = [-i for i in pending]
-        heapify(order)
-        while order:
-            top = -heappop(order)
-            c, layer = pending.pop(top), network.owner[top]
+
+        def define(top: int, c: int) -> Iterable[tuple[int, int]]:
+            nonlocal constant
+            layer = network.owner[top]
             at = top - layer.start
             if not layer.depth:
-                cut[network.slot[top]] = c
-                continue
-            elements: Sequence[int] = ()
-            weights: list[int] = []
+                cut[network.slot[top]] = -c
+                return ()
             if layer.kind == "affine":
                 elements, weights, _, bias = layer.rows[at]
                 constant += c * bias << GRID
-            elif layer.kind == "rectifier":
-                elements, factor = layer.sources[at : at + 1], layer.factors[at] if layer.factors else 1
-                key, own = (layer.node, at), c * factor
-                if key in region.joint and c < 0 and key not in region.phases:
-                    group, slope = region.joint[key]
-                    line = layer.q * slope << (SLOPE_BITS - 6)
-                    off, on = [-own * ((end << SLOPE_BITS) - line) >> SLOPE_BITS for end in (layer.p, layer.q)]
-                    groups.setdefault(group, []).append((network.slot[elements[0]], off, on))
-                else:
-                    line, rest = relaxed(layer.p, layer.q, c, *box.inputs[layer][at], region.slopes.get(key))
-                    constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
-                c, weights = 1, [own * line >> SLOPE_BITS]
-            else:
+                return zip(elements, [c * weight for weight in weights], strict=True)
+            if layer.kind == "maximum":
                 chosen, certain, highest = box.picks[layer][at]
                 if c > 0 or certain:
-                    elements, weights = [layer.sources[chosen]], [layer.factors[chosen] if layer.factors else 1]
-                else:
-                    constant += c * layer.scale * highest
-            for i, weight in zip(elements, weights, strict=True):
-                if i not in pending:
-                    heappush(order, -i)
-                    pending[i] = c * weight
-                else:
-                    pending[i] += c * weight
+                    return [(layer.sources[chosen], c * layer.factor(chosen))]
+                constant += c * layer.scale * highest
+                return ()
+            i, key, own = layer.sources[at], (layer.node, at), c * layer.factor(at)
+            if key in region.joint and c < 0 and key not in region.phases:
+                group, slope = region.joint[key]
+                line = layer.q * slope << (SLOPE_BITS - 6)
+                off, on = [-own * ((end << SLOPE_BITS) - line) >> SLOPE_BITS for end in (layer.p, layer.q)]
+                groups.setdefault(group, []).append((network.slot[i], off, on))
+            else:
+                line, rest = relaxed(layer.p, layer.q, c, *box.inputs[layer][at], region.slopes.get(key))
+                constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
+            return [(i, own * line >> SLOPE_BITS)]
+
+        substitute(pending, define)
         constant -= sum([self.joint_rise(words, members) for members in groups.values()]) << GRID
-        gains = []
-        for i, steps in enumerate(words.moves):
-            local, columns = [cut[slot] for slot in self.touched[i]], self.columns[i]
-            if local.count(0) * 2 > len(local):
-                kept = [offset for offset, c in enumerate(local) if c]
-                local = [local[offset] for offset in kept]
-                steps = [[step[offset] for offset in kept] for step in steps]
-            elif len(columns) < len(steps):
-                # Fewer numbers are looked up than there are choices: the function in terms of these is shorter.
-                local = [sum(map(mul, local, column)) for column in columns]
-                steps = [row for c, row in enumerate(self.deltas[i]) if c and words.masks[i] >> c & 1]
-            gains.append(-min([sum(map(mul, local, step)) for step in steps], default=0))
-        base = sum(map(mul, cut, self.base)) - words.best(gains, range(len(gains)))
-        return (base << GRID) + constant, below
+        gains = [self.rise(i, steps, cut) for i, steps in enumerate(words.moves)]
+        most = sum([c * self.base[slot] for slot, c in cut.items()]) + words.best(gains)
+        return constant - (most << GRID), below
 
     # The maximum over the words of the sum, over (slot, a, b) with a <= b, of max(a x, b x).
     #
@@ -1523,8 +1423,7 @@ class Space:
         for most, function in sorted(patterns, reverse=True):
             if highest is not None and most <= highest << GRID:
                 break
-            rise = words.best(self.rises(words, function), range(len(words.masks)))
-            value = sum([c * self.base[slot] for slot, c in function]) + rise
+            value = sum([c * self.base[slot] for slot, c in function]) + words.best(self.rises(words, function))
             highest = value if highest is None else max(highest, value)
         return highest or 0
 
@@ -1532,43 +1431,33 @@ class Space:
     def rises(self, words: Words, function: tuple[tuple[int, int], ...]) -> list[int]:
         if len(self.known_rises) > 4096:
             self.known_rises.clear()
-        known = self.known_rises.setdefault(function, [{1: 0} for _ in self.positions])
+        known = self.known_rises.setdefault(function, [{} for _ in self.positions])
         for i, mask in enumerate(words.masks):
             if mask not in known[i]:
-                held = [(self.offsets[i][slot], c) for slot, c in function if slot in self.offsets[i]]
-                known[i][mask] = max([sum([c * move[at] for at, c in held]) for move in self.steps_of(i, mask)])
+                known[i][mask] = self.rise(i, words.moves[i], dict(function))
         return [rise[mask] for rise, mask in zip(known, words.masks, strict=True)]
 
     # ---- float32 (FORMAT section 8)
 
     # The whole-space pass: rounding errors of the logits for every sentence, and the conditions they need.
     def prepare_float32(self) -> None:
-        if self.whole:
-            return
-        require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
-        self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
-        for layer in self.network.affine:
-            if layer.kind == "embedding":
-                sizes: list[int] = []
-                for p in layer.rows:
-                    rows = [layer.row(token) for token in self.choices[p]]
-                    sizes += [ceiling(max(map(abs, column)) << GRID, layer.scale) for column in zip(*rows, strict=True)]
-                self.magnitudes[layer.start : layer.start + layer.size] = sizes
-            elif layer.kind == "constants":
-                sizes = [ceiling(abs(x) << GRID, layer.scale) for x in layer.rows]
-                self.magnitudes[layer.start : layer.start + layer.size] = sizes
-            else:
-                self.round_rows(layer, True)
-        self.whole = self.rounded(
-            lambda layer: [(-self.magnitudes[i], self.magnitudes[i]) for i in layer.sources], True
-        )
+        if not self.whole:
+            require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
+            self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
+            sizes = self.magnitudes
+            self.whole = self.rounded(lambda layer: [(-sizes[i], sizes[i]) for i in layer.sources], True)
 
     # Rounding errors of the logits, given bounds of what nonlinear layers read.
     def rounded(self, bounds: Callable[[Layer], Bounds], first: bool = False) -> list[int]:
         sizes, errors = self.magnitudes, self.errors
-        for layer in self.network.later:
-            if layer.kind == "affine":
+        for layer in self.network.layers if first else self.network.later:
+            if layer.kind in ("affine", "constants"):
                 self.round_rows(layer, first)
+                continue
+            if layer.kind == "embedding":
+                held = [zip(*[layer.row(token) for token in self.choices[p]], strict=True) for p in layer.rows]
+                found = [ceiling(max(map(abs, column)) << GRID, layer.scale) for columns in held for column in columns]
+                sizes[layer.start : layer.start + layer.size] = found
                 continue
             here, given = bounds(layer), [errors[i] for i in layer.sources]
             found = [max(-low, high) for low, high in here]
@@ -1584,21 +1473,22 @@ class Space:
             errors[layer.start : layer.start + layer.size] = given
         return [errors[i] for i in self.network.logits]
 
-    # Bounds (A, e) of an affine layer; in the first pass the limits are checked.
+    # Bounds (A, e) of an affine layer or constants; in the first pass the limits are checked.
     def round_rows(self, layer: Layer, first: bool) -> None:
         magnitudes, errors, scale = self.magnitudes, self.errors, layer.scale
         unit = scale // layer.weight_scale
         for at, (elements, _, weights, bias) in enumerate(layer.rows, layer.start):
             exact = [magnitudes[i] for i in elements]
             carried = [errors[i] for i in elements]
-            terms = list(map(mul, weights, map(add, exact, carried)))
-            n, added = len(terms) - terms.count(0) + 3, abs(bias) << GRID
-            total = sum(terms) * unit + added
-            fits = n <= 65280 and total <= scale << (40 + GRID)
-            require(fits or not first, "no float32 claim is possible: sums or numbers of terms are too large")
+            added = abs(bias) << GRID
             magnitudes[at] = ceiling(sum(map(mul, weights, exact)) * unit + added, scale)
-            grown = (sum(map(mul, weights, carried)) * unit << 32) + n * 257 * total
-            errors[at] = ceiling(grown, scale << 32) + 1
+            if layer.kind == "affine":
+                terms = list(map(mul, weights, map(add, exact, carried)))
+                n, total = len(terms) - terms.count(0) + 3, sum(terms) * unit + added
+                fits = n <= 65280 and total <= scale << (40 + GRID)
+                require(fits or not first, "no float32 claim is possible: sums or numbers of terms are too large")
+                grown = (sum(map(mul, weights, carried)) * unit << 32) + n * 257 * total
+                errors[at] = ceiling(grown, scale << 32) + 1
 
     # How far the difference of two float32 logits can be from the real one.
     def error(self, errors: Sequence[int], rival: int) -> int:
@@ -1658,8 +1548,11 @@ class Tree:
             require(nodes <= 5_000_000 and region.depth <= 100_000, "the tree is too large or too deep")
             self.look_at_the_clock()
             kind = self.byte()
-            require(kind in RULES, f"tree byte {kind} is not in version 1")
-            stack += reversed(RULES[kind](self, region))
+            if kind in LEAVES:
+                LEAVES[kind](self, region)
+            else:
+                require(kind in RULES, f"tree byte {kind} is not in version 1")
+                stack += reversed(RULES[kind](self, region))
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     def look_at_the_clock(self) -> None:
@@ -1678,10 +1571,10 @@ class Tree:
             byte = self.byte()
             value |= (byte & 127) << shift
             if byte < 128:
-                fits = (byte > 0 or shift == 0) and value < 1 << 31
-                require(fits, "a number in the tree is not minimal or too large")
-                return value
-        raise Refused("a number in the tree is too large")
+                break
+        fits = byte < 128 and (byte > 0 or shift == 0) and value < 1 << 31
+        require(fits, "a number in the tree is not minimal or too large")
+        return value
 
     def mask(self, bits: int) -> int:
         value = int.from_bytes(bytes([self.byte() for _ in range((bits + 7) // 8)]), "little")
@@ -1694,44 +1587,51 @@ class Tree:
         for _ in range(count):
             step = self.number()
             require(value < 0 or step > 0, "indices must ascend")
-            value = step if value < 0 else value + step
+            value = max(value, 0) + step
             require(value < end, f"{what} out of range")
             yield value
 
-    def rectifier(self, plain: bool) -> Layer:
+    def rectifier(self, plain: bool = False) -> Layer:
         node = self.number()
         layer = self.space.network.rectifiers.get(node)
         if layer is None or (plain and layer.p):
             raise Refused(f"node {node} is not a {'Relu' if plain else 'rectifier'} the logits depend on")
         return layer
 
+    # Elements of a rectifier, with a value for each.
+    def entries(self, layer: Layer, most: int, highest: int) -> Iterator[tuple[tuple[int, int], int]]:
+        count = self.number()
+        require(0 < count <= most, f"{count} elements of a layer")
+        for i in self.ascending(count, layer.size, "an element"):
+            value = self.number()
+            require(value <= highest, "a value out of range")
+            yield (layer.node, i), value
+
     # (node, element) -> value.
     def table(self, plain: bool, highest: int) -> dict[tuple[int, int], int]:
-        count, last, found = self.number(), -1, {}
+        count, last = self.number(), -1
+        found: dict[tuple[int, int], int] = {}
         require(count > 0, "an empty table")
         for _ in range(count):
-            layer, entries = self.rectifier(plain), self.number()
-            require(layer.node > last and entries > 0, "a table out of order or empty")
+            layer = self.rectifier(plain)
+            require(layer.node > last, "a table out of order")
             last = layer.node
-            for i in self.ascending(entries, layer.size, "a table entry"):
-                found[layer.node, i] = self.number()
-                require(found[layer.node, i] <= highest, "a table entry out of range")
+            found.update(self.entries(layer, layer.size, highest))
         return found
 
-    # ---- splits
+    # ---- splits and settings
 
     def split_words(self, region: Region) -> list[Region]:
         position = self.number()
         require(position in self.space.index, f"position {position} has nothing to split")
         i, masks = self.space.index[position], region.masks
         chosen = self.mask(len(self.space.choices[position]))
-        others = masks[i] & ~chosen
-        fits = chosen & ~masks[i] == 0 and chosen and others
-        require(bool(fits), f"a split at position {position} that splits nothing")
-        return [child(region, masks=(*masks[:i], side, *masks[i + 1 :])) for side in (chosen, others)]
+        sides = chosen, masks[i] & ~chosen
+        require(chosen & ~masks[i] == 0 and all(sides), f"a split at position {position} that splits nothing")
+        return [child(region, masks=(*masks[:i], side, *masks[i + 1 :])) for side in sides]
 
     def split_phase(self, region: Region) -> list[Region]:
-        layer = self.rectifier(True)
+        layer = self.rectifier(plain=True)
         key = layer.node, self.number()
         require(key[1] < layer.size and key not in region.phases, "a phase out of range or set twice")
         return [child(region, phases={**region.phases, key: sign}, whole=False) for sign in (-1, 1)]
@@ -1740,24 +1640,19 @@ class Tree:
         count = self.number()
         require(0 < count <= len(self.everywhere), "a group of impossible size")
         group = frozenset(self.ascending(count, len(self.everywhere), "a group"))
-        bound, others = self.number(), []
-        low, high = 0, count
-        for other in region.groups:
-            if other[0] == group:
-                low, high = other[1:]
-                continue
-            fits = group < other[0] or other[0] < group or not group & other[0]
-            require(fits, "a group that overlaps another")
-            others.append(other)
+        bound = self.number()
+        nested = all(group <= other or other < group or not group & other for other, *_ in region.groups)
+        require(nested, "a group that overlaps another")
+        others = tuple([other for other in region.groups if other[0] != group])
+        low, high = next((ends for other, *ends in region.groups if other == group), (0, count))
         ranges = (low, min(high, bound)), (max(low, bound + 1), high)
-        return [child(region, groups=(*others, (group, *each))) for each in ranges]
+        return [child(region, groups=(*others, (group, *ends))) for ends in ranges]
 
     def split_rivals(self, region: Region) -> list[Region]:
         chosen = self.mask(len(self.rivals))
         named = tuple([r for i, r in enumerate(self.rivals) if chosen >> i & 1])
         others = tuple([r for r in region.rivals if r not in named])
-        fits = set(named) <= set(region.rivals) and named and others
-        require(bool(fits), "a split of rivals that splits nothing")
+        require(set(named) <= set(region.rivals) and named and others, "a split of rivals that splits nothing")
         return [child(region, rivals=side, whole=False) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
@@ -1766,7 +1661,7 @@ class Tree:
     def set_betas(self, region: Region) -> list[Region]:
         exponent = self.number()
         require(exponent <= BETA_BITS, f"betas finer than 2**-{BETA_BITS}")
-        new = {key: value << (BETA_BITS - exponent) for key, value in self.table(True, (1 << 31) - 1).items()}
+        new = {key: value << (BETA_BITS - exponent) for key, value in self.table(True, 1 << 31).items()}
         return [child(region, betas={**region.betas, **new})]
 
     def set_joint(self, region: Region) -> list[Region]:
@@ -1774,51 +1669,42 @@ class Tree:
         require(count > 0, "joint without groups")
         joint: dict[tuple[int, int], tuple[int, int]] = {}
         for group in range(count):
-            layer, entries = self.rectifier(False), self.number()
+            layer = self.rectifier()
             require(layer.depth == 1, "joint groups need pre-activations that are affine in the words")
-            require(0 < entries <= 8, f"a joint group of {entries} elements")
-            for i in self.ascending(entries, layer.size, "a joint element"):
-                slope, key = self.number(), (layer.node, i)
-                require(slope <= 64 and key not in joint, "a joint element out of range or twice")
+            for key, slope in self.entries(layer, 8, 64):
+                require(key not in joint, "an element in two joint groups")
                 joint[key] = group, slope
         return [child(region, joint=joint)]
 
     # ---- leaves
 
-    def empty(self, region: Region) -> list[Region]:
-        require(self.words(region).empty, "a leaf said to be empty is not")
-        return []
+    def empty(self, region: Region) -> None:
+        require(self.space.words(region.masks, region.groups).empty, "a leaf said to be empty is not")
 
-    def linear(self, region: Region) -> list[Region]:
-        label = self.space.label
-        self.prove(region, [(label, rival) for rival in region.rivals])
-        return []
+    def linear(self, region: Region) -> None:
+        self.prove(region, [(self.space.label, rival) for rival in region.rivals])
 
-    def leave_open(self, region: Region) -> list[Region]:
+    def leave_open(self, region: Region) -> None:
         require(self.counting and region.whole, "an open leaf where none is allowed")
         self.open += self.count(region)
-        return []
 
-    def break_all(self, region: Region) -> list[Region]:
+    def break_all(self, region: Region) -> None:
         rival = self.number()
         require(self.counting and region.whole, "a broken leaf where none is allowed")
         require(rival in region.rivals, f"class {rival} is no rival")
         self.prove(region, [(rival, self.space.label)])
         self.broken += self.count(region)
-        return []
-
-    def words(self, region: Region) -> Words:
-        return self.space.words(region.masks, region.groups)
 
     # How many sentences a region holds, phases left out of account.
     def count(self, region: Region, whole_only: bool = False) -> int:
         able = len(region.masks) - region.masks.count(1)
         require(able * min(able, self.swaps) <= 10**7, "too many positions to count sentences")
-        return self.words(region).sentences(whole_only)
+        return self.space.words(region.masks, region.groups).sentences(whole_only)
 
     # In every sentence of the region the first class of each pair beats the second.
     def prove(self, region: Region, pairs: list[tuple[int, int]]) -> None:
-        space, words, local = self.space, self.words(region), None
+        space, local = self.space, None
+        words = space.words(region.masks, region.groups)
         box = None if words.empty else space.bounds(words, region.phases)
         if box is None:
             return
@@ -1831,20 +1717,16 @@ class Tree:
                 if not proved:
                     local = local or space.rounded(box.inputs.__getitem__)
                     proved = number > space.error(local, rival) * below
-            shown = number * 1000 // (below << GRID)
-            require(
-                proved, f"a linear leaf does not hold: class {winner} against {loser}, margin {shown}/1000 at least"
-            )
+            shown = f"class {winner} against {loser}, margin {number * 1000 // (below << GRID)}/1000 at least"
+            require(proved, f"a linear leaf does not hold: {shown}")
 
-    def enumerate(self, region: Region) -> list[Region]:
+    def enumerate(self, region: Region) -> None:
         space, masks = self.space, region.masks
         self.enumerated += self.count(region, whole_only=True)
         require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
-        inner = [group for group in region.groups if group[0] != self.everywhere]
-        low, high = next((low, high) for group, low, high in region.groups if group == self.everywhere)
+        high = next(high for group, _, high in region.groups if group == self.everywhere)
         forced = [i for i, mask in enumerate(masks) if not mask & 1]
         order = forced + [i for i, mask in enumerate(masks) if mask & 1 and mask != 1]
-        options = [[c for c in range(1, masks[i].bit_length()) if masks[i] >> c & 1] for i in order]
         visited = 0
         # Where in the order to go on, the numbers of the cut, which positions are swapped.
         stack: list[tuple[int, list[int], tuple[int, ...]]] = [(0, space.base, ())]
@@ -1853,30 +1735,26 @@ class Tree:
             visited += 1
             if visited % 1024 == 0:
                 self.look_at_the_clock()
-            fits = start >= len(forced) and low <= len(swapped) <= high
-            if fits and all(least <= len(group.intersection(swapped)) <= most for group, least, most in inner):
+            inside = all(low <= len(group.intersection(swapped)) <= most for group, low, most in region.groups)
+            if start >= len(forced) and inside:
                 found = space.judged(vector, region.rivals, self.float32)
                 require(found > 0 or (self.counting and region.whole), "an enumerated sentence is not safe")
                 self.broken += found < 0
                 self.open += found == 0
             if len(swapped) < high:
-                last = start + 1 if start < len(forced) else len(order)
-                for at in range(start, last):
+                for at in range(start, start + 1 if start < len(forced) else len(order)):
                     i = order[at]
                     more = (*swapped, space.positions[i])
-                    stack += [(at + 1, space.swapped(vector, i, c), more) for c in options[at]]
-        return []
+                    options = [choice for choice in range(1, masks[i].bit_length()) if masks[i] >> choice & 1]
+                    stack += [(at + 1, space.swapped(vector, i, choice), more) for choice in options]
 
 
 def child(region: Region, **news: Any) -> Region:
     return replace(region, depth=region.depth + 1, **news)
 
 
-RULES: dict[int, Callable[[Tree, Region], list[Region]]] = {
-    0: Tree.empty,
-    1: Tree.linear,
-    2: Tree.enumerate,
-    3: Tree.leave_open,
+LEAVES = {0: Tree.empty, 1: Tree.linear, 2: Tree.enumerate, 3: Tree.leave_open, 16: Tree.break_all}
+RULES = {
     4: Tree.split_words,
     5: Tree.split_phase,
     6: Tree.split_budget,
@@ -1884,13 +1762,13 @@ RULES: dict[int, Callable[[Tree, Region], list[Region]]] = {
     8: Tree.set_slopes,
     9: Tree.set_betas,
     10: Tree.set_joint,
-    16: Tree.break_all,
 }
 
 
 # --------------------------------------------------------------------------------------------------- the certificate
 
-TEXT = re.compile("[A-Za-z0-9 ._+/=-]*")
+# What there may be in canonical JSON.
+PARTS = re.compile(r'(?:[][{},:]|null|-?[0-9]{1,19}(?![0-9.eE])|"[A-Za-z0-9 ._+/=-]*")*+')
 HASH = re.compile("[0-9a-f]{64}")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
@@ -1904,8 +1782,10 @@ class Maybe(NamedTuple):
 
 # Patterns: an expression for strings; a range of integers; a value itself; a list of one pattern for an array of any
 # length; a tuple for an array of as many; a dictionary for an object with these keys.
-TREE = {"level": re.compile("real|float32"), "recipe": "linear-1", "swaps": range(10**6 + 1), "tree": TEXT}
+LEVEL, BASE64 = re.compile("real|float32"), re.compile("[A-Za-z0-9+/=]*")
+TREE = {"level": LEVEL, "recipe": "linear-1", "swaps": range(10**6 + 1), "tree": BASE64}
 FILE = {"file": NAME, "sha256": HASH}
+LEVELS = re.compile("real|float32|replay")
 CERTIFICATE = {
     "format": "swapproof certificate",
     "version": 1,
@@ -1920,7 +1800,7 @@ CERTIFICATE = {
     "rivals": [range(1024)],
     "lower": Maybe(TREE),
     "count": Maybe({**TREE, "robust": DECIMAL, "broken": DECIMAL, "total": DECIMAL}),
-    "upper": Maybe({"levels": [re.compile("real|float32|replay")], "swaps": [(range(MAX_POSITIONS), range(1 << 31))]}),
+    "upper": Maybe({"levels": [LEVELS], "swaps": [(range(MAX_POSITIONS), range(1 << 31))]}),
 }
 
 
@@ -1953,35 +1833,20 @@ def parse_canonical(data: bytes) -> Any:
     require(len(data) <= MAX_CERTIFICATE, "the certificate is too large")
     require(data.isascii(), "the certificate is not ASCII")
     text, depth = data.decode("ascii"), 0
-    require(
-        text.count("[") + text.count("{") + text.count(",") <= 4 * MAX_CHOICES, "the certificate has too many parts"
+    many = text.count("[") + text.count("{") + text.count(",") > 4 * MAX_CHOICES
+    require(not many, "the certificate has too many parts")
+    strange = re.split(r"[],}\s]", PARTS.sub("", text, count=1)[:40])[0]
+    only = (
+        "only integers, strings and null, without characters outside the format or more than 19 digits, are canonical"
     )
+    require(PARTS.fullmatch(text), f"{strange} is not allowed: {only}")
     for bracket in re.finditer(r"[][{}]", text):
         depth += 1 if bracket[0] in "[{" else -1
         require(0 <= depth <= 6, "the certificate is nested too deep or not balanced")
-
-    def integer(digits: str) -> int:
-        require(len(digits.lstrip("-")) <= 19, "an integer of more than 19 digits")
-        return int(digits)
-
-    def never(what: str) -> None:
-        raise Refused(f"{what} is not allowed in a certificate")
-
     try:
-        value = json.loads(text, parse_int=integer, parse_float=never, parse_constant=never)
-    except (json.JSONDecodeError, RecursionError):
+        value = json.loads(text)
+    except json.JSONDecodeError:
         raise Refused("the certificate is not JSON") from None
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if type(item) is dict:
-            stack += [*item, *item.values()]
-        elif type(item) is list:
-            stack += item
-        elif type(item) is str:
-            require(TEXT.fullmatch(item) is not None, "a string with characters outside the format")
-        else:
-            require(item is None or type(item) is int, "only integers, strings and null are allowed")
     same = json.dumps(value, sort_keys=True, separators=(",", ":")) == text
     require(same, "the certificate is not in canonical form")
     return value
@@ -2019,7 +1884,7 @@ def read_certificate(data: bytes) -> dict[str, Any]:
     require(0 < len(sizes) <= MAX_POSITIONS and sum(sizes) <= MAX_CHOICES, "too many choices, or none")
     require(min(sizes) > 0 and max(sizes) <= MAX_POSITIONS, "empty choices, or too many at one position")
     require(all(len(set(options)) == len(options) for options in top["choices"]), "a position lists a token twice")
-    digest = hashlib.sha256(json.dumps(top["choices"], separators=(",", ":")).encode()).hexdigest()
+    digest = sha256(json.dumps(top["choices"], separators=(",", ":")).encode())
     require(top["space"] == digest, "the hash of the choices is another")
     return top
 
@@ -2040,39 +1905,30 @@ def check_claims(top: dict[str, Any], model: Model, vocabulary_sha256: str | Non
     network = model.network(len(choices))
     require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
-    space = Space(network, choices, label)
+    space, lower, upper = Space(network, choices, label), top["lower"], top["upper"]
     against = "the class" if len(rivals) == network.classes - 1 else f"the class to one of {rivals}"
     parts: list[str] = []
-    low, high, level, count = 0, None, None, None
-    levels: tuple[str, ...] = ()
-    if top["lower"] is not None:
-        entry = top["lower"]
-        read_tree(entry, space, rivals, stop, counting=False).check()
-        level, low = entry["level"], entry["swaps"] + 1
-        unbreakable = entry["swaps"] >= len(space.positions)
-        extent = "however many swaps" if unbreakable else f"at most {swaps(entry['swaps'])}"
-        parts.append(f"no sentence with {extent} changes {against} ({level})")
+    low, high, count = 0, None, None
+    if lower is not None:
+        read_tree(lower, space, rivals, stop, counting=False).check()
+        low = lower["swaps"] + 1
+        extent = "however many swaps" if low > len(space.positions) else f"at most {swaps(lower['swaps'])}"
+        parts.append(f"no sentence with {extent} changes {against} ({lower['level']})")
     if top["count"] is not None:
-        entry = top["count"]
-        tree = read_tree(entry, space, rivals, stop, counting=True)
-        require(entry["swaps"] >= low, "a count that adds nothing to lower")
-        tree.check()
-        total = tree.count(tree.root)
-        count = Count(entry["swaps"], entry["level"], total - tree.broken - tree.open, tree.broken, total)
-        for name, number in (("total", total), ("broken", count.broken), ("robust", count.robust)):
-            require(entry[name] == decimal(number), f"the number of sentences {name} is another")
-        extent = f"of the {entry['total']} sentences with at most {swaps(count.swaps)}"
-        found = f"{entry['robust']} do not change {against}, {entry['broken']} do"
-        parts.append(f"{extent}, {found} ({count.level}{'; the others are open' if tree.open else ''})")
-    if top["upper"] is not None:
-        high, levels = check_witness(top["upper"], space, rivals)
+        require(top["count"]["swaps"] >= low, "a count that adds nothing to lower")
+        tree = read_tree(top["count"], space, rivals, stop, counting=True)
+        count, found = check_count(top["count"], tree, against)
+        parts.append(found)
+    if upper is not None:
+        high = check_witness(upper, space, rivals)
         require(high >= low, "upper and lower contradict each other")
-        how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in levels])
+        how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in upper["levels"]])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
-    if high is not None and low == high:
+    if low == high:
         parts.append(f"min_swaps = {high}")
     sentence = f"text {top['id']}, class {label}: " + "; ".join(parts)
+    level, levels = lower and lower["level"], tuple(upper["levels"]) if upper else ()
     return Verdict(top["id"], low, high, level, levels, sentence, count)
 
 
@@ -2094,10 +1950,22 @@ def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: floa
     return Tree(space, data, rivals, entry["swaps"], entry["level"], stop, counting)
 
 
-def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tuple[int, tuple[str, ...]]:
-    levels = tuple(entry["levels"])
+def check_count(entry: dict[str, Any], tree: Tree, against: str) -> tuple[Count, str]:
+    tree.check()
+    total = tree.count(tree.root)
+    count = Count(entry["swaps"], entry["level"], total - tree.broken - tree.open, tree.broken, total)
+    for name, number in (("total", total), ("broken", count.broken), ("robust", count.robust)):
+        require(entry[name] == decimal(number), f"the number of sentences {name} is another")
+    extent = f"of the {entry['total']} sentences with at most {swaps(count.swaps)}"
+    found = f"{entry['robust']} do not change {against}, {entry['broken']} do"
+    return count, f"{extent}, {found} ({count.level}{'; the others are open' if tree.open else ''})"
+
+
+# The number of swaps of the witness.
+def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> int:
+    levels = entry["levels"]
     ordered = [name for name in ("real", "float32", "replay") if name in levels]
-    require(levels and list(levels) == ordered, "impossible levels")
+    require(levels and levels == ordered, "impossible levels")
     vector, last = space.base, -1
     for position, token in entry["swaps"]:
         require(last < position < len(space.choices), "positions of a witness must ascend, within the text")
@@ -2109,10 +1977,14 @@ def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> tup
     if "float32" in levels:
         space.prepare_float32()
         require(space.judged(vector, rivals, True) < 0, "the witness is within the float32 rounding error")
-    return len(entry["swaps"]), levels
+    return len(entry["swaps"])
 
 
 # -------------------------------------------------------------------------------------------------- files and folders
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def read_file(path: Path, limit: int) -> bytes:
@@ -2130,22 +2002,17 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.models: dict[tuple[str, ...], Model] = {}
-        self.hashes: dict[str, str] = {}
 
     def model(self, bound: dict[str, Any]) -> Model:
         names = bound["file"], *[name for name, _ in bound["tensors"]]
         if names not in self.models:
-            data = read_file(self.folder / names[0], MAX_MODEL)
-            require(hashlib.sha256(data).hexdigest() == bound["sha256"], "made for another model: the SHA-256 differs")
-            self.models[names] = read_model(
-                data, {name: read_file(self.folder / name, MAX_MODEL) for name in names[1:]}
-            )
+            data, *tensors = [read_file(self.folder / name, MAX_MODEL) for name in names]
+            require(sha256(data) == bound["sha256"], "made for another model: the SHA-256 differs")
+            self.models[names] = read_model(data, dict(zip(names[1:], tensors, strict=True)))
         return self.models[names]
 
     def sha256(self, name: str) -> str:
-        if name not in self.hashes:
-            self.hashes[name] = hashlib.sha256(read_file(self.folder / name, MAX_MODEL)).hexdigest()
-        return self.hashes[name]
+        return sha256(read_file(self.folder / name, MAX_MODEL))
 
     def check(self, path: Path, seconds: float) -> tuple[Verdict, bytes]:
         data = read_file(path, MAX_CERTIFICATE)
@@ -2178,14 +2045,12 @@ def merkle_root(leaves: Sequence[tuple[str, bytes]]) -> str:
 
 # (accepted, all) certificates of a run folder or of one file.
 def check_run(path: Path, seconds: float, say: Callable[[str], None]) -> tuple[int, int]:
-    folder, found = folder_of(path), [path]
+    folder, found, held = folder_of(path), [path], path / "certificates"
     if path.is_dir():
-        folder, held = path, path / "certificates"
         need(held.is_dir(), f"{path} holds no folder `certificates`")
-        found = sorted([item for item in held.iterdir() if item.name.endswith(".json")])
-        strange = [item.name for item in found if not NUMBER_OF_FILE.fullmatch(item.name)]
-        need(not strange, f"{held} holds files that are no certificates: {strange[:3]}")
-        need(bool(found), f"{held} holds no certificates")
+        folder, found = path, sorted([item for item in held.iterdir() if item.name.endswith(".json")])
+        named = found and all(NUMBER_OF_FILE.fullmatch(item.name) for item in found)
+        need(named, f"{held} holds no certificates, or files that are none")
     files, leaves = Files(folder), []
     for item in found:
         try:
@@ -2201,7 +2066,7 @@ def check_run(path: Path, seconds: float, say: Callable[[str], None]) -> tuple[i
     if path.is_dir() and len(leaves) == len(found):
         root = merkle_root(leaves)
         say(f"Merkle root {root}")
-        stated = path / "certificates" / "root"
+        stated = held / "root"
         if stated.exists() and read_file(stated, 65) != root.encode() + b"\n":
             say(f"refused: {stated} says another Merkle root")
             return 0, len(found)
@@ -2210,19 +2075,18 @@ def check_run(path: Path, seconds: float, say: Callable[[str], None]) -> tuple[i
 
 # Exit code 0 after `accepted N of N`; 4 when something was refused; 2 when there is nothing to check.
 def main(arguments: list[str]) -> int:
-    def say(line: str) -> None:
-        print(line.encode("ascii", "backslashreplace").decode(), flush=True)
+    def say(line: str, stream: TextIO = sys.stdout) -> None:
+        print(line.encode("ascii", "backslashreplace").decode(), flush=True, file=stream)
 
     seconds = SECONDS
     if len(arguments) == 3 and arguments[0] == "--seconds" and re.fullmatch("[0-9]{1,9}", arguments[1]):
         seconds, arguments = float(arguments[1]), arguments[2:]
-    if len(arguments) != 1 or arguments[0].startswith("--"):
-        print("usage: check.py [--seconds S] RUN_OR_FILE", file=sys.stderr)
-        return 2
     try:
+        usable = len(arguments) == 1 and not arguments[0].startswith("--")
+        need(usable, "usage: check.py [--seconds S] RUN_OR_FILE")
         accepted, total = check_run(Path(arguments[0]), seconds, say)
     except Unusable as error:
-        print(f"check.py: {error}".encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+        say(f"check.py: {error}", sys.stderr)
         return 2
     if accepted != total:
         say(f"refused {total - accepted} of {total}")
