@@ -89,7 +89,8 @@ def counted(kind: Callable[[made.Maker, int], bytes], level: c.Level) -> c.State
         case = made.make_case(kind, seed, most=4)
         prover = made.Prover(case, 4, level, random.Random(seed), counting=True)
         tree, robust, broken = prover.count(prover.tree.root)
-        total = prover.tree.words(prover.tree.root).sentences()
+        root = prover.tree.root
+        total = prover.tree.space.words(root.masks, root.groups).sentences()
         held = set(c.encode_tree(tree, prover.sizes, case.rivals))
         if robust and broken and robust + broken < total and {1, 2, 3, 4, 16} <= held:
             MODELS[hashlib.sha256(case.data).hexdigest()] = case.data
