@@ -143,6 +143,14 @@ class TestArchive:
         assert "nothing was written" in capsys.readouterr().out
         assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
+    def test_an_unfinished_run_makes_no_bundle(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
+        """Its summary is written last."""
+        shutil.copytree(made / "run", tmp_path / "run")
+        (tmp_path / "run" / "summary.json").unlink()
+        assert main(["bundle", str(tmp_path / "run"), "--out", str(tmp_path / "out.zip")]) == 2
+        assert "not finished" in capsys.readouterr().err
+        assert not (tmp_path / "out.zip").exists()
+
     def test_a_run_that_counted_sentences_makes_one_too(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
         task, run = str(made / "task" / "task.toml"), str(tmp_path / "run")
         assert main(["measure", task, "--quantity", "pr", "--radius", "2", "--out", run]) in (0, 3)

@@ -94,6 +94,8 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
     if out.exists() or not out.parent.is_dir():
         fault = "there already" if out.exists() else f"there is no folder {out.parent}"
         raise BadInput(f"{out}: {fault}; give --out a new file")
+    if not run.summary.exists():
+        raise BadInput(f"{folder}: holds no summary.json: the run is not finished; give the same command again")
     with held(run):
         question = question_of(folder)
         checked = check(folder, exact=True) if question is None else check_measured(folder, question)
@@ -114,9 +116,8 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
 
 def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
-    needed = [run.task, run.model, run.vocabulary, run.texts, run.spaces, run.results]
+    needed = [run.task, run.model, run.vocabulary, run.texts, run.spaces, run.results, run.summary]
     needed += [run.folder / name for name in external_files(open_model(run.model))]
-    needed += [run.summary] if run.summary.exists() else []
     certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
     contents: dict[str, Content] = {FOLDER + path.name: path for path in needed}
     contents |= {f"{FOLDER}certificates/{path.name}": path for path in certificates}
