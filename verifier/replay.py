@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,21 @@ NO_CLASS = -1
 NEIGHBOURS = 7
 
 
+def session_of(path: Path) -> Any:
+    """The model in onnxruntime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # One thread: the models are small, the processes many, and the answer must not depend on the machine's cores.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions share no base class
+        reason = str(error).strip().split("\n")[0]
+        raise BadInput(f"{path}: onnxruntime does not load this model ({reason})") from None
+
+
 @dataclass
 class Replay:
     """An onnxruntime session that counts what it is asked."""
@@ -27,18 +43,7 @@ class Replay:
 
     @classmethod
     def open(cls, model: Model) -> Replay:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        # One thread: the models are small, the processes many, and the answer must not depend on the machine's cores.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            session = onnxruntime.InferenceSession(str(model.path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's exceptions share no base class
-            reason = str(error).strip().split("\n")[0]
-            raise BadInput(f"{model.path}: onnxruntime does not load this model ({reason})") from None
-        return cls(session, model)
+        return cls(session_of(model.path), model)
 
     def outputs(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
         """[batch, classes]: what the model answers, its own final softmax included."""

@@ -17,6 +17,8 @@ from swapproof.encodings.linear_property import Case, Property
 from swapproof.encodings.network import Floats
 from swapproof.encodings.numeric_input import NumericModel
 
+from ..replay import session_of
+
 Array = NDArray[Any]
 
 
@@ -55,17 +57,7 @@ class Deployed:
 
     @classmethod
     def open(cls, model: NumericModel) -> Deployed:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            session = onnxruntime.InferenceSession(str(model.path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's exceptions share no base class
-            reason = str(error).strip().split("\n")[0]
-            raise BadInput(f"{model.path}: onnxruntime does not load this model ({reason})") from None
-        return cls(model, session)
+        return cls(model, session_of(model.path))
 
     def output(self, x: Array) -> Array:
         """The flat output for one flat input in the model's own type."""
