@@ -241,21 +241,17 @@ class Writer:
         low: float = -INFINITY,
         high: float = INFINITY,
     ) -> None:
-        """low <= sum of the terms - times * x <= high."""
-        columns, coefficients = x.terms(0)
-        if not times:
-            columns, coefficients = columns[:0], coefficients[:0]
-        moved = times * float(x.constant[0])
-        own = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
-        self.rows.append(
-            Row(
-                name,
-                np.concatenate([own[0], columns]),
-                np.concatenate([own[1], -times * coefficients]),
-                low + moved,
-                high + moved,
-            )
-        )
+        self.rows.append(compared(name, terms, x, times, low, high))
+
+
+def compared(name: str, terms: dict[int, float], x: Expressions, times: float, low: float, high: float) -> Row:
+    """low <= sum of the terms - times * x <= high."""
+    columns, coefficients = x.terms(0)
+    if not times:
+        columns, coefficients = columns[:0], coefficients[:0]
+    moved = times * float(x.constant[0])
+    own: tuple[Indices, Floats] = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
+    return Row(name, np.append(own[0], columns), np.append(own[1], -times * coefficients), low + moved, high + moved)
 
 
 def replaced(functions: Expressions, variables: dict[int, int]) -> Expressions:

@@ -12,14 +12,14 @@ import numpy as np
 from .expressions import Expressions, added, joined
 from .joint_cuts import joint_cuts
 from .linear_bounds import Array
-from .milp import Exclusive, Floats, Indicator, Indices, Program, Row, Variable
+from .milp import Exclusive, Floats, Indicator, Program, Row, Variable
 from .network import Affine, Constant, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
 from .polarity import Polarity
 from .query import Query
 from .reduction import Reduction
 from .selection import Places
 from .shallow import shallow_margin
-from .textbook import INFINITY, TOLERANCE, distinct, replaced
+from .textbook import INFINITY, TOLERANCE, compared, distinct, replaced
 
 
 @dataclass(frozen=True)
@@ -319,12 +319,3 @@ class Writer:
         high: float,
     ) -> None:  # fmt: skip
         self.indicators.append(Indicator(column, value, compared(name, terms, x, times, -INFINITY, high)))
-
-
-def compared(name: str, terms: dict[int, float], x: Expressions, times: float, low: float, high: float) -> Row:
-    columns, coefficients = x.terms(0)
-    if not times:
-        columns, coefficients = columns[:0], coefficients[:0]
-    moved = times * float(x.constant[0])
-    own: tuple[Indices, Floats] = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
-    return Row(name, np.append(own[0], columns), np.append(own[1], -times * coefficients), low + moved, high + moved)
