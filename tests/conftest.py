@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Deadlines measure the machine, not the code.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("nightly", parent=settings.get_profile("default"), max_examples=10_000)
+# Deadlines measure the machine, not the code. By default one commit is judged by the same cases everywhere;
+# HYPOTHESIS_PROFILE=fresh draws new ones, nightly a hundred times as many.
+settings.register_profile("fresh", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("default", parent=settings.get_profile("fresh"), derandomize=True)
+settings.register_profile("nightly", parent=settings.get_profile("fresh"), max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 ROOT = Path(__file__).parent.parent

@@ -90,7 +90,10 @@ class TestAgreement:
             real = least_swaps_over_reals(query)
             assert verdict.contradiction is None
             if verdict.status != "ambiguous" and real == least_swaps_deployed(query, replay):
-                assert verdict.interval.high == real
+                # Of two sentences with as many swaps, it may have found the tie that onnxruntime rounds the other way.
+                assert verdict.interval.high in (None, real)
+                expected = verdict.interval.ceiling if real is None else real
+                assert max([1, *(claim.low for claim in verdict.claims)]) == max(1, expected)
 
     @given(st.data(), tiny_networks(weights="small"))
     @cases(20)
