@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Disagreement
+from .errors import BadInput, Disagreement
 from .evaluation import values
 from .network import Head, Indices, Network
 from .rounding import rounding_errors
@@ -35,7 +35,8 @@ class Agreement:
 def agree(network: Network, run: Callable[[Indices], Array], tokens: Indices) -> Agreement:
     """Compare on these sentences [batch, length]; `run` gives the model's outputs [batch, classes].
 
-    Raises Disagreement where an output is NaN, infinite, or further from the network's than rounding can take it.
+    Raises Disagreement where an output is further from the network's than rounding can take it, BadInput where the
+    model overflows.
     """
     worst = Agreement(0.0, 0.0, len(tokens))
     for start in range(0, len(tokens), AT_ONCE):
@@ -46,10 +47,14 @@ def agree(network: Network, run: Callable[[Indices], Array], tokens: Indices) ->
                 f"the model answers with shape {list(answers.shape)} for {len(part)} sentences; "
                 f"{[len(part), network.classes]} was expected"
             )
-        if not np.isfinite(answers).all():
-            row, column = (int(place) for place in np.argwhere(~np.isfinite(answers))[0])
-            raise Disagreement(f"the model answers {answers[row, column]} for class {column} of sentence {start + row}")
         expected, bounds = outputs(network, part)
+        finite = np.isfinite(answers)
+        if not finite.all():
+            row, column = (int(place) for place in np.argwhere(~finite)[0])
+            met = f"the model answers {answers[row, column]} for class {column} of sentence {start + row}"
+            if np.isfinite(bounds[row]).all():
+                raise Disagreement(f"{met}, and the network {expected[row, column]:.9g}")
+            raise BadInput(f"{met}: its numbers grow beyond what its float type can hold; such a model has no answer")
         apart = np.abs(answers.astype(np.float64) - expected)
         beyond = ~(apart <= bounds)
         if beyond.any():
@@ -66,19 +71,23 @@ def agree(network: Network, run: Callable[[Indices], Array], tokens: Indices) ->
 
 
 def random_sentences(network: Network, count: int, seed: int = 0) -> Indices:
-    """[count, length] token ids, uniform over the vocabulary."""
-    return np.random.default_rng(seed).integers(network.vocabulary_size, size=(count, network.length))
+    """[count, length] token ids, uniform over the vocabulary, or over the choices that the network is for."""
+    chosen = np.random.default_rng(seed)
+    if network.choices is None:
+        return chosen.integers(network.vocabulary_size, size=(count, network.length))
+    return np.stack([chosen.choice(np.array(options, dtype=np.int64), count) for options in network.choices], axis=1)
 
 
 def outputs(network: Network, tokens: Indices) -> tuple[Array, Array]:
     """[batch, classes]: the network's outputs, its head applied, and how far a float evaluation may be from them."""
-    found = values(network, tokens)
-    sizes = {index: np.abs(array) for index, array in found.items()}
-    last = len(network.nodes) - 1
-    own = rounding_errors(network, sizes, DOUBLE)  # of the float64 evaluation here
-    sizes = {index: size + own[index] for index, size in sizes.items()}
-    errors = rounding_errors(network, sizes)[last][:, 0] + own[last][:, 0]
-    return headed(network.head, found[last][:, 0], errors, max(network.unit, DOUBLE))
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 the bounds are infinite
+        found = values(network, tokens)
+        sizes = {index: np.abs(array) for index, array in found.items()}
+        last = len(network.nodes) - 1
+        own = rounding_errors(network, sizes, DOUBLE)  # of the float64 evaluation here
+        sizes = {index: size + own[index] for index, size in sizes.items()}
+        errors = rounding_errors(network, sizes)[last][:, 0] + own[last][:, 0]
+        return headed(network.head, found[last][:, 0], errors, max(network.unit, DOUBLE))
 
 
 def headed(head: Head, logits: Array, errors: Array, unit: float) -> tuple[Array, Array]:

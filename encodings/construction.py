@@ -103,9 +103,12 @@ class Call:
 class Builder:
     """The network under construction: an append-only list of nodes."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, size: int, choices: Sequence[Sequence[int]] | None = None) -> None:
         self.nodes: list[Node] = []
         self.run = run
+        self.size = size  # of the ONNX graph, in nodes
+        self.choices = choices
+        self.compares = False  # whether the choices were made use of
         self.inexact: list[str] = []
         self.number: int | None = None  # of the ONNX node being translated
         self.coarsest = "float64"

@@ -88,11 +88,12 @@ def exact_logits(network: Network, tokens: Sequence[int]) -> tuple[list[Fraction
 def exact_layer(
     layer: Layer, inputs: list[Exact], shape: tuple[int, ...], tokens: NDArray[np.int64], unit: float
 ) -> Exact:
+    shape = shape or (1,)  # arithmetic on an object array of rank 0 gives no array
     match layer:
         case Embedding(table, positions):
             return constant(table[tokens[positions]])
         case Constant(value):
-            return constant(value)
+            return constant(value.reshape(shape))
         case Rearrangement(index):
             scale, arrays, grosses = common_scale(inputs)
             flat = np.concatenate([array.reshape(-1) for array in arrays])
@@ -131,7 +132,8 @@ def exact_layer(
             return single_term(integers + added, scale, x.rounded or inexact)
         case Maximum():
             (x,) = inputs
-            return single_term(np.asarray(x.integers.max(axis=-1), dtype=object), x.scale, x.rounded)
+            highest = np.asarray(x.integers.max(axis=-1), dtype=object)
+            return single_term(highest.reshape(shape), x.scale, x.rounded)
 
 
 def constant(value: Floats) -> Exact:

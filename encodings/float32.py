@@ -39,6 +39,8 @@ class Size:
 
     magnitude: Array
     error: Array
+    known: Array | None = None
+    """The numbers of constants among other elements (NaN for these), where there are any."""
 
 
 def sizes(
@@ -63,11 +65,13 @@ def sizes(
                 magnitude = np.abs(table[tokens[positions]].astype(np.float64)).max(axis=-2)[None]
                 result[index] = Size(magnitude, np.zeros_like(magnitude))
             case Constant(value):
-                result[index] = Size(np.abs(value)[None], np.zeros_like(value)[None])
+                result[index] = Size(np.abs(value)[None], np.zeros_like(value)[None], value[None])
             case Rearrangement(order):
-                result[index] = Size(
-                    *(moved(order, [getattr(x, part) for x in inputs]) for part in ("magnitude", "error"))
-                )
+                magnitude = moved(order, [x.magnitude for x in inputs])
+                error = moved(order, [x.error for x in inputs])
+                known = [np.full_like(x.magnitude, np.nan) if x.known is None else x.known for x in inputs]
+                constant = moved(order, known) if any(x.known is not None for x in inputs) else None
+                result[index] = Size(magnitude, error, constant)
             case Affine(weight, bias):
                 absolute = np.abs(weight)
                 live = (inputs[0].magnitude + inputs[0].error > 0).astype(np.float64) @ (weight != 0)
@@ -96,9 +100,17 @@ def sizes(
                     error = (error + 4 * UNIT * (magnitude + error)) * SLOP + 2 * GRID
                 result[index] = Size(magnitude + GRID, error)
             case Maximum():
-                magnitude = inputs[0].magnitude if found is None else np.abs(found[node.inputs[0]])
-                result[index] = Size(magnitude.max(axis=-1) + GRID, inputs[0].error.max(axis=-1))
+                magnitude = greatest(inputs[0]) if found is None else np.abs(found[index])
+                result[index] = Size(magnitude + GRID, inputs[0].error.max(axis=-1))
     return result
+
+
+def greatest(x: Size) -> Array:
+    """Bounds of the greatest of each window: a number far below the others, a mask's, plays no part in it."""
+    if x.known is None:
+        return np.asarray(x.magnitude.max(axis=-1))
+    low, high = (np.where(np.isnan(x.known), sign * x.magnitude, x.known).max(axis=-1) for sign in (-1, 1))
+    return np.asarray(np.maximum(-low, high))
 
 
 def linear(magnitude: Array, error: Array, bias: Array, terms: Array, largest: float) -> Size:

@@ -85,6 +85,18 @@ def cast(builder: Builder, call: Call) -> list[Value]:
             raise Unsupported(f"{call.where}: a cast between whole numbers and floats of something the text decides")
 
 
+def where(builder: Builder, call: Call) -> list[Value]:
+    """Elements of one value or the other, as a constant condition says."""
+    chosen = call.known(0, "condition")
+    if chosen is None:
+        raise BadInput(f"{call.where}: its condition is missing")
+    wires = [variable(builder, call, position) for position in (1, 2)]
+    shape = np.broadcast_shapes(chosen.shape, *(wire.shape for wire in wires))
+    size = builder.room(shape, call.where)
+    wires = [builder.broadcast(wire, shape, call.where) for wire in wires]
+    return [builder.rearrange(wires, np.where(chosen, numbered(shape), numbered(shape) + size), call.where)]
+
+
 def same(builder: Builder, call: Call) -> list[Value]:
     return [call.value(0)]
 

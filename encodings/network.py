@@ -7,6 +7,7 @@ another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has ei
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -132,11 +133,12 @@ class Node:
     shape: tuple[int, ...]
     origin: str
     number: int | None = None
-    """Place of that ONNX node in its file; certificates name rectifiers by it."""
+    """Place of that ONNX node in its file, plus the number of all nodes for what a Clip holds below its upper limit;
+    certificates name rectifiers by it."""
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +148,7 @@ class Network:
     `head` is the strictly increasing function the model applies to its logits before it answers; it changes no argmax
     over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
     `inexact` names the constants that are rounded real numbers (a folded batch normalisation), else it is empty.
+    `choices` are those per position that the network is for, when the model computes with tokens, else None.
     """
 
     nodes: tuple[Node, ...]
@@ -154,6 +157,7 @@ class Network:
     head: Head = "logits"
     unit: float = 2.0**-24
     inexact: tuple[str, ...] = field(default=())
+    choices: tuple[tuple[int, ...], ...] | None = None
 
     @property
     def classes(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from .construction import Builder, Known, Value, Wire
 from .errors import BadInput, Unsupported
 from .network import Embedding, Network, Node
-from .reading import HEADS, UNITS, Model, call_of, moved, translate
+from .reading import HEADS, UNITS, Model, call_of, moved, needed_nodes, translate
 
 OPSETS = range(7, 21)
 CHANGED = {"Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
@@ -88,13 +88,13 @@ def numeric_network(model: NumericModel) -> Network:
     """Node 0 is the input, the last node the output."""
     import onnx.numpy_helper
 
-    builder = Builder(moved)
+    builder = Builder(moved, len(model.proto.graph.node))
     empty = Embedding(np.zeros((1, model.shape[-1])), np.zeros(model.shape[:-1], dtype=np.int64))
     values: dict[str, Value] = {model.input: builder.emit(empty, (), model.shape, "input", model.kind)}
     for tensor in model.proto.graph.initializer:
         values[tensor.name] = Known(np.asarray(onnx.numpy_helper.to_array(tensor, str(model.path.parent))))
     reader = Model(model.path, model.proto, model.opset, model.input, model.kind, model.output, None, 1)
-    for position, node in enumerate(model.proto.graph.node):
+    for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(reader, node, position, values)
         if node.op_type in HEADS:
             raise Unsupported(f"{call.where}: not piecewise linear; export the network without it")

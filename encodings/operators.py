@@ -6,14 +6,17 @@ from collections.abc import Callable
 
 from .arithmetic import add, batch_normalisation, convolution, divide, gemm, matmul, multiply, negate, subtract, sum_all
 from .construction import Builder, Call, Value
-from .moving import cast, concat, dropout, gather, move, pad, same
-from .pooling import average_pool, leaky_relu, max_pool, maximum, minimum, reduce, relu
+from .moving import cast, concat, dropout, gather, move, pad, same, where
+from .pooling import average_pool, max_pool, maximum, minimum, reduce
+from .rectifying import absolute, clip, leaky_relu, prelu, relu
 
 OPERATORS: dict[str, Callable[[Builder, Call], list[Value]]] = {
+    "Abs": absolute,
     "Add": add,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalisation,
     "Cast": cast,
+    "Clip": clip,
     "Concat": concat,
     "Conv": convolution,
     "Div": divide,
@@ -32,6 +35,7 @@ OPERATORS: dict[str, Callable[[Builder, Call], list[Value]]] = {
     "Min": minimum,
     "Mul": multiply,
     "Neg": negate,
+    "PRelu": prelu,
     "Pad": pad,
     "ReduceMax": reduce,
     "ReduceMean": reduce,
@@ -46,4 +50,5 @@ OPERATORS: dict[str, Callable[[Builder, Call], list[Value]]] = {
     "Tile": move,
     "Transpose": move,
     "Unsqueeze": move,
+    "Where": where,
 }

@@ -1,4 +1,4 @@
-"""Rectifiers and maxima, and reductions and poolings, which are a rearrangement and a maximum or a sum."""
+"""Maxima, and reductions and poolings, which are a rearrangement and a maximum or a sum."""
 
 from __future__ import annotations
 
@@ -8,29 +8,23 @@ import numpy as np
 
 from .construction import Builder, Call, Value, Wire, numbered, variable, window_index
 from .errors import BadInput, Unsupported
-from .network import Maximum, Rectifier
+from .network import Maximum
+from .rectifying import limited_by_constant
 from .windows import OUTSIDE
 
 
-def relu(builder: Builder, call: Call) -> list[Value]:
-    wire = call.wire(0)
-    return [builder.emit(Rectifier(0.0), [wire], wire.shape, call.where, wire.dtype)]
-
-
-def leaky_relu(builder: Builder, call: Call) -> list[Value]:
-    wire = call.wire(0)
-    slope = float(np.float32(call.attributes.get("alpha", 0.01)))
-    if not 0.0 <= slope <= 1.0:
-        raise Unsupported(f"{call.where}: LeakyRelu with alpha {slope}; alpha from 0 to 1 is supported")
-    return [builder.emit(Rectifier(slope), [wire], wire.shape, call.where, wire.dtype)]
-
-
 def maximum(builder: Builder, call: Call) -> list[Value]:
+    limited = limited_by_constant(builder, call)
+    if limited is not None:
+        return [limited]
     return [largest(builder, call, [variable(builder, call, position) for position in range(len(call.values))])]
 
 
 def minimum(builder: Builder, call: Call) -> list[Value]:
     """min = -max of the negated."""
+    limited = limited_by_constant(builder, call)
+    if limited is not None:
+        return [limited]
     wires = [variable(builder, call, position) for position in range(len(call.values))]
     negated = [builder.scale(wire, call.where, multiply=-1.0) for wire in wires]
     return [builder.scale(largest(builder, call, negated), call.where, multiply=-1.0)]

@@ -26,13 +26,17 @@ class Query:
             raise BadInput(
                 f"a space of {self.space.length} positions for a network that reads {self.network.length} tokens"
             )
+        known = self.network.choices
+        if known is not None and any(
+            not {*given} <= {*own} for given, own in zip(self.space.choices, known, strict=True)
+        ):
+            raise BadInput("the network is for other choices: its model computes with tokens")
         classes = range(self.network.classes)
         if self.label not in classes or not self.rivals or self.label in self.rivals:
             raise BadInput(f"label {self.label} and rivals {self.rivals} do not fit {self.network.classes} classes")
         if any(rival not in classes for rival in self.rivals) or len(set(self.rivals)) != len(self.rivals):
             raise BadInput(f"rivals {self.rivals} do not fit {self.network.classes} classes")
-        highest = max(max(options) for options in self.space.choices)
-        lowest = min(min(options) for options in self.space.choices)
+        highest, lowest = max(map(max, self.space.choices)), min(map(min, self.space.choices))
         if lowest < 0 or highest >= self.network.vocabulary_size:
             raise BadInput(f"token ids {lowest} to {highest} for an embedding of {self.network.vocabulary_size} rows")
 

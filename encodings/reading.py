@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,20 @@ HEADS: dict[str, Head] = {
 UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 RECURRENT = "recurrent layers are not supported: use convolutions, pooling and feed-forward layers"
 SMOOTH = "only piecewise-linear layers are supported: use Relu or LeakyRelu"
-TOKENS = "the network may not compute with token ids (a mask, say); they may only select embeddings"
+TOKENS = "tokens may select embeddings, and be compared with constants (a mask of the padding)"
+COMPARED = "a comparison of values that depend on the text is not supported: use Relu, Max, Min or Clip"
+LOOPS = (
+    "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
+)
 READ_TOKENS = {
     "Cast", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Slice", "Split",
     "Squeeze", "Tile", "Transpose", "Unsqueeze",
 }  # fmt: skip
 """Operators that select embeddings by tokens, or move these about."""
+COMPUTE_TOKENS = {
+    "Add", "Clip", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mul", "Sub",
+}  # fmt: skip
+"""Operators on tokens and constants that are done for every choice: where all give the same, that is a constant."""
 HINTS = {
     "LSTM": RECURRENT,
     "GRU": RECURRENT,
@@ -45,23 +53,25 @@ HINTS = {
     "Elu": SMOOTH,
     "Selu": SMOOTH,
     "Softplus": SMOOTH,
+    "HardSigmoid": "write it as Clip(alpha x + beta, 0, 1): Mul, Add and Clip are supported",
+    "HardSwish": SMOOTH,
+    "Mish": SMOOTH,
     "If": "control flow is not supported: export the model with fixed branches",
-    "Loop": "control flow is not supported: export the model with fixed branches",
-    "Scan": "control flow is not supported: export the model with fixed branches",
+    "Loop": LOOPS,
+    "Scan": LOOPS,
+    "SequenceEmpty": LOOPS,
     "ArgMax": "the model must answer with its logits, not with a class",
     "TopK": "the model must answer with its logits, not with a class",
-    "Equal": TOKENS,
-    "Where": "a choice that depends on the text is not supported",
+    "Equal": COMPARED,
     "Mod": TOKENS,
-    "Not": TOKENS,
-    "Greater": TOKENS,
-    "GreaterOrEqual": TOKENS,
-    "Less": TOKENS,
-    "LessOrEqual": TOKENS,
+    "Not": COMPARED,
+    "Greater": COMPARED,
+    "GreaterOrEqual": COMPARED,
+    "Less": COMPARED,
+    "LessOrEqual": COMPARED,
     "NonZero": TOKENS,
     "ReduceMin": "use Neg, ReduceMax and Neg",
     "ReduceL2": SMOOTH,
-    "Clip": "use Relu, Min and Max",
     "CumSum": "cumulative sums are not supported: use MatMul with a triangular constant",
 }
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -139,8 +149,12 @@ def read_network(path: Path, length: int | None = None) -> Network:
     return network_of(open_model(path), length)
 
 
-def network_of(model: Model, length: int | None = None) -> Network:
-    """The network that the model is for sentences of `length` tokens."""
+def network_of(model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None) -> Network:
+    """The network that the model is for sentences of `length` tokens, made of these choices if they are given.
+
+    A model that computes with tokens, a mask of the padding say, is a network only where all choices of a position
+    come to the same.
+    """
     import onnx.numpy_helper
 
     if length is None:
@@ -151,7 +165,9 @@ def network_of(model: Model, length: int | None = None) -> Network:
         raise BadInput(f"{model.path}: the model reads {model.length} tokens, not {length}")
     if length < 1:
         raise BadInput(f"{model.path}: a sentence of {length} tokens")
-    builder = Builder(moved)
+    if choices is not None and len(choices) != length:
+        raise BadInput(f"{model.path}: choices for {len(choices)} positions, and sentences of {length} tokens")
+    builder = Builder(moved, len(model.proto.graph.node), choices)
     values: dict[str, Value] = {
         model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
     }
@@ -159,7 +175,7 @@ def network_of(model: Model, length: int | None = None) -> Network:
     for tensor in model.proto.graph.initializer:
         values[tensor.name] = Known(np.asarray(onnx.numpy_helper.to_array(tensor, str(base))))
     heads: dict[str, Head] = {}
-    for position, node in enumerate(model.proto.graph.node):
+    for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(model, node, position, values)
         headed = next((name for name in node.input if name in heads), None)
         if headed is not None:
@@ -174,6 +190,16 @@ def network_of(model: Model, length: int | None = None) -> Network:
             heads[node.output[0]] = HEADS[node.op_type]
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
     return finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
+
+
+def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
+    """The nodes that the output depends on, through the names they read, with their places in the file."""
+    read, found = {output}, []
+    for position, node in reversed(list(enumerate(graph.node))):
+        if any(name in read for name in node.output if name):
+            read.update(node.input)
+            found.append((position, node))
+    return found[::-1]
 
 
 def call_of(model: Model, node: Any, position: int, values: dict[str, Value]) -> Call:
@@ -240,7 +266,10 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         if rounded:
             builder.inexact.append(f"{call.where}: rounded arithmetic on constants")
         return [Known(array) for array in results]
-    if any(isinstance(value, Tokens) for value in call.values) and operator not in READ_TOKENS:
+    tokens = sum(isinstance(value, Tokens) for value in call.values)
+    if tokens == 1 and operator in COMPUTE_TOKENS and not any(isinstance(value, Wire) for value in call.values):
+        return [Known(settled(builder, call))]
+    if tokens and operator not in READ_TOKENS:
         raise Unsupported(f"{call.where}: {TOKENS}")
     if operator in HEADS:
         wire = call.wire(0)
@@ -252,6 +281,31 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         hint = HINTS.get(operator, f"supported: {', '.join(OPERATORS)}")
         raise Unsupported(f"{call.where}: operator {operator} is not supported; {hint}")
     return OPERATORS[operator](builder, call)
+
+
+def settled(builder: Builder, call: Call) -> Array:
+    """What comes of tokens and constants, when it is the same for every choice."""
+    if builder.choices is None:
+        raise Unsupported(f"{call.where}: computes with tokens: what the network is depends on the choices of a text")
+    builder.compares = True
+    results = [performed(call, arrays)[0][0] for arrays in replaced(call, builder.choices)]
+    for result in results:
+        if not np.array_equal(result, results[0]):
+            raise Unsupported(
+                f"{call.where}: computes with tokens, and the choices of a position differ in what comes out: "
+                "no swap may lead to a token that a mask tells apart, nor away from it"
+            )
+    return results[0]
+
+
+def replaced(call: Call, choices: Sequence[Sequence[int]]) -> Iterator[list[Array | None]]:
+    """The inputs with every position's first choice for its token, with every second one, and so on."""
+    for turn in range(max(map(len, choices))):
+        tokens = np.array([options[turn % len(options)] for options in choices], dtype=np.int64)
+        yield [
+            tokens[value.positions] if isinstance(value, Tokens) else value.array if isinstance(value, Known) else None
+            for value in call.values
+        ]
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -309,4 +363,5 @@ def finish(model: Model, builder: Builder, value: Value | None, head: Head, leng
         head=head,
         unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
         inexact=tuple(dict.fromkeys(builder.inexact)),
+        choices=tuple(map(tuple, builder.choices)) if builder.compares and builder.choices is not None else None,
     )

@@ -28,7 +28,7 @@ class SwapSpace:
         for position, options in enumerate(self.choices):
             if not options:
                 raise BadInput(f"position {position} has no choices: the original token must be there")
-            if len(set(options)) != len(options):
+            if len(options) > 1 and len(set(options)) != len(options):
                 raise BadInput(f"position {position} lists a token twice: use SwapSpace.of, which drops repeats")
 
     @classmethod
@@ -53,7 +53,7 @@ class SwapSpace:
     @cached_property
     def candidates(self) -> int:
         """Single swaps: alternatives over all positions."""
-        return sum(len(options) - 1 for options in self.choices)
+        return sum(map(len, self.choices)) - len(self.choices)
 
     @cached_property
     def digest(self) -> str:

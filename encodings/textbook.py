@@ -19,18 +19,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .evaluation import values
-from .expressions import Expressions, added, joined
+from .expressions import Expressions, added
 from .milp import Floats, Indices, Program, Row, Variable
-from .network import Affine, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum, Table
+from .network import Embedding, Maximum, Node, Rectifier, Table
 from .query import Query
+from .rows import INFINITY, Rows, distinct, linear, replaced
 from .space import SwapSpace
 
 TOLERANCE = 1e-5
 """Stands for "strictly greater", which a linear program cannot say: ten times what solvers let a row be violated.
 
 It never decides a verdict: the solution is replayed, and a solver's claim that there is none is only a claim."""
-
-INFINITY = float("inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class Textbook:
     @classmethod
     def of(cls, query: Query, *, inputs: bool = True) -> Textbook:
         """`inputs`: whether each nonlinear element's input is a variable of its own, defined by a row of its own."""
-        writer = Writer(query.space, inputs)
+        writer = Writer(query.space, inputs=inputs)
         known: list[Expressions] = []
         for index, node in enumerate(query.network.nodes):
             known.append(writer.layer(index, node, [known[source] for source in node.inputs]))
@@ -108,13 +107,10 @@ class Textbook:
 
 
 @dataclass
-class Writer:
+class Writer(Rows):
     """Writes variables and rows down, layer by layer."""
 
     space: SwapSpace
-    inputs: bool
-    variables: list[Variable] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
     columns: dict[int, Indices] = field(default_factory=dict)
     """Swappable position -> the columns of its choices."""
 
@@ -131,20 +127,12 @@ class Writer:
         match node.layer:
             case Embedding(table, positions):
                 return self.embedded(table, positions)
-            case Constant(value):
-                return Expressions.fixed(value)
-            case Rearrangement(order):
-                return joined(inputs).taken(order)
-            case Affine(weight, bias):
-                return inputs[0].mapped(weight, bias)
-            case Scaling(multiply, divide, add, _):
-                return inputs[0].scaled((multiply / divide).reshape(-1), add.reshape(-1))
-            case Sum(signs):
-                return added(inputs, signs)
             case Rectifier(slope):
                 return self.rectified(index, slope, inputs[0])
             case Maximum():
                 return self.largest(index, node.size, inputs[0])
+            case layer:
+                return linear(layer, inputs)
 
     def embedded(self, table: Floats | Table, positions: Indices) -> Expressions:
         size = table.shape[1]
@@ -215,67 +203,3 @@ class Writer:
             self.rows.append(Row(f"one[{index},{element}]", np.array(chosen), np.ones(len(chosen)), 1.0, 1.0))
             outputs[element] = y
         return replaced(inputs.taken(leaders + np.arange(size) * width), outputs)
-
-    def variable(self, variable: Variable) -> int:
-        self.variables.append(variable)
-        return len(self.variables) - 1
-
-    def input(self, index: tuple[int, int], functions: Expressions, row: int, low: float, high: float) -> Expressions:
-        """What a nonlinear element reads; a function of one variable or none stays as it is."""
-        one = functions.taken(np.array([row]))
-        columns, coefficients = one.terms(0)
-        if not self.inputs or len(columns) <= 1:
-            return one
-        variable = Variable("input", index, low, high)
-        x, constant = self.variable(variable), float(one.constant[0])
-        self.rows.append(Row(variable.name, np.append(columns, x), np.append(coefficients, -1.0), -constant, -constant))
-        return Expressions.of_terms(np.array([0]), np.array([x]), np.array([1.0]), np.zeros(1))
-
-    def compare(
-        self,
-        name: str,
-        terms: dict[int, float],
-        x: Expressions,
-        *,
-        times: float = 1.0,
-        low: float = -INFINITY,
-        high: float = INFINITY,
-    ) -> None:
-        self.rows.append(compared(name, terms, x, times, low, high))
-
-
-def compared(name: str, terms: dict[int, float], x: Expressions, times: float, low: float, high: float) -> Row:
-    """low <= sum of the terms - times * x <= high."""
-    columns, coefficients = x.terms(0)
-    if not times:
-        columns, coefficients = columns[:0], coefficients[:0]
-    moved = times * float(x.constant[0])
-    own: tuple[Indices, Floats] = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
-    return Row(name, np.append(own[0], columns), np.append(own[1], -times * coefficients), low + moved, high + moved)
-
-
-def replaced(functions: Expressions, variables: dict[int, int]) -> Expressions:
-    """The functions, some of them now single variables."""
-    if not variables:
-        return functions
-    elements = np.array(list(variables), dtype=np.int64)
-    columns = np.array(list(variables.values()), dtype=np.int64)
-    kept = ~np.isin(functions.rows, elements)
-    constant = functions.constant.copy()
-    constant[elements] = 0.0
-    return Expressions.of_terms(
-        np.concatenate([functions.rows[kept], elements]),
-        np.concatenate([functions.columns[kept], columns]),
-        np.concatenate([functions.coefficients[kept], np.ones(len(columns))]),
-        constant,
-    )
-
-
-def distinct(functions: Expressions, start: int, places: list[int]) -> list[int]:
-    """The first of every set of equal functions: padding repeats an element of its window."""
-    seen: dict[tuple[bytes, bytes, float], int] = {}
-    for place in places:
-        columns, coefficients = functions.terms(start + place)
-        key = columns.tobytes(), coefficients.tobytes(), float(functions.constant[start + place])
-        seen.setdefault(key, place)
-    return list(seen.values())

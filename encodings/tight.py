@@ -108,7 +108,7 @@ def tight(
         rival for rival, margin in zip(reduction.rivals, reduction.margins, strict=True) if margin <= TOLERANCE
     )
     asked = live or reduction.rivals[:1]
-    writer = Writer(reduction, options, Polarity.of(differences.query, asked))
+    writer = Writer(reduction, options, Polarity.of(differences.query, asked), inputs=options.inputs)
     margins = writer.margins(asked)
     if options.cuts and live and len(asked) == 1 and is_shallow(differences.query.network):
         writer.cut_jointly(asked[0])

@@ -9,17 +9,18 @@ from typing import Literal
 
 import numpy as np
 
-from .expressions import Expressions, added, joined
+from .expressions import Expressions, added
 from .joint_cuts import joint_cuts
 from .linear_bounds import Array
 from .milp import Exclusive, Floats, Indicator, Program, Row, Variable
-from .network import Affine, Constant, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
+from .network import Constant, Embedding, Maximum, Network, Node, Rectifier
 from .polarity import Polarity
 from .query import Query
 from .reduction import Reduction
+from .rows import INFINITY, Rows, compared, distinct, linear, replaced
 from .selection import Places
 from .shallow import shallow_margin
-from .textbook import INFINITY, TOLERANCE, compared, distinct, replaced
+from .textbook import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,12 @@ class Options:
 
 
 @dataclass
-class Writer:
+class Writer(Rows):
     """Writes variables and rows down, layer by layer from the cut."""
 
     reduction: Reduction
     options: Options
     polarity: Polarity
-    variables: list[Variable] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
     indicators: list[Indicator] = field(default_factory=list)
     exclusives: list[Exclusive] = field(default_factory=list)
     neurons: dict[tuple[int, int], tuple[Expressions, int]] = field(default_factory=dict)
@@ -93,22 +92,14 @@ class Writer:
 
     def layer(self, index: int, node: Node, inputs: list[Expressions]) -> Expressions:
         match node.layer:
-            case Constant(value):
-                return Expressions.fixed(value)
-            case Rearrangement(order):
-                return joined(inputs).taken(order)
-            case Affine(weight, bias):
-                return inputs[0].mapped(weight, bias)
-            case Scaling(multiply, divide, add, _):
-                return inputs[0].scaled((multiply / divide).reshape(-1), add.reshape(-1))
-            case Sum(signs):
-                return added(inputs, signs)
             case Rectifier(slope):
                 return self.rectified(index, slope, inputs[0], *self.reduction.elements[node.inputs[0]])
             case Maximum():
                 return self.largest(index, node.size, inputs[0], *self.reduction.elements[node.inputs[0]])
-            case _:
+            case Embedding():
                 raise ValueError(f"node {index} is before the cut")
+            case layer:
+                return linear(layer, inputs)
 
     def rectified(self, index: int, slope: float, inputs: Expressions, low: Array, high: Array) -> Expressions:
         outputs: dict[int, int] = {}
@@ -285,34 +276,6 @@ class Writer:
         low, high = (np.array([getattr(one, end) for one in self.variables]) for end in ("low", "high"))
         group = np.full(len(self.variables), -1, dtype=np.int64)
         return margins.bounds(low, high, group)
-
-    def variable(self, variable: Variable) -> int:
-        self.variables.append(variable)
-        return len(self.variables) - 1
-
-    def input(self, index: tuple[int, int], functions: Expressions, row: int, low: float, high: float) -> Expressions:
-        """What a nonlinear element reads; a function of one variable or none stays as it is."""
-        one = functions.taken(np.array([row]))
-        columns, coefficients = one.terms(0)
-        if not self.options.inputs or len(columns) <= 1:
-            return one
-        variable = Variable("input", index, low, high)
-        x, constant = self.variable(variable), float(one.constant[0])
-        self.rows.append(Row(variable.name, np.append(columns, x), np.append(coefficients, -1.0), -constant, -constant))
-        return Expressions.of_terms(np.array([0]), np.array([x]), np.array([1.0]), np.zeros(1))
-
-    def compare(
-        self,
-        name: str,
-        terms: dict[int, float],
-        x: Expressions,
-        *,
-        times: float = 1.0,
-        low: float = -INFINITY,
-        high: float = INFINITY,
-    ) -> None:
-        """low <= sum of the terms - times * x <= high."""
-        self.rows.append(compared(name, terms, x, times, low, high))
 
     def when(
         self, column: int, value: bool, name: str, terms: dict[int, float], x: Expressions, *, times: float = 1.0,

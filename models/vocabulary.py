@@ -21,19 +21,22 @@ UNKNOWN = "<unk>"
 
 @dataclass(frozen=True, eq=False)
 class WordVocabulary:
-    """One id per word. Words are lower-cased one by one for look-up, so spans always refer to the text as given."""
+    """One id per word. Words are lower-cased one by one for look-up, so spans always refer to the text as given.
+
+    `pad` and `unknown` are names, or ids that need no name.
+    """
 
     source: str
     ids: Mapping[str, int]
-    pad: str = PAD
-    unknown: str = UNKNOWN
+    pad: str | int = PAD
+    unknown: str | int = UNKNOWN
     lowercase: bool = False
     split: Split = "whitespace"
 
     @cached_property
     def size(self) -> int:
         """The highest id + 1."""
-        return max(self.ids.values()) + 1
+        return max([*self.ids.values(), *self._reserved]) + 1
 
     def encode(self, text: str, length: int | None = None) -> Encoded:
         """The first `length` words, padded on the right to `length`; all of them, and no padding, when None."""
@@ -45,21 +48,24 @@ class WordVocabulary:
         words = tuple(text[start:end] for start, end in spans)
         tokens = [self._id(word) for word in words]
         unknown = tuple(index for index, token in enumerate(tokens) if token is None or token in self._reserved)
-        if None in tokens and self.unknown not in self.ids:
-            word = words[tokens.index(None)]
+        known, padding = self._special(self.unknown), self._special(self.pad)
+        if None in tokens and known is None:
             raise BadInput(
-                f"{self.source}: does not know {word!r}, and has no unknown token {self.unknown!r} to read it as"
+                f"{self.source}: does not know {words[tokens.index(None)]!r}, and has no unknown token "
+                f"{self.unknown!r} to read it as: name one that it has, or an id, as unknown = 1"
             )
-        read = [self.ids[self.unknown] if token is None else token for token in tokens]
+        read = [token for token in (known if token is None else token for token in tokens) if token is not None]
         missing = 0 if length is None else length - len(read)
-        if missing and self.pad not in self.ids:
-            raise BadInput(f"{self.source}: has no padding token {self.pad!r}, which a text of {len(read)} words needs")
-        padding = [self.ids[self.pad]] * missing if missing else []
+        if missing and padding is None:
+            raise BadInput(
+                f"{self.source}: has no padding token {self.pad!r}, which a text of {len(read)} words needs: name one "
+                "that it has, or an id, as pad = 0"
+            )
         return Encoded(
             text=text,
             words=words,
             spans=spans,
-            tokens=(*read, *padding),
+            tokens=(*read, *([] if padding is None else [padding] * missing)),
             places=tuple((index, 1) for index in range(len(words))),
             cut=len(everything) - len(spans),
             unknown=unknown,
@@ -78,7 +84,11 @@ class WordVocabulary:
 
     @cached_property
     def _reserved(self) -> frozenset[int]:
-        return frozenset(self.ids[token] for token in (self.pad, self.unknown) if token in self.ids)
+        found = (self._special(self.pad), self._special(self.unknown))
+        return frozenset(token for token in found if token is not None)
+
+    def _special(self, token: str | int) -> int | None:
+        return token if isinstance(token, int) else self.ids.get(token)
 
     def _id(self, word: str) -> int | None:
         return self.ids.get(word.lower() if self.lowercase else word)
@@ -90,14 +100,14 @@ Vocabulary = WordVocabulary | TokenizerVocabulary
 def read_vocabulary(
     path: str | Path,
     *,
-    pad: str | None = None,
-    unknown: str | None = None,
+    pad: str | int | None = None,
+    unknown: str | int | None = None,
     lowercase: bool = False,
     split: Split = "whitespace",
 ) -> Vocabulary:
     """A list of words (index = id), a map {"word": id}, or a Hugging Face tokenizer.json, told apart by their content.
 
-    `pad` and `unknown` left out are "<pad>" and "<unk>", or what the tokenizer.json says.
+    `pad` and `unknown` left out are "<pad>" and "<unk>", or what the tokenizer.json says; of words they can be ids.
     """
     source = str(path)
     if split not in PATTERNS:
@@ -108,6 +118,8 @@ def read_vocabulary(
     ):
         if split != "whitespace":
             raise BadInput(f"{source}: a tokenizer splits texts itself: leave out split = {split!r}")
+        if isinstance(pad, int) or isinstance(unknown, int):
+            raise BadInput(f"{source}: a tokenizer names its tokens: give pad and unknown by name")
         tokenizer_of(text, source)
         return TokenizerVocabulary(source, text, pad, unknown, lowercase)
     if isinstance(content, list):
@@ -118,6 +130,9 @@ def read_vocabulary(
         raise BadInput(f'{source}: neither a list of words, nor a map {{"word": id}}, nor a tokenizer.json')
     if not ids:
         raise BadInput(f"{source}: holds no words")
+    for name, given in (("pad", pad), ("unknown", unknown)):
+        if isinstance(given, int) and (isinstance(given, bool) or given < 0):
+            raise BadInput(f"{name} is {json.dumps(given)}: it can be a token or an id, 0 or more")
     return WordVocabulary(
         source, ids, PAD if pad is None else pad, UNKNOWN if unknown is None else unknown, lowercase, split
     )

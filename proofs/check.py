@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import operator
 import re
 import struct
 import sys
@@ -23,7 +22,7 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, compress, cycle, pairwise, product
 from math import isfinite, isqrt, lcm, prod
-from operator import add, mul
+from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -179,8 +178,11 @@ class Node(NamedTuple):
     attributes: dict[str, tuple[int, Any]]
 
 
-# A parsed ONNX file; `network(length)` reads it as a network over that many positions, once for each length.
+# A parsed ONNX file; `network(length)` reads it as a network over that many positions, once for each length, or
+# for the choices of each certificate if the model computes with tokens.
 class Model:
+    opsets = range(13, 23)
+
     def __init__(self, data: bytes, files: dict[str, bytes]) -> None:
         need(len(data) <= MAX_MODEL, "the ONNX file is too large")
         self.files = files
@@ -191,14 +193,14 @@ class Model:
         model = read(memoryview(data), "the model", MODEL)
         opsets = {item[1]: item[2] or 0 for item in (read(item, "an opset", OPSET) for item in model[8])}
         ours = [version for domain, version in opsets.items() if domain in ("", "ai.onnx")]
-        fits = len(opsets) == len(model[8]) and len(ours) == 1 and 13 <= ours[0] <= 22
-        need(fits, f"opsets {opsets}: a version from 13 to 22 is expected, and no domain with two opsets")
+        fits = len(opsets) == len(model[8]) and len(ours) == 1 and ours[0] in self.opsets
+        known = f"{self.opsets[0]} to {self.opsets[-1]}"
+        need(fits, f"opsets {opsets}: a version from {known} is expected, and no domain with two opsets")
+        self.opset = ours[0]
         graph = read(model[7], "the graph", GRAPH)
         self.initializers = dict([self.tensor(item) for item in graph[5]])
         unique = len(self.initializers) == len(graph[5]) and "" not in self.initializers
         need(unique, "an initializer is defined twice or nameless")
-        need(len(graph[1]) <= 100_000, "too many ONNX nodes")
-        self.nodes = [self.node(number, item) for number, item in enumerate(graph[1])]
         inputs = [read(item, "an input", VALUE_INFO) for item in graph[11]]
         inputs = [item for item in inputs if item[1] not in self.initializers]
         need(len(inputs) == len(graph[12]) == 1, "the model must have one input and one output")
@@ -206,24 +208,40 @@ class Model:
         kind = read(read(inputs[0][2], "the type of the input", TYPE)[1], "the type of the input", TENSOR_TYPE)
         dims = read(kind[2], "the shape of the input", SHAPE)[1]
         sizes = [read(item, "a dimension", DIMENSION)[1] for item in dims]
-        fits = kind[1] in (6, 7) and len(sizes) == 2 and sizes[0] in (None, 1)
+        self.take_input(kind[1], sizes)
+        nodes = [read(item, f"node {number}", NODE) for number, item in enumerate(graph[1])]
+        names = [name for node in nodes for name in node[2] if name] + [self.input, *self.initializers]
+        need(len(names) == len(set(names)), "a name is defined twice")
+        need(len(nodes) <= 100_000, "too many ONNX nodes")
+        self.size = len(nodes)
+        # Only nodes that the output depends on, through the names they read, are looked at.
+        read_later, found = {self.output}, []
+        for number, node in reversed([*enumerate(nodes)]):
+            if not read_later.isdisjoint(filter(None, node[2])):
+                read_later.update(node[1])
+                found.append(self.node(number, node))
+        self.nodes = found[::-1]
+
+    # An input of this type and shape, None for what is not a number.
+    def take_input(self, kind: int, sizes: list[int | None]) -> None:
+        fits = kind in (6, 7) and len(sizes) == 2 and sizes[0] in (None, 1)
         need(fits, "the input must be INT64 or INT32 [batch, length], the batch not fixed to more than one")
         self.length = sizes[1]
 
-    def network(self, length: int) -> Network:
-        if length not in self.networks:
+    def network(self, length: int, choices: Sequence[Sequence[int]] = ()) -> Network:
+        known = self.networks.get(length)
+        if known is None or (known.compares and known.choices != choices):
             fits = self.length in (None, length)
             require(fits, f"the model reads {self.length} tokens, the certificate has {length}")
-            self.networks[length] = Network(Graph(self, length))
-        return self.networks[length]
+            known = self.networks[length] = Network(Graph(self, length, choices))
+        return known
 
     # All floating tensors of a model have one type.
     def one_type(self, kind: int) -> None:
         need(self.floating in (None, kind), "the model mixes floating types")
         self.floating = kind
 
-    def node(self, number: int, data: memoryview) -> Node:
-        message = read(data, f"node {number}", NODE)
+    def node(self, number: int, message: dict[int, Any]) -> Node:
         need(message[7] in ("", "ai.onnx"), f"node {number}: domain {message[7]!r} is outside the format")
         attributes: dict[str, tuple[int, Any]] = {}
         for item in message[5]:
@@ -337,8 +355,10 @@ class Layer:
 
 # Runs through the ONNX nodes once for a batch of one sentence and lays down the layers.
 class Graph:
-    def __init__(self, model: Model, length: int) -> None:
+    def __init__(self, model: Model, length: int, choices: Sequence[Sequence[int]] = ()) -> None:
         self.model = model
+        self.choices = choices
+        self.compares = False
         self.layers: list[Layer] = []
         self.owner: list[Layer] = []
         self.vocabulary = 1 << 31
@@ -382,7 +402,6 @@ class Graph:
         names, count = [name for name in self.node.outputs if name], len(results)
         complete = len(names) >= count and names[:count] == self.node.outputs[:count]
         need(complete, "an output is missing")
-        need(len(set(names)) == len(names) and not values.keys() & set(names), f"{names} are defined twice")
         for value in results:
             limited(value.shape, MAX_SHAPE if value.kind == VARIABLE else 1 << 28)
             need(value.items or value.kind != VARIABLE, "a variable without elements")
@@ -411,8 +430,7 @@ class Graph:
     # Rows of elements, weights and a bias, in exact numbers. Rows that share their lists go on sharing them.
     # A pattern is the scales of the elements of a row; one scale if they have the same.
     def affine(self, rows: Sequence[Any], shape: Sequence[int], kind: str = "affine") -> Tensor:
-        self.work += sum([len(elements) for elements, _, _ in rows])
-        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
+        self.spend(sum([len(elements) for elements, _, _ in rows]))
         read, weighed = {id(row[0]): row[0] for row in rows}, {id(row[1]): row[1] for row in rows}
         weight_scale = scale_of([n for weights in weighed.values() for n in weights])
         scales = {key: tuple([self.owner[i].scale for i in elements]) for key, elements in read.items()}
@@ -436,6 +454,19 @@ class Graph:
         layer = Layer(kind, len(laid), scale, laid, sources, weight_scale=weight_scale)
         layer.fits_float32 = kind == "constants" or (heaviest <= weight_scale << 40 and biggest <= scale << 40)
         return self.lay(layer, shape, max(widest, biggest).bit_length() + 32)
+
+    def spend(self, steps: int) -> None:
+        self.work += steps
+        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
+
+    # The exact numbers a constant, or a token, can be.
+    def options(self, kind: str, item: Any) -> list[Fraction]:
+        if kind != TOKENS:
+            return [Fraction(item)]
+        self.compares = True
+        need(self.choices, "what the model computes from tokens depends on the choices")
+        self.spend(len(self.choices[item]))
+        return list(map(Fraction, self.choices[item]))
 
     # One scale for elements of several layers, and what their numbers are to be multiplied by: nothing if empty.
     def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
@@ -589,10 +620,38 @@ def identity(graph: Graph, x: Tensor, rate: Tensor | None = None, training: Tens
 def cast(graph: Graph, x: Tensor, to: int | None) -> Tensor:
     if x.kind in (NUMBERS, VARIABLE):
         need(to == graph.model.floating, "floating numbers can be cast to their own type only")
+    elif to in (1, 11):
+        need(x.kind == INTEGERS and all(map(is_small, x.items)), "only integers up to 2**24 can be cast to numbers")
+        graph.model.one_type(to)
+        return x._replace(kind=NUMBERS)
     else:
-        fits = to == 7 or (to == 6 and all(item in INT32 for item in x.items))
-        need(fits, "integers can be cast to INT32, if they fit, and INT64 only")
+        fits = (to in (6, 7) or (to == 9 and x.kind == INTEGERS)) and all(i in INTEGER_RANGES[to] for i in x.items)
+        need(fits, "integers can be cast to INT64, and if they fit INT32 and BOOL")
     return x
+
+
+# Every float evaluation of sums and products of few of these is exact.
+def is_small(number: Any) -> bool:
+    return bool(abs(number) <= 1 << 24 and number == int(number))
+
+
+# The integers from a start to an end, by steps.
+def sequence(graph: Graph, *given: Tensor) -> Tensor:
+    need(all(len(each.items) == 1 for each in given), "a Range of lists")
+    start, end, step = [each.items[0] for each in given]
+    need(step, "steps of 0")
+    limited((max(0, -((start - end) // step)),))
+    items = range(start, end, step)
+    return Tensor(INTEGERS, (len(items),), items)
+
+
+def where(graph: Graph, chosen: Tensor, *options: Tensor) -> Tensor:
+    need(set(chosen.items) <= {0, 1}, "a condition that is neither 0 nor 1")
+    if len({option.kind for option in options}) > 1:
+        options = tuple(graph.variable(option) for option in options)
+    shape = broadcast(chosen.shape, *[option.shape for option in options])
+    triples = zip(*[spread(each, shape).items for each in (chosen, *options)], strict=True)
+    return Tensor(options[0].kind, shape, [yes if is_chosen else no for is_chosen, yes, no in triples])
 
 
 def shape_of(graph: Graph, x: Tensor, start: int, end: int | None) -> Tensor:
@@ -719,11 +778,13 @@ def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, list
 # Operators that calculate.
 
 
+# Add, Sub, Mul, Div, and comparisons.
 def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     name, shape = graph.node.operator, broadcast(a.shape, b.shape)
-    a, b = spread(a, shape), spread(b, shape)
     if VARIABLE not in (a.kind, b.kind):
-        return folded(graph, a, b)
+        return folded(graph, name, a, b)
+    need(name not in COMPARISONS, "only constants and tokens can be compared")
+    a, b = spread(a, shape), spread(b, shape)
     need({a.kind, b.kind} <= {VARIABLE, NUMBERS}, f"{a.kind} and {b.kind}")
     sign = (-1,) if name == "Sub" else (1,)
     pairs = list(zip(a.items, b.items, strict=True))
@@ -740,34 +801,86 @@ def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     return graph.affine([((i,), sign, n) for n, i in pairs], shape)
 
 
-# Two constants.
-def folded(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
-    need(a.kind == b.kind != TOKENS, f"{a.kind} and {b.kind}")
-    divide = operator.floordiv if a.kind == INTEGERS else operator.truediv
-    rule: Callable[[Any, Any], Any] = {"Add": add, "Sub": operator.sub, "Mul": mul, "Div": divide}[graph.node.operator]
-    xs, ys = list(map(Fraction, a.items)), list(map(Fraction, b.items))
-    if rule is divide:
-        signs = a.kind == NUMBERS or min([*xs, *ys], default=0) >= 0
-        need(all(ys) and signs, "a division by 0, or of integers below 0")
-    items = [rule(x, y) for x, y in zip(xs, ys, strict=True)]
-    if a.kind == INTEGERS:
+# Of constants, and of tokens as far as all choices of their positions give the same.
+def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
+    kinds, shape = [value.kind for value in values], broadcast(*[value.shape for value in values])
+    known = {*kinds} == {NUMBERS} or ({*kinds} <= {INTEGERS, TOKENS} and kinds.count(TOKENS) < 2)
+    need(known and name in FOLDED, f"{name} of {' and '.join(kinds)}")
+    kind = NUMBERS if NUMBERS in kinds and name not in COMPARISONS else INTEGERS
+    rule = floored if name == "Div" and kind == INTEGERS else FOLDED[name]
+    given = [[graph.options(value.kind, item) for item in spread(value, shape).items] for value in values]
+    try:
+        found = [{rule(*each) for each in product(*options)} for options in zip(*given, strict=True)]
+        alike = all(len(each) == 1 for each in found)
+        require(alike, "the model does not compute the same from all choices of a position")
+        return calculated(graph, kind, shape, list(map(list, found)))
+    except Unusable as error:
+        require(TOKENS not in kinds, f"{name} of tokens: {error}")
+        raise
+
+
+def divided(x: Fraction, y: Fraction) -> Fraction:
+    need(y, "a division by 0")
+    return x / y
+
+
+def floored(x: Fraction, y: Fraction) -> int:
+    need(x >= 0 and y > 0, "a division by 0, or of integers below 0")
+    return x // y
+
+
+def opposite(graph: Graph, x: Tensor) -> Tensor:
+    need(set(x.items) <= {0, 1}, "Not of what is neither 0 nor 1")
+    return x._replace(items=[1 - item for item in x.items])
+
+
+# Constants that are sums; small ones are exact in float32 too.
+def calculated(graph: Graph, kind: str, shape: Sequence[int], terms: Sequence[Sequence[Any]]) -> Tensor:
+    items: list[Any] = [sum(map(Fraction, each)) for each in terms]
+    if kind == INTEGERS:
         need(all(int(item) in INT64 for item in items), "integers beyond 64 bits")
-        return Tensor(INTEGERS, a.shape, list(map(int, items)))
-    graph.computed = True
-    narrow(0, *[max(abs(item.numerator), item.denominator).bit_length() for item in items])
-    return Tensor(NUMBERS, a.shape, items)
+        return Tensor(kind, tuple(shape), list(map(int, items)))
+    for each, item in zip(terms, items, strict=True):
+        narrow(item.numerator.bit_length(), item.denominator.bit_length())
+        graph.computed = graph.computed or not all(map(is_small, [*each, sum(map(abs, each))]))
+    return Tensor(kind, tuple(shape), items)
 
 
 def negated(graph: Graph, x: Tensor) -> Tensor:
     return graph.affine([((i,), (-1,), 0) for i in x.items], x.shape)
 
 
+# max(x, c) = c + max(x - c, 0), and min(x, c) = c - max(c - x, 0).
+def limited_by(graph: Graph, name: str, x: Tensor, c: Tensor, node: int) -> Tensor:
+    if x.kind != VARIABLE:
+        return folded(graph, name, x, c)
+    need(c.kind == NUMBERS, f"{c.kind} as a limit")
+    sign, shape = 1 if name == "Max" else -1, broadcast(x.shape, c.shape)
+    x, c = spread(x, shape), spread(c, shape)
+    if sign > 0 and not any(c.items):
+        return rectified(graph, x, node=node)
+    apart = graph.affine([((i,), (sign,), -sign * n) for i, n in zip(x.items, c.items, strict=True)], shape)
+    kept = rectified(graph, apart, node=node)
+    return graph.affine([((i,), (sign,), n) for i, n in zip(kept.items, c.items, strict=True)], shape)
+
+
+# The second rectifier has a number of its own, beyond those of the nodes.
+def clip(graph: Graph, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    need(all(limit is None or limit.shape == () for limit in (low, high)), "limits must have rank 0")
+    x = limited_by(graph, "Max", x, low, graph.node.number) if low else x
+    return limited_by(graph, "Min", x, high, graph.node.number + graph.model.size) if high else x
+
+
 # Sum, Max and Min.
 def several(graph: Graph, *values: Tensor) -> Tensor:
-    need(any(value.kind == VARIABLE for value in values), "no input depends on the tokens")
+    name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
+    variables = [value for value in values if value.kind == VARIABLE]
+    if name != "Sum" and len(values) == 2 > len(variables):
+        x, c = values if values[0].kind == VARIABLE else values[::-1]
+        return limited_by(graph, name, x, c, graph.node.number)
+    need(variables, "no input depends on the tokens")
     if len(values) == 1:
         return values[0]
-    name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
     need(prod(shape) * len(values) <= MAX_SHAPE, f"shape {shape} is outside the limits")
     parts = [spread(graph.variable(value), shape) for value in values]
     if name == "Min":
@@ -882,12 +995,16 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, 
 
 def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, noop_with_empty_axes: int) -> Tensor:
     rank = len(x.shape)
+    limited(x.shape)
     found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else range(rank))
     steps = [range(0, size * step, step) for size, step in zip(x.shape, strides(x.shape), strict=True)]
     starts = sums([steps[axis] for axis in range(rank) if axis not in found])
     inside = sums([steps[axis] for axis in range(rank) if axis in found])
     shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis not in found]
     windows = [[x.items[at + i] for i in inside] for at in starts]
+    if x.kind != VARIABLE:
+        need(graph.node.operator == "ReduceSum" and x.kind != TOKENS, f"of {x.kind}")
+        return calculated(graph, x.kind, shape, windows)
     counts = [len(inside) if graph.node.operator == "ReduceMean" else 1] * len(windows)
     return pooled(graph, windows, counts, shape, graph.node.operator == "ReduceMax")
 
@@ -923,12 +1040,20 @@ def pooled(
     return graph.affine([(window, weights[pair], 0) for window, pair in zip(windows, pairs, strict=True)], shape)
 
 
-def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
+def rectified(graph: Graph, x: Tensor, alpha: float = 0.0, node: int | None = None) -> Tensor:
     need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
     scale, factors = graph.common(x.items)
     p, q = Fraction(alpha).as_integer_ratio()
-    layer = Layer("rectifier", len(x.items), scale * q, (), x.items, factors, p=p, q=q, node=graph.node.number)
+    layer = Layer("rectifier", len(x.items), scale * q, (), x.items, factors, p=p, q=q)
+    layer.node = graph.node.number if node is None else node
     return graph.lay(layer, x.shape, max(factors, default=1).bit_length() + q.bit_length())
+
+
+# s x + (1 - s) max(x, 0).
+def bent(graph: Graph, x: Tensor, slopes: Tensor | None = None) -> Tensor:
+    kept, given = rectified(graph, x), spread(slopes or MINUS_ONE, x.shape)
+    pairs = zip(x.items, kept.items, map(Fraction, given.items), strict=True)
+    return graph.affine([(two, (s, 1 - s), 0) for *two, s in pairs], x.shape)
 
 
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
@@ -938,10 +1063,13 @@ def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
 
 
 OUTSIDE = -(1 << 40)
-ZERO = Tensor(NUMBERS, (1,), [0.0])
-# Inputs: any value, constants, lists, numbers, variables, numbers or variables; "?": may be absent; "*": one or more.
+ZERO, MINUS_ONE = Tensor(NUMBERS, (1,), [0.0]), Tensor(NUMBERS, (), [-1])
+COMPARISONS = {"Equal": eq, "Greater": gt, "GreaterOrEqual": ge, "Less": lt, "LessOrEqual": le}
+FOLDED: dict[str, Any] = {**COMPARISONS, "Add": add, "Sub": sub, "Mul": mul, "Div": divided, "Max": max, "Min": min}
+# Inputs: any value, constants, integers, lists, numbers, variables, numbers or variables; "?": may be absent; "*": one
+# or more.
 ANY = (INTEGERS, NUMBERS, TOKENS, VARIABLE)
-INPUTS = {"a": ANY, "c": ANY[:2], "l": ANY[:1], "n": (NUMBERS,), "v": (VARIABLE,), "x": (NUMBERS, VARIABLE)}
+INPUTS = {"a": ANY, "c": ANY[:2], "i": ANY[:1], "l": ANY[:1], "n": ANY[1:2], "v": ANY[3:], "x": (NUMBERS, VARIABLE)}
 AXES = {"axes": (INTS, None)}
 REDUCE = {**AXES, "keepdims": (INT, True), "noop_with_empty_axes": (INT, False)}
 PLACES = dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), (INTS, None))
@@ -976,17 +1104,24 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, 
     "Concat": (concat, "a*", {"axis": (INT, None)}),
     "Pad": (pad, "x l n? l?", {"mode": (STRING, "constant")}),
     **dict.fromkeys(("Add", "Sub", "Mul", "Div"), (arithmetic, "a a", {})),
-    **dict.fromkeys(("Sum", "Max", "Min"), (several, "x*", {})),
+    **dict.fromkeys(COMPARISONS, (arithmetic, "a a", {})),
+    "Not": (opposite, "i", {}),
+    "Range": (sequence, "i i i", {}),
+    "Where": (where, "i a a", {}),
+    **dict.fromkeys(("Sum", "Max", "Min"), (several, "a*", {})),
+    "Clip": (clip, "a c? c?", {}),
     "Neg": (negated, "v", {}),
     "MatMul": (matmul, "x x", {}),
     "Gemm": (gemm, "v n n?", GEMM),
     "Conv": (convolution, "v n n?", {**WINDOW, "group": (INT, 1)}),
     "BatchNormalization": (normalization, "v n n n n", NORMALIZATION),
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, "v l?", REDUCE)),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, "a l?", REDUCE)),
     "AveragePool": (pooling, "v", {**POOL, "count_include_pad": (INT, False)}),
     "MaxPool": (pooling, "v", {**POOL, "storage_order": (INT, 0)}),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (pooling, "v", {})),
     "Relu": (rectified, "v", {}),
+    "PRelu": (bent, "v n", {}),
+    "Abs": (bent, "v", {}),
     "LeakyRelu": (rectified, "v", {"alpha": (FLOAT, float32(0.01))}),
     **dict.fromkeys(("Softmax", "LogSoftmax"), (head, "v", {"axis": (INT, -1)})),
     **dict.fromkeys(("Sigmoid", "Tanh"), (head, "v", {})),
@@ -1003,6 +1138,7 @@ class Network:
     def __init__(self, graph: Graph) -> None:
         self.owner = graph.owner
         self.logits = graph.logits
+        self.compares, self.choices = graph.compares, graph.choices
         self.classes = len(graph.logits)
         self.vocabulary = graph.vocabulary
         self.scale, factors = graph.common(graph.logits)
@@ -1240,7 +1376,7 @@ class Space:
         require(steps <= 1 << 25, "too many choices for a network of this size")
         for p in self.positions:
             rows, kernels = [network.looked_up(p, token) for token in choices[p]], network.kernels.get(p, [])
-            deltas = [list(map(operator.sub, row, rows[0])) for row in rows]
+            deltas = [list(map(sub, row, rows[0])) for row in rows]
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
         self.known_gains: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
@@ -1444,8 +1580,12 @@ class Space:
         if not self.whole:
             require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
             self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
-            sizes = self.magnitudes
-            self.whole = self.rounded(lambda layer: [(-sizes[i], sizes[i]) for i in layer.sources], True)
+            self.whole = self.rounded(lambda layer: list(map(self.whole_ends, layer.sources)), True)
+
+    # Of an element, over all choices.
+    def whole_ends(self, i: int) -> tuple[int, int]:
+        layer, size = self.network.owner[i], self.magnitudes[i]
+        return grid(layer.rows[i - layer.start][3], layer.scale) if layer.kind == "constants" else (-size, size)
 
     # Rounding errors of the logits, given bounds of what nonlinear layers read.
     def rounded(self, bounds: Callable[[Layer], Bounds], first: bool = False) -> list[int]:
@@ -1460,13 +1600,14 @@ class Space:
                 sizes[layer.start : layer.start + layer.size] = found
                 continue
             here, given = bounds(layer), [errors[i] for i in layer.sources]
-            found = [max(-low, high) for low, high in here]
             if layer.kind == "maximum":
-                found = [max(found[window.start : window.stop]) for window in layer.rows]
+                windows = [zip(*here[window.start : window.stop], strict=True) for window in layer.rows]
+                here = [(max(lows), max(highs)) for lows, highs in windows]
                 given = [max(given[window.start : window.stop]) for window in layer.rows]
-            elif layer.p:
+            found = [max(-low, high) for low, high in here]
+            if layer.p:
                 given = [ceiling((e << 32) + 4 * 257 * (a + e), 1 << 32) + 1 for a, e in zip(found, given, strict=True)]
-            else:
+            elif layer.kind == "rectifier":
                 given = [0 if high + e <= 0 else e for (_, high), e in zip(here, given, strict=True)]
                 found = [max(high, 0) for _, high in here]
             sizes[layer.start : layer.start + layer.size] = found
@@ -1902,7 +2043,7 @@ def check_claims(top: dict[str, Any], model: Model, vocabulary_sha256: str | Non
     require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
     require(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
-    network = model.network(len(choices))
+    network = model.network(len(choices), choices)
     require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
     space, lower, upper = Space(network, choices, label), top["lower"], top["upper"]

@@ -196,6 +196,36 @@ def windows(m: Maker, classes: int) -> bytes:
     return m.model(m.gemm(flat, 18, classes), classes)
 
 
+def limits(m: Maker, classes: int) -> bytes:
+    """Limits by constants, slopes of any size, absolute values; and branches that lead nowhere."""
+    number = [m.constant(np.array(value, np.float32)) for value in (-0.5, 0.0, 1.5)]
+    x = m.gemm(m.add("Flatten", m.embed(2)), 2 * m.length, 3)
+    m.add("Sin", m.add("Relu", x))
+    both, low, high = (m.add("Clip", x, *ends) for ends in ((number[0], number[2]), (number[1],), ("", number[2])))
+    bent = m.add("Abs", m.add("PRelu", x, m.weights(1, 3)))
+    most = m.add("Max", m.weights(1, 3), m.add("Min", x, m.weights(3)))
+    joined = m.add("Concat", both, low, high, bent, most, m.add("Max", x, number[1]), axis=1)
+    m.add("Where", m.add("Less", x, number[1]), x, number[1])
+    return m.model(m.gemm(m.add("Clip", m.gemm(joined, 18, 3), number[1], number[2]), 3, classes), classes)
+
+
+def masked(m: Maker, classes: int) -> bytes:
+    """Padding (token 0) left out of the mean and of the maximum, as exporters write it; positions from a Range."""
+    x, last = m.embed(2), m.constant([-1])
+    real = m.add("Not", m.add("Equal", "tokens", m.constant(np.array(0))))
+    counted = m.add("Cast", m.add("Unsqueeze", real, last), to=TensorProto.FLOAT)
+    total = m.add("ReduceSum", m.add("Mul", x, counted), m.constant([1]), keepdims=0)
+    words = m.add("ReduceSum", counted, m.constant([1]), keepdims=0)
+    mean = m.add("Div", total, m.add("Clip", words, m.constant(np.array(1, np.float32))))
+    scalars = [m.constant(np.array(number)) for number in (0, 4, 1)]
+    places = m.add("Gather", m.weights(4, 2), m.add("Range", *scalars))
+    column = m.add("Unsqueeze", m.add("GreaterOrEqual", "tokens", scalars[2]), last)
+    lowest = m.constant(np.array(-64, np.float32))
+    top = m.add("ReduceMax", m.add("Where", column, m.add("Add", x, places), lowest), axes=[1], keepdims=0)
+    hidden = m.add("Relu", m.gemm(m.add("Concat", mean, top, axis=1), 4, 4))
+    return m.model(m.gemm(hidden, 4, classes), classes)
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -209,6 +239,8 @@ KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     pieces,
     algebra,
     windows,
+    limits,
+    masked,
 )
 
 
@@ -232,6 +264,10 @@ def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> 
     classes = rng.choice((2, 2, 3))
     data = kind(Maker(rng, 4), classes)
     choices = tuple(tuple(rng.sample(range(VOCABULARY), rng.randint(1, most))) for _ in range(4))
+    if kind is masked:
+        words = rng.choice((1, 2, 4))
+        swaps = [tuple(rng.sample(range(1, VOCABULARY), rng.randint(1, most))) for _ in range(words)]
+        choices = (*swaps, *[(0,)] * (4 - words))
     first = logits(data, [[options[0] for options in choices]])[0]
     return Case(data, choices, int(np.argmax(first)), classes)
 
@@ -291,7 +327,7 @@ class Prover:
         self.case = case
         self.rng = rng
         self.small = small
-        network = check.read_model(case.data).network(len(case.choices))
+        network = read(case)
         space = check.Space(network, [list(options) for options in case.choices], case.label)
         self.swaps = swaps
         self.tree = check.Tree(space, b"", case.rivals, swaps, level, float("inf"), counting)
@@ -404,6 +440,11 @@ class Prover:
         found = self.prove(self.children(region, drawn)[0])
         assert isinstance(drawn, c.Slopes | c.Betas | c.Joint)
         return replace(drawn, inner=found) if found is not None else None
+
+
+def read(case: Case) -> check.Network:
+    """The checker's network for this text."""
+    return check.read_model(case.data).network(len(case.choices), case.choices)
 
 
 def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for small ONNX text classifiers over every operator that is read.
 
     networks()         any mixture of STEPS between an embedding and two to four logits
-    tiny_networks()    an MLP, CNN, mean, residual or maximum classifier with a small swap space
+    tiny_networks()    an MLP, CNN, mean, residual, maximum or limits classifier with a small swap space
     swap_spaces(...)   a few choices per position
 
 `weights="small"` draws small integers, so that ties and exact arithmetic happen.
@@ -20,9 +20,13 @@ from random_steps import (
     SEQUENCE,
     STEPS,
     WINDOWED,
+    absolute,
+    against_constant,
+    clip,
     flatten,
     from_image,
     gemm,
+    prelu,
     relu,
     to_image,
     transpose,
@@ -36,8 +40,11 @@ __all__ = [
 HEADS = ("", "Softmax", "LogSoftmax", "Sigmoid", "Tanh")
 ONE_TEXT = ("join_constant",)
 """Steps that only make sense for a batch of one: a constant has no batch."""
-NO_DOUBLE = ("average_pool", "average_pool_ceil", "convolution", "convolution_normalised", "global_pool", "leaky_relu")
-"""Steps whose operators onnxruntime has in single precision only."""
+NO_DOUBLE = (
+    "average_pool", "average_pool_ceil", "clip", "convolution", "convolution_normalised", "global_pool", "leaky_relu",
+    "prelu",
+)  # fmt: skip
+"""Steps whose operators onnxruntime has in single precision only, or fails on in double (a Clip after a Relu)."""
 
 
 def start(g: Graph, length: int, vocabulary: int, tokens: str) -> None:
@@ -126,7 +133,7 @@ def networks(
     )
 
 
-TINY = ("mlp", "deep", "mean", "cnn", "residual", "maximum")
+TINY = ("mlp", "deep", "mean", "cnn", "residual", "maximum", "limits")
 
 
 @st.composite
@@ -156,7 +163,7 @@ def tiny(shape: str, source: int, *, small: bool = False, classes: int = 2) -> S
     for _ in range(g.whole(1, 2) if shape in ("deep", "residual") else 1):
         before = g.at, g.shape
         hidden(g, g.shape[1] if shape == "residual" else g.whole(1, 6))
-        relu(g)
+        (g.pick(clip, prelu, absolute, against_constant) if shape == "limits" else relu)(g)
         if shape == "residual":
             g.go(g.call("Add", g.at, before[0]), *g.shape)
     hidden(g, classes)

@@ -71,6 +71,35 @@ def against_constant(g: Graph) -> None:
     g.go(g.call(g.pick("Max", "Min"), g.at, g.constant(g.numbers(*g.shape[1:]))), *g.shape)
 
 
+def clip(g: Graph) -> None:
+    """Both limits, or one; the lower may be the greater."""
+    ends = [g.constant(g.pick(np.zeros((), g.kind), g.numbers(1).reshape(()))) for _ in range(2)]
+    g.go(g.call("Clip", g.at, *g.pick(ends, ends[:1], ["", ends[1]], ["", ""])), *g.shape)
+
+
+def prelu(g: Graph) -> None:
+    """A slope for each element, or for some; also beyond 0 to 1."""
+    g.go(g.call("PRelu", g.at, g.constant(2 * g.numbers(*g.broadcastable(g.shape)[1:] or (1,)))), *g.shape)
+
+
+def absolute(g: Graph) -> None:
+    g.go(g.call("Abs", g.at), *g.shape)
+
+
+def choose(g: Graph) -> None:
+    """Some elements are others, by a constant condition that may be worked out."""
+    chosen, other = g.numbers(*g.shape[1:]), g.constant(g.numbers(*g.broadcastable(g.shape)))
+    condition = g.constant(chosen > 0)
+    if g.coin():
+        condition = g.call("Not", g.call("Greater", g.constant(chosen), g.constant(np.zeros(1, g.kind))))
+    g.go(g.call("Where", condition, *g.pick((g.at, other), (other, g.at))), *g.shape)
+
+
+def dead_end(g: Graph) -> None:
+    """An operator that is not supported, and one that reads it: neither leads to the output."""
+    g.call("Relu", g.call(g.pick("Sin", "Exp", "Sqrt"), g.at))
+
+
 def cast(g: Graph) -> None:
     """There and back again; to the coarser type and back is rounded."""
     there = g.call("Cast", g.at, to=KINDS[g.pick("float64", "float32", g.kind)])
@@ -345,9 +374,9 @@ def normalise_features(g: Graph) -> None:
 ANYWHERE: dict[str, Step] = {
     step.__name__: step
     for step in (
-        relu, leaky_relu, negative, identity, dropout, add_constant, subtract_constant, multiply_constant,
-        divide_constant, residual, against_constant, cast, folded, expand, slice_axis, split_and_join, join_constant,
-        pad, tile, matmul, dense,
+        relu, leaky_relu, prelu, absolute, clip, negative, identity, dropout, add_constant, subtract_constant,
+        multiply_constant, divide_constant, residual, against_constant, choose, dead_end, cast, folded, expand,
+        slice_axis, split_and_join, join_constant, pad, tile, matmul, dense,
     )
 }  # fmt: skip
 WINDOWED: dict[str, Step] = {

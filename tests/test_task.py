@@ -157,6 +157,15 @@ def test_notes_are_comments_on_top(folder: Path) -> None:
     assert read(folder, MINIMAL).resolved(["a = 1"]).startswith("# a = 1\n\n[model]\n")
 
 
+@pytest.mark.parametrize("more", ["", 'antonyms = ["pairs.txt"]\nstop_words = "v.txt"\n'])
+def test_without_places_a_task_names_the_same_files_and_no_folder(folder: Path, more: str) -> None:
+    task = read(folder, EXAMPLE + more)
+    assert task.placeless.digest == task.digest
+    assert str(folder) in task.resolved()
+    assert "/" not in task.placeless.resolved()
+    assert 'file = "dev.tsv"' in task.placeless.resolved()
+
+
 def test_a_task_cannot_be_changed_and_travels_between_processes(folder: Path) -> None:
     task = read(folder, EXAMPLE)
     assert pickle.loads(pickle.dumps(task)) == task
@@ -236,7 +245,8 @@ BAD: list[tuple[str, str, str]] = [
     ("lowercase = true", "lowercase = 1", "[model] lowercase should be a valid boolean, not 1"),
     ("lowercase = true", 'lowercase = "yes"', '[model] lowercase should be a valid boolean, not "yes"'),
     ('split = "words"', 'split = "letters"', "[model] split should be 'whitespace' or 'words', not \"letters\""),
-    ('pad = "<pad>"', "pad = 0", "[model] pad should be a valid string, not 0"),
+    ('pad = "<pad>"', "pad = -1", "[model] pad should be a token of the vocabulary or an id, not -1"),
+    ('pad = "<pad>"', "pad = true", "[model] pad should be a token of the vocabulary or an id, not true"),
     ('["negative", "positive"]', '["negative"]', "[model] labels should be two or more different names"),
     ('["negative", "positive"]', '["a", "a"]', "[model] labels should be two or more different names"),
     ('["negative", "positive"]', '["a", ""]', "[model] labels should be two or more different names"),

@@ -140,6 +140,25 @@ def test_a_short_text_needs_the_padding_token() -> None:
         vocabulary.encode("good", 2)
 
 
+def test_padding_and_the_unknown_token_may_be_ids_without_a_name(tmp_path: Path) -> None:
+    """As Keras numbers words: from 1 on, 0 being padding. They are no replacements, and count as rows of the model."""
+    path = saved(tmp_path, {"good": 2, "film": 3})
+    vocabulary = read_vocabulary(path, pad=0, unknown=4)
+    assert isinstance(vocabulary, WordVocabulary)
+    encoded = vocabulary.encode("good movie", 4)
+    assert (encoded.tokens, encoded.unknown) == ((2, 4, 0, 0), (1,))
+    assert vocabulary.size == 5
+    assert read_vocabulary(path, pad=2).tokens_of("good") is None
+    assert read_vocabulary(path).encode("good film", 2).tokens == (2, 3)  # nothing is missing
+    with pytest.raises(BadInput, match=r"no padding token '<pad>', .*: name one that it has, or an id, as pad = 0"):
+        read_vocabulary(path).encode("good film", 3)
+    for wrong in (-1, True):
+        with pytest.raises(BadInput, match=r"pad is .*: it can be a token or an id"):
+            read_vocabulary(path, pad=wrong)
+    with pytest.raises(BadInput, match="by name"):
+        read_vocabulary(saved(tmp_path, {"model": {}, "added_tokens": []}), pad=0)
+
+
 def test_a_length_below_one_is_refused() -> None:
     with pytest.raises(BadInput, match="at least 1"):
         words().encode("good", 0)

@@ -53,6 +53,12 @@ def _tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _token(value: object) -> object:
+    if isinstance(value, str) or (type(value) is int and value >= 0):
+        return value
+    raise ValueError("should be a token of the vocabulary or an id")
+
+
 def _classes(labels: tuple[str, ...]) -> tuple[str, ...]:
     if len(labels) < 2 or "" in labels or len(set(labels)) < len(labels):
         raise ValueError("should be two or more different names, in the order of the model's classes")
@@ -62,6 +68,7 @@ def _classes(labels: tuple[str, ...]) -> tuple[str, ...]:
 File = Annotated[Path, BeforeValidator(_located)]
 Files = Annotated[tuple[File, ...], BeforeValidator(_tuple)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_tuple), AfterValidator(_classes)]
+Token = Annotated[str | int, BeforeValidator(_token)]
 Column = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -77,8 +84,8 @@ class ModelSection(Section):
     onnx: File
     vocabulary: File
     length: Count | None = None
-    pad: str | None = None
-    unknown: str | None = None
+    pad: Token | None = None
+    unknown: Token | None = None
     lowercase: bool = False
     split: Literal["whitespace", "words"] = "whitespace"
     labels: Labels
@@ -156,6 +163,12 @@ class Task(Section):
             part: Section = getattr(self, section)
             lines += [f"{key} = {_toml(value)}" for key, value in part if value is not None]
         return "\n".join(lines) + "\n"
+
+    @property
+    def placeless(self) -> Task:
+        """The same with the bare names of its files, for people whom their folders do not concern."""
+        named = {section: part.model_copy(update={key: _named(value) for key, value in part}) for section, part in self}
+        return self.model_copy(update=named)
 
     @property
     def digest(self) -> str:
@@ -272,6 +285,16 @@ def _shown(value: object) -> str:
 
 def _list(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def _named(value: object) -> object:
+    match value:
+        case Path():
+            return Path(value.name)
+        case tuple():
+            return tuple(_named(item) for item in value)
+        case _:
+            return value
 
 
 def _placeless(value: object) -> object:

@@ -20,6 +20,7 @@ from proof_cases import (
     make_case,
     min_swaps,
     numbers_of,
+    read,
     sentences,
     statement,
 )
@@ -126,7 +127,7 @@ def test_counts_are_exact_where_leaves_close_and_open_elsewhere(
 def test_an_enumerated_count_is_the_count(kind: Callable[[Maker, int], bytes], seed: int, k: int) -> None:
     """One `enumerate` leaf: exactly the robust and the broken sentences, the judge is exact evaluation."""
     case = make_case(kind, seed)
-    network = check.read_model(case.data).network(4)
+    network = read(case)
     lost = [exact_answer(network, case, sentence) for sentence in sentences(case.choices, k)]
     part = c.Count(k, "real", c.Enumerate(), lost.count(False), lost.count(True), len(lost))
     assert verdict(case, count=part).count == (k, "real", lost.count(False), lost.count(True), len(lost))
@@ -139,7 +140,7 @@ def test_no_broken_leaf_holds_where_a_sentence_is_robust(
 ) -> None:
     """A broken leaf over everything with at most k swaps is accepted only if every such sentence is broken."""
     case = make_case(kind, seed)
-    network = check.read_model(case.data).network(4)
+    network = read(case)
     for label in range(case.classes):
         other = replace(case, label=label)
         for k in (0, 1, 4):

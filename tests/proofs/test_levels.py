@@ -203,14 +203,15 @@ def test_the_rounding_bound_is_within_a_small_factor_of_what_float32_does() -> N
 
 
 def test_float32_is_refused_where_its_conditions_fail() -> None:
-    """Weights beyond 2^40, double precision, constants computed from constants."""
+    """Weights beyond 2^40, double precision, constants computed from constants but for small whole numbers."""
     assert not accepted(Case(two_logits([1, 2], [[2.0**41, 0], [0, 0]]), ((0, 1), (0,)), 0, 2), "float32", c.Linear())
     m = Maker(random.Random(0), 1)
     flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[3.0], [4.0]], np.float32)), "tokens"))
-    w = m.add("Add", m.constant(np.array([[2.0, 0.0]], np.float32)), m.constant(np.array([[1.0, 0.0]], np.float32)))
-    case = Case(m.model(m.add("MatMul", flat, w), 2), ((0, 1),), 0, 2)
-    assert accepted(case, "real", c.Linear())
-    assert not accepted(case, "float32", c.Linear())
+    for weight, exact in ((2.0, True), (2.5, False), (2.0**24, False)):
+        parts = [m.constant(np.array([[number, 0.0]], np.float32)) for number in (weight, 1.0)]
+        case = Case(m.model(m.add("MatMul", flat, m.add("Add", *parts)), 2), ((0, 1),), 0, 2)
+        assert accepted(case, "real", c.Linear())
+        assert accepted(case, "float32", c.Linear()) is exact
 
 
 @cases(60)
@@ -281,7 +282,7 @@ def test_rounding_errors_pass_through_rectifiers(
 
 
 def test_rounding_errors_pass_through_maxima() -> None:
-    """The greatest magnitude and the greatest error of the window."""
+    """The greatest error of the window; and the greatest low and high end bound the greatest element."""
     m = Maker(random.Random(0), 1)
     x = m.add("Gather", m.constant(np.array([[1.0, 2.0, 3.0]], np.float32)), "tokens")
     top = m.add("ReduceMax", m.add("Gather", x, m.constant([0, 2]), axis=2), axes=[1, 2], keepdims=0)
@@ -293,6 +294,8 @@ def test_rounding_errors_pass_through_maxima() -> None:
     for i, e in zip(layer.sources, (5, 6), strict=True):
         space.errors[i] = e
     space.rounded(lambda layer: [(-7, 3), (-2, 4)])
+    assert (space.magnitudes[layer.start], space.errors[layer.start]) == (4, 6)
+    space.rounded(lambda layer: [(-7, 1), (-9, 0)])
     assert (space.magnitudes[layer.start], space.errors[layer.start]) == (7, 6)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from proof_cases import KINDS, exact_logits, logits, make_case, numbers_of, sentences
+from proof_cases import KINDS, exact_logits, logits, make_case, numbers_of, read, sentences
 
 from swapproof.proofs import check
 
@@ -14,7 +14,7 @@ from swapproof.proofs import check
 def test_every_operator_evaluates_as_onnxruntime_does(kind: object, seed: int) -> None:
     """On every sentence of a space, over the reals; heads are compared through what they do to the logits."""
     case = make_case(kind, seed)  # type: ignore[arg-type]
-    network = check.read_model(case.data).network(len(case.choices))
+    network = read(case)
     space = check.Space(network, [list(options) for options in case.choices], case.label)
     found = list(sentences(case.choices, 4))
     expected = logits(case.data, found).astype(np.float64)

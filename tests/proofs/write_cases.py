@@ -125,6 +125,11 @@ def accepted() -> dict[str, bytes]:
         name = f"with-{rule.__name__.lower()}"
         data, model = named(rich(made.KINDS[number % 2], "float32", 8, rule), name, number)
         files[f"{name}.json"], files[f"{name}.onnx"] = data, model
+    limits = json.loads(files["limits.json"])
+    clip = numbers_of(files["limits.onnx"], "Clip")[-1]
+    size = len(onnx.load_from_string(files["limits.onnx"]).graph.node)
+    twice = bytes([5, clip + size, 1]) + 2 * tree_of(limits)
+    files["limits-second-rectifier.json"] = canonical(with_tree(limits, twice))
     base = json.loads(files["paper.json"])
     tokens = base["choices"]
     nothing = {**base, "lower": None, "count": None}
@@ -145,6 +150,11 @@ def accepted() -> dict[str, bytes]:
     files["unbreakable.json"] = canonical(with_tree(still, b"\1"))
     files.update(external(files["bag.onnx"], json.loads(files["bag.json"])))
     return files
+
+
+def numbers_of(model: bytes, operator: str) -> list[int]:
+    """The numbers of its nodes with this operator."""
+    return [i for i, node in enumerate(onnx.load_from_string(model).graph.node) if node.op_type == operator]
 
 
 def external(model: bytes, base: Json) -> dict[str, bytes]:
@@ -320,6 +330,15 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("tree-slope-beyond", with_tree(base, bytes([8, 1, relu, 1, 5, 0, 2])), "out of range")
     put("tree-betas-too-fine", with_tree(base, bytes([9, 31, 1, relu, 1, 0, 1, 2])), "finer")
     put("tree-endless-slopes", with_tree(base, bytes([8, 1, relu, 1, 0, 1]) * 30), "ends too early")
+    # What a model computes from tokens must be the same for every choice; limits that a Clip has not have no name.
+    masked: Json = json.loads(good["masked.json"])
+    unlike = [[*options, 0] if at == 0 else options for at, options in enumerate(masked["choices"])]
+    put("mask-of-a-choice", {**masked, "choices": unlike, "space": c.space_digest(unlike)}, "choices of a position")
+    limits: Json = json.loads(good["limits.json"])
+    nodes = onnx.load_from_string(good["limits.onnx"]).graph.node
+    lower_only = next(i for i in numbers_of(good["limits.onnx"], "Clip") if len(nodes[i].input) == 2)
+    elsewhere = bytes([5, lower_only + len(nodes), 0]) + 2 * tree_of(limits)
+    put("limits-no-second-rectifier", with_tree(limits, elsewhere), "not a Relu")
     # Counts.
     opened = json.loads(good["all-open.json"])["count"]
     real: Json = json.loads(good["count-paper.json"])
@@ -445,6 +464,8 @@ def main() -> None:
             "words.json.txt",
             "count-paper.onnx",
             "count-residual.onnx",
+            "limits.onnx",
+            "masked.onnx",
         ):
             (HERE / "refused" / name).write_bytes(data)
     bad = refused(good)
