@@ -454,7 +454,7 @@ function swapproofChecker() {
   }
 
   const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
-  const [TYPE_FLOAT, TYPE_INT32, TYPE_INT64, TYPE_BOOL, TYPE_FLOAT16] = [1, 6, 7, 9, 10];
+  const [TYPE_FLOAT, TYPE_INT32, TYPE_INT64, TYPE_BOOL, TYPE_FLOAT16, TYPE_DOUBLE] = [1, 6, 7, 9, 10, 11];
   const ELEMENT = {
     1: { size: 4, real: true, place: "floats", read: (view, at) => view.getFloat32(at, true) },
     6: { size: 4, real: false, place: "int32s", read: (view, at) => BigInt(view.getInt32(at, true)) },
@@ -573,34 +573,50 @@ function swapproofChecker() {
       if (name === "" || initializers.has(name)) unusable("an initializer has no name, or a name twice");
       initializers.set(name, value);
     }
-    if (graph.nodes.length > LIMIT.nodes) unusable("too many nodes");
-    const nodes = graph.nodes.map((entry, number) => {
-      const node = message(entry, NODE);
-      if (!["", "ai.onnx"].includes(node.domain)) unusable("a node of an unknown domain");
-      const attributes = new Map();
-      for (const part of node.attributes) {
-        const attribute = readAttribute(part, openTensor, realTypes);
-        if (attributes.has(attribute.name)) unusable("an attribute twice");
-        attributes.set(attribute.name, attribute);
-      }
-      // What these make is a FLOAT tensor.
-      const floating = { Constant: attributes.has("value_float") || attributes.has("value_floats"), ConstantOfShape: !attributes.has("value") };
-      if (floating[node.operator] === true) realTypes.add(TYPE_FLOAT);
-      return { number, operator: node.operator, inputs: node.inputs, outputs: node.outputs, attributes };
-    });
-    if (realTypes.size > 1) unusable("floating tensors of two types");
-
     const declared = graph.inputs.map(readValueInfo);
     if (new Set(declared.map((info) => info.name)).size !== declared.length) unusable("an input twice");
-    const inputs = declared.filter((info) => !initializers.has(info.name));
-    if (inputs.length !== 1) unusable("the model must have exactly one input");
-    const [input] = inputs;
+    const free = declared.filter((info) => !initializers.has(info.name));
+    if (free.length !== 1) unusable("the model must have exactly one input");
+    const [input] = free;
     if (![BigInt(TYPE_INT32), BigInt(TYPE_INT64)].includes(input.element)) unusable("the input must be INT32 or INT64");
     if (input.dims === null || input.dims.length !== 2) unusable("the input must have rank 2");
     if (input.dims[0] !== null && input.dims[0] !== 1n) unusable("the input's first dimension must be 1 or free");
     if (graph.outputs.length !== 1) unusable("the model must have exactly one output");
     const output = readValueInfo(graph.outputs[0]);
-    return { initializers, nodes, input, output, realType: [...realTypes][0], byPositions: new Map() };
+
+    if (graph.nodes.length > LIMIT.nodes) unusable("too many nodes");
+    const all = graph.nodes.map((entry, number) => ({ ...message(entry, NODE), number }));
+    const names = new Set([input.name, ...initializers.keys()]);
+    for (const name of all.flatMap((node) => node.outputs)) {
+      if (name !== "" && names.has(name)) unusable("a name that is defined twice");
+      names.add(name);
+    }
+    const nodes = nodesThatCount(all, output.name).map(({ number, operator, domain, inputs, outputs, attributes }) => {
+      if (!["", "ai.onnx"].includes(domain)) unusable("a node of an unknown domain");
+      const byName = new Map();
+      for (const part of attributes) {
+        const attribute = readAttribute(part, openTensor, realTypes);
+        if (byName.has(attribute.name)) unusable("an attribute twice");
+        byName.set(attribute.name, attribute);
+      }
+      // What these make is a FLOAT tensor.
+      const floating = { Constant: byName.has("value_float") || byName.has("value_floats"), ConstantOfShape: !byName.has("value") };
+      if (floating[operator] === true) realTypes.add(TYPE_FLOAT);
+      return { number, operator, inputs, outputs, attributes: byName };
+    });
+    if (realTypes.size > 1) unusable("floating tensors of two types");
+    return { initializers, nodes, size: all.length, input, output, realType: [...realTypes][0], networks: [] };
+  }
+
+  // The nodes that the output depends on.
+  function nodesThatCount(nodes, output) {
+    const wanted = new Set([output]);
+    const found = nodes.slice().reverse().filter(({ inputs, outputs }) => {
+      const counts = outputs.some((name) => name !== "" && wanted.has(name));
+      if (counts) inputs.forEach((name) => wanted.add(name));
+      return counts;
+    });
+    return found.reverse();
   }
 
   function readValueInfo(bytes) {
@@ -700,7 +716,7 @@ function swapproofChecker() {
     const first = net.ids;
     net.ids += size;
     if (net.ids > LIMIT.ids) lackOfMemory("a network of so many elements");
-    net.layers.push({ kind, first, size, node: net.node, operator: net.operator, ...details });
+    net.layers.push({ kind, first, size, node: net.node, ...details });
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
   // Numbers among variables are elements like all others.
@@ -714,7 +730,6 @@ function swapproofChecker() {
     if (kinds.has("variable") && kinds.has("numbers")) return oneAfterAnother(net, values.map((value) => asVariable(net, value)));
     if (kinds.size > 1) unusable("integers or tokens among values of another kind");
     const size = values.reduce((sum, value) => sum + value.data.length, 0);
-    checkShape([size]);
     const list = (parts) => parts.flatMap((part) => Array.from(part));
     if (kinds.has("numbers")) {
       if (values.every((value) => value.scale !== 0)) return floats([size], Float64Array.from(list(values.map((value) => value.data))));
@@ -765,32 +780,92 @@ function swapproofChecker() {
   }
   const negated = (net, x) => scaled(net, x, x.shape, [-1n], 1n, null);
 
-  function arithmetic(net, operator, a, b) {
+  // ---- two values, element by element
+
+  const COMPARISONS = {
+    Equal: (m, n) => m === n, Greater: (m, n) => m > n, GreaterOrEqual: (m, n) => m >= n,
+    Less: (m, n) => m < n, LessOrEqual: (m, n) => m <= n,
+  };
+  // On integers, and (but Div) on numerators over one denominator.
+  const EXACT = {
+    Add: (m, n) => m + n, Sub: (m, n) => m - n, Mul: (m, n) => m * n, Div: (m, n) => m / n,
+    Max: (m, n) => (m > n ? m : n), Min: (m, n) => (m < n ? m : n),
+    ...Object.fromEntries(Object.entries(COMPARISONS).map(([name, holds]) => [name, (m, n) => BigInt(holds(m, n))])),
+  };
+
+  function ofTwo(net, operator, a, b) {
+    const [x, c] = a.kind === "variable" ? [a, b] : [b, a];
+    if (x.kind !== "variable") return ofConstants(net, operator, a, b);
+    if (!KINDS.real.includes(c.kind)) unusable("integers or tokens beside a variable");
+    if (operator === "Add") return sum(net, [a, b], [1n, 1n], true);
+    if (operator === "Sub") return sum(net, [a, b], [1n, -1n], true);
+    if (operator === "Max" || operator === "Min") {
+      return c.kind === "numbers" ? limited(net, operator, x, c) : extremum(net, [a, b], operator === "Min");
+    }
+    if (c.kind === "variable" || (operator === "Div" && c === a)) unusable(`${operator} of two variables, or by a variable`);
     const shape = broadcastShape(a.shape, b.shape);
-    const kinds = new Set([a.kind, b.kind]);
-    if (kinds.has("integers") && kinds.size > 1) unusable("arithmetic of integers and numbers");
-    if (kinds.has("variable")) {
-      if (operator === "Add" || operator === "Sub") return sum(net, [a, b], [1n, operator === "Add" ? 1n : -1n], true);
-      const [x, c] = operator === "Mul" && b.kind === "variable" ? [b, a] : [a, b];
-      if (x.kind !== "variable" || c.kind !== "numbers") unusable(`${operator} of two variables, or by a variable`);
-      const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
-      return scaled(net, x, shape, data, den, broadcastPlaces(c.shape, shape));
-    }
+    const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
+    return scaled(net, x, shape, data, den, broadcastPlaces(c.shape, shape));
+  }
+  // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x).
+  function limited(net, operator, x, c) {
+    const toAdd = (left, right, sign) => sum(net, [left, right], [1n, sign], true);
+    if (operator === "Min") return toAdd(c, rectifier(net, toAdd(c, x, -1n), ZERO), -1n);
+    if (numerators(c).every((n) => n === 0n)) return rectifier(net, broadcast(x, broadcastShape(x.shape, c.shape)), ZERO);
+    return toAdd(c, rectifier(net, toAdd(x, c, -1n), ZERO), 1n);
+  }
+
+  function ofConstants(net, operator, a, b) {
+    const shape = broadcastShape(a.shape, b.shape);
     const [x, y] = [a, b].map((value) => broadcast(value, shape));
-    if (kinds.has("integers")) {
-      return integers(shape, x.data.map((m, i) => {
-        const n = y.data[i];
-        if (operator === "Div" && (m < 0n || n <= 0n)) unusable("an integer division of negative numbers or by zero");
-        return bounded(operator === "Add" ? m + n : operator === "Sub" ? m - n : operator === "Mul" ? m * n : m / n);
-      }));
+    const kinds = [x.kind, y.kind].sort().join(" and ");
+    if (kinds === "integers and tokens") return ofTokens(net, operator, x, y);
+    if (kinds === "integers and integers") {
+      const results = x.data.map((m, i) => onIntegers(operator, m, y.data[i]));
+      if (results.includes(null)) unusable("a division of negative numbers or by zero, or an integer of more than 64 bits");
+      return integers(shape, results);
     }
-    net.computed = true;
-    const [m, n] = [numerators(x), operator === "Div" ? inverses(y).data : numerators(y)];
-    if (operator === "Mul") return rationals(shape, m.map((_, i) => bounded(m[i] * n[i])), x.den * y.den);
-    if (operator === "Div") return rationals(shape, m.map((_, i) => bounded(m[i] * n[i])), x.den * inverses(y).den);
+    if (kinds !== "numbers and numbers") unusable(`an operator on ${kinds}`);
+    if (operator === "Div") {
+      const inverse = inverses(y);
+      return computedNumbers(net, rationals(shape, numerators(x).map((m, i) => m * inverse.data[i]), x.den * inverse.den));
+    }
     const den = leastMultiple(x.den, y.den);
-    const sign = operator === "Sub" ? -1n : 1n;
-    return rationals(shape, m.map((_, i) => m[i] * (den / x.den) + sign * n[i] * (den / y.den)), den);
+    const [left, right] = [x, y].map((value) => numerators(value).map((n) => n * (den / value.den)));
+    const data = left.map((m, i) => EXACT[operator](m, right[i]));
+    if (Object.hasOwn(COMPARISONS, operator)) return integers(shape, data);
+    return computedNumbers(net, rationals(shape, data, operator === "Mul" ? den * den : den));
+  }
+  const isLong = (n) => n === BigInt.asIntN(64, n);
+  // null for what integers must not be.
+  function onIntegers(operator, m, n) {
+    if (operator === "Div" && (m < 0n || n <= 0n)) return null;
+    const result = EXACT[operator](m, n);
+    return isLong(result) ? result : null;
+  }
+  // Rounding plays no part where the results are whole and at most 2^24.
+  function computedNumbers(net, value) {
+    value.data.forEach(bounded);
+    if (!value.data.every((n) => n % value.den === 0n && absolute(n) <= value.den << 24n)) net.computed = true;
+    return value;
+  }
+  // Tokens beside integers: what is the same for all choices of a position is a constant. A network is built once for
+  // all certificates that find the same here.
+  function ofTokens(net, operator, x, y) {
+    const look = (choices) => range(x.data.length).map((i) => {
+      const position = (x.kind === "tokens" ? x : y).data[i];
+      spend(choices[position].length);
+      const results = choices[position].map((token) => {
+        const [m, n] = [x, y].map(({ kind, data }) => (kind === "tokens" ? BigInt(token) : data[i]));
+        return onIntegers(operator, m, n);
+      });
+      if (results.includes(null)) refuse("with some choice the model divides by zero, or leaves 64 bits");
+      if (results.some((result) => result !== results[0])) refuse("the choices of a position differ in what the model computes from tokens");
+      return results[0];
+    });
+    const found = look(net.choices);
+    net.looks.push({ look, found });
+    return integers(x.shape, found);
   }
   function inverses(numbers) {
     const num = numerators(numbers);
@@ -893,6 +968,23 @@ function swapproofChecker() {
     const none = a.noop_with_empty_axes ? [] : range(x.shape.length);
     return reduceWindows(x, axes.length === 0 ? none : axesOf(axes, x.shape.length), a.keepdims);
   }
+  // The sums of the windows of constants.
+  function constantSums(net, a, x, list) {
+    if (x.data.length > LIMIT.windows) unusable("windows of too many elements");
+    const { shape, width, ids } = reduction(a, { shape: x.shape, data: Int32Array.from(range(x.data.length)) }, list);
+    const num = x.kind === "numbers" ? numerators(x) : x.data;
+    const windows = range(product(checkShape(shape))).map((i) => Array.from(ids.subarray(i * width, (i + 1) * width), (place) => num[place]));
+    const sums = (of) => windows.map((window) => window.reduce((all, n) => all + of(n), 0n));
+    if (x.kind === "integers") {
+      const totals = sums((n) => n);
+      if (!totals.every(isLong)) unusable("an integer of more than 64 bits");
+      return integers(shape, totals);
+    }
+    // No order of adding rounds when all is whole and small.
+    computedNumbers(net, rationals(shape, sums(absolute), x.den));
+    if (num.some((n) => n % x.den !== 0n)) net.computed = true;
+    return rationals(shape, sums((n) => n), x.den);
+  }
   function globalPool(x) {
     checkSpatial(x);
     return reduceWindows(x, range(x.shape.length).slice(2), true);
@@ -932,6 +1024,7 @@ function swapproofChecker() {
   // Max, or Min as the negative of the Max of the negatives.
   function extremum(net, values, isMin) {
     if (values.every((value) => value.kind !== "variable")) unusable("an operator on variables that is given constants alone");
+    if (!values.every((value) => KINDS.real.includes(value.kind))) unusable("integers or tokens beside a variable");
     if (values.length === 1) return values[0];
     const shape = values.map((value) => value.shape).reduce(broadcastShape);
     if (product(shape) * values.length > LIMIT.windows) unusable("windows of too many elements");
@@ -940,7 +1033,15 @@ function swapproofChecker() {
     const greatest = maximum(net, { shape, width: values.length, ids: isMin ? negated(net, all).data : ids });
     return isMin ? negated(net, greatest) : greatest;
   }
+  const ZERO = { num: 0n, den: 1n };
   const rectifier = (net, x, alpha) => addLayer(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha });
+  // s x + (1 - s) Relu(x), with a number s for each element.
+  function bent(net, x, s) {
+    const slopes = numerators(s);
+    const ids = sideBySide(net, [x, rectifier(net, x, ZERO)], x.shape);
+    const weights = slopes.flatMap((slope) => [slope, s.den - slope]);
+    return affine(net, x.shape, ids, 2, { weights, weightDen: s.den, column: broadcastPlaces(s.shape, x.shape) });
+  }
 
   // ---- The table of operators (section 4.2) ----
   // takes: the kinds of the inputs, `?` optional, `*` as many as there are; a list comes as an array of numbers.
@@ -949,7 +1050,7 @@ function swapproofChecker() {
   const KINDS = {
     any: ["integers", "numbers", "tokens", "variable"], variable: ["variable"], numbers: ["numbers"], list: ["integers"],
     integers: ["integers"], constant: ["integers", "numbers"], indices: ["integers", "tokens"], real: ["numbers", "variable"],
-    operand: ["integers", "numbers", "variable"],
+    fixed: ["integers", "numbers", "tokens"], summand: ["integers", "numbers", "variable"],
   };
   const AXES = { axes: ["ints", null] };
   const REDUCE = { ...AXES, keepdims: ["flag", 1], noop_with_empty_axes: ["flag", 0] };
@@ -958,8 +1059,19 @@ function swapproofChecker() {
   };
   const POOL = { ...WINDOW, ceil_mode: ["flag", 0] };
 
-  function binary(operator) {
-    return { takes: ["operand", "operand"], has: {}, make: (net, a, x, y) => arithmetic(net, operator, x, y) };
+  function binary(operator, kind) {
+    return { takes: [kind, kind], has: {}, make: (net, a, x, y) => ofTwo(net, operator, x, y) };
+  }
+  function greatestOrLeast(operator) {
+    return {
+      takes: ["any*"],
+      has: {},
+      make: (net, a, ...values) => (values.length === 2 ? ofTwo(net, operator, ...values) : extremum(net, values, operator === "Min")),
+    };
+  }
+  function oneInteger({ data }) {
+    if (data.length !== 1) unusable("an integer that is not one element");
+    return data[0];
   }
   function head(axis) {
     return {
@@ -967,7 +1079,7 @@ function swapproofChecker() {
       has: axis ? { axis: ["int", -1] } : {},
       make(net, a, x) {
         if (axis && axisOf(a.axis, x.shape.length) !== x.shape.length - 1) unusable("a head over another axis than the last");
-        if (net.node !== net.model.nodes.length - 1 || net.outputs[0] !== net.model.output.name) unusable("a head that is not last");
+        if (net.node !== net.model.nodes[net.model.nodes.length - 1].number || net.outputs[0] !== net.model.output.name) unusable("a head that is not last");
         net.head = true;
         return x;
       },
@@ -1006,14 +1118,35 @@ function swapproofChecker() {
       },
     },
     Cast: { takes: ["any"], has: { to: ["int", 0] }, make(net, a, x) {
+      if (x.kind === "integers" && (a.to === TYPE_FLOAT || a.to === TYPE_DOUBLE)) {
+        if (net.realType === undefined) net.realType = a.to;
+        if (x.data.some((n) => absolute(n) > 1n << 24n)) unusable("a Cast of an integer above 2^24");
+        x = rationals(x.shape, x.data, 1n);
+      }
       if (x.kind === "numbers" || x.kind === "variable") {
-        if (a.to !== net.model.realType) unusable("a Cast of numbers to another type");
+        if (a.to !== net.realType) unusable("a Cast of numbers to another type");
         return x;
       }
-      if (a.to !== TYPE_INT32 && a.to !== TYPE_INT64) unusable("a Cast of integers to another type");
-      const bits = a.to === TYPE_INT32 ? 32 : 64;
-      if (x.kind === "integers" && x.data.some((n) => n !== BigInt.asIntN(bits, n))) unusable("a Cast that does not fit");
+      const fits = {
+        [TYPE_INT32]: (n) => n === BigInt.asIntN(32, n), [TYPE_INT64]: isLong, [TYPE_BOOL]: (n) => n === 0n || n === 1n,
+      }[a.to];
+      if (fits === undefined || (x.kind === "tokens" && a.to === TYPE_BOOL)) unusable("a Cast of integers to another type");
+      if (x.kind === "integers" && !x.data.every(fits)) unusable("a Cast that does not fit");
       return x;
+    } },
+    Range: { takes: ["integers", "integers", "integers"], has: {}, make(net, a, ...ends) {
+      const [start, limit, delta] = ends.map(oneInteger);
+      if (delta === 0n) unusable("a Range with delta 0");
+      const size = ceilDivide((limit - start) * (delta < 0n ? -1n : 1n), absolute(delta));
+      const shape = checkShape([Math.max(0, Number(size))]);
+      return integers(shape, range(shape[0]).map((i) => start + BigInt(i) * delta));
+    } },
+    Where: { takes: ["integers", "any", "any"], has: {}, make(net, a, condition, x, y) {
+      if (condition.data.some((n) => n !== 0n && n !== 1n)) unusable("a condition that is neither 0 nor 1");
+      const shape = [condition, x, y].map((value) => value.shape).reduce(broadcastShape);
+      const { data } = broadcast(condition, shape);
+      const [left, right] = [x, y].map((value) => broadcastPlaces(value.shape, shape));
+      return pick(oneAfterAnother(net, [x, y]), shape, left.map((place, i) => (data[i] === 1n ? place : x.data.length + right[i])));
     } },
     Shape: { takes: ["any"], has: { start: ["int", 0], end: ["int", null] }, make(net, a, { shape }) {
       const bound = (value) => cut(value, shape.length, 0, shape.length);
@@ -1170,10 +1303,12 @@ function swapproofChecker() {
       },
     },
 
-    Add: binary("Add"),
-    Sub: binary("Sub"),
-    Mul: binary("Mul"),
-    Div: binary("Div"),
+    ...Object.fromEntries(["Add", "Sub", "Mul", "Div"].map((operator) => [operator, binary(operator, "any")])),
+    ...Object.fromEntries(Object.keys(COMPARISONS).map((operator) => [operator, binary(operator, "fixed")])),
+    Not: { takes: ["integers"], has: {}, make(net, a, x) {
+      if (x.data.some((n) => n !== 0n && n !== 1n)) unusable("a Not of what is neither 0 nor 1");
+      return integers(x.shape, x.data.map((n) => 1n - n));
+    } },
     Sum: { takes: ["real*"], has: {}, make: (net, a, ...values) => sum(net, values, values.map(() => 1n), false) },
     Neg: { takes: ["variable"], has: {}, make: (net, a, x) => negated(net, x) },
     MatMul: { takes: ["real", "real"], has: {}, make: (net, a, x, y) => matrixProduct(net, x, y, { num: 1n, den: 1n }, {}) },
@@ -1257,7 +1392,9 @@ function swapproofChecker() {
         return affine(net, x.shape, x.data, 1, { column, weights, weightDen, bias: Array.from(column, (c) => biases[c]), biasDen });
       },
     },
-    ReduceSum: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => mean(net, reduction(a, x, list), () => 1) },
+    ReduceSum: { takes: ["summand", "list?"], has: REDUCE, make(net, a, x, list) {
+      return x.kind === "variable" ? mean(net, reduction(a, x, list), () => 1) : constantSums(net, a, x, list);
+    } },
     ReduceMean: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => mean(net, reduction(a, x, list), (w) => w.length) },
     ReduceMax: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => maximum(net, reduction(a, x, list)) },
     GlobalAveragePool: { takes: ["variable"], has: {}, make: (net, a, x) => mean(net, globalPool(x), (w) => w.length) },
@@ -1271,9 +1408,20 @@ function swapproofChecker() {
       if (a.storage_order !== 0) unusable("storage_order");
       return maximum(net, pool(a, x));
     } },
-    Max: { takes: ["real*"], has: {}, make: (net, a, ...values) => extremum(net, values, false) },
-    Min: { takes: ["real*"], has: {}, make: (net, a, ...values) => extremum(net, values, true) },
-    Relu: { takes: ["variable"], has: {}, make: (net, a, x) => rectifier(net, x, { num: 0n, den: 1n }) },
+    Max: greatestOrLeast("Max"),
+    Min: greatestOrLeast("Min"),
+    Clip: { takes: ["any", "constant?", "constant?"], has: {}, make(net, a, x, low, high) {
+      if ([low, high].some((limit) => limit !== null && limit.shape.length !== 0)) unusable("a Clip with a limit that is not of rank 0");
+      const raised = low === null ? x : ofTwo(net, "Max", x, low);
+      net.node += net.model.size; // so the rectifier of the second step is named
+      return high === null ? raised : ofTwo(net, "Min", raised, high);
+    } },
+    Relu: { takes: ["variable"], has: {}, make: (net, a, x) => rectifier(net, x, ZERO) },
+    PRelu: { takes: ["variable", "numbers"], has: {}, make(net, a, x, s) {
+      if (!sameShape(broadcastShape(x.shape, s.shape), x.shape)) unusable("a PRelu whose slopes do not fit");
+      return bent(net, x, s);
+    } },
+    Abs: { takes: ["variable"], has: {}, make: (net, a, x) => bent(net, x, rationals([], [-1n], 1n)) },
     LeakyRelu: { takes: ["variable"], has: { alpha: ["float", Math.fround(0.01)] }, make(net, a, x) {
       if (a.alpha.num < 0n || a.alpha.num > a.alpha.den) unusable("LeakyRelu with alpha outside 0 to 1");
       return rectifier(net, x, a.alpha);
@@ -1322,15 +1470,15 @@ function swapproofChecker() {
     return { num: numerator(number, 0), den: number.den };
   }
 
-  function buildNetwork(model, positions) {
-    const net = { model, layers: [], ids: 0, computed: false, head: false, node: -1, operator: "", outputs: [] };
+  function buildNetwork(model, choices) {
+    const positions = choices.length;
+    const net = { model, choices, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, node: -1, outputs: [] };
     const values = new Map(model.initializers);
-    const defined = new Set([...values.keys(), model.input.name]);
     values.set(model.input.name, { kind: "tokens", shape: checkShape([1, positions]), data: Int32Array.from(range(positions)) });
     for (const node of model.nodes) {
       if (!Object.hasOwn(OPERATORS, node.operator)) unusable(`the operator ${node.operator.replace(/[^A-Za-z0-9_]/g, "?")}`);
       const { takes, has, make } = OPERATORS[node.operator];
-      Object.assign(net, { node: node.number, operator: node.operator, outputs: node.outputs });
+      Object.assign(net, { node: node.number, outputs: node.outputs });
       const given = node.inputs.map((name) => {
         if (name !== "" && !values.has(name)) unusable("a node reads what no earlier node has made");
         return values.get(name);
@@ -1339,10 +1487,8 @@ function swapproofChecker() {
       if (node.outputs.length === 0) unusable("a node without output");
       const made = [make(net, attributesOf(has, node.attributes), ...inputsOf(takes, given))].flat();
       node.outputs.forEach((name, place) => {
-        if (name === "" && place >= made.length) return;
-        if (name === "" || defined.has(name)) unusable("an output has no name, or a name twice");
-        defined.add(name);
         if (place >= made.length) return;
+        if (name === "") unusable("an output without a name");
         const { kind, shape } = made[place];
         if ((kind === "tokens" || kind === "variable") && product(shape) === 0) unusable("a variable without elements");
         values.set(name, made[place]);
@@ -1412,8 +1558,10 @@ function swapproofChecker() {
       front: layers.filter((layer) => layer.front),
       back: layers.filter((layer) => !layer.front && layer.kind !== "constant"),
       embeddings: net.layers.filter((layer) => layer.kind === "embed"),
+      positions: net.choices.length,
+      looks: net.looks,
       byNode: new Map(nonlinear.filter((layer) => layer.kind === "rectifier").map((layer) => [layer.node, layer])),
-      canBeFloat: net.model.realType === TYPE_FLOAT && !net.head && !net.computed,
+      canBeFloat: net.realType === TYPE_FLOAT && !net.head && !net.computed,
       scratch: { coefficients: new Array(net.ids), touched: layers.map(() => []) },
     };
   }
@@ -2217,17 +2365,19 @@ function swapproofChecker() {
   const MOST = 1n << 40n;
 
   // boundsAt(layer, at): the bounds l, u of a nonlinear layer's input at this place; null in the pass over the whole
-  // space, whose result later passes take for everything up to the border.
+  // space, where they come from A, and whose result later passes take for everything up to the border.
   function roundingErrors(words, boundsAt, whole) {
     const { network } = words;
     const A = whole === null ? new Array(network.ids) : whole.A.slice();
     const e = whole === null ? new Array(network.ids) : whole.e.slice();
     for (const layer of whole === null ? network.layers : network.back) {
-      const limits = (at) => (boundsAt === null ? [-A[layer.ids[at]], A[layer.ids[at]]] : boundsAt(layer, at));
-      const sizeAt = (at) => {
-        const [low, high] = limits(at);
-        return -low > high ? -low : high;
+      const limits = (at) => {
+        if (boundsAt !== null) return boundsAt(layer, at);
+        const id = layer.ids[at];
+        const { kind, num, den, first } = words.layer(id);
+        return kind === "constant" ? roundedOut(num[id - first], num[id - first], den) : [-A[id], A[id]];
       };
+      const size = ([low, high]) => (-low > high ? -low : high);
       spend(layer.size);
       for (let i = 0; i < layer.size; i++) {
         const id = layer.first + i;
@@ -2236,16 +2386,17 @@ function swapproofChecker() {
         } else if (layer.kind === "embed") {
           [A[id], e[id]] = [embeddingSize(words, layer, i), 0n];
         } else if (layer.kind === "maximum") {
-          [A[id], e[id]] = [greatestOf(layer, i, sizeAt), greatestOf(layer, i, (at) => e[layer.ids[at]])];
+          const bounds = [0, 1].map((end) => greatestOf(layer, i, (at) => limits(at)[end]));
+          [A[id], e[id]] = [size(bounds), greatestOf(layer, i, (at) => e[layer.ids[at]])];
         } else if (layer.kind === "affine") {
           [A[id], e[id]] = affineErrors(layer, i, A, e, whole === null);
-        } else if (layer.operator === "Relu") {
+        } else if (layer.alpha.num === 0n) {
           const error = e[layer.ids[i]];
           const [, high] = limits(i);
           [A[id], e[id]] = high + error <= 0n ? [0n, 0n] : [high > 0n ? high : 0n, error];
         } else {
           const error = e[layer.ids[i]];
-          A[id] = sizeAt(i);
+          A[id] = size(limits(i));
           e[id] = error + ceilDivide(4n * 257n * (A[id] + error), 1n << 32n) + 1n;
         }
       }
@@ -2449,7 +2600,7 @@ function swapproofChecker() {
     function layerNamed(node, isRelu) {
       const layer = words.network.byNode.get(node);
       if (layer === undefined) refuse(`node ${node} is not a rectifier of the network`);
-      if (isRelu && layer.operator !== "Relu") refuse(`node ${node} is not a Relu`);
+      if (isRelu && layer.alpha.num !== 0n) refuse(`node ${node} is not a Relu layer`);
       return layer;
     }
     // Pairs of an element and a value, the elements ascending.
@@ -2753,7 +2904,6 @@ function swapproofChecker() {
     }
 
     network({ model, choices }) {
-      const positions = choices.length;
       const key = JSON.stringify([model.file, model.tensors]);
       const bytes = this.file(model.file, model.sha256);
       const tensors = new Map(model.tensors.map(([name, hash]) => [name, this.file(name, hash)]));
@@ -2769,9 +2919,15 @@ function swapproofChecker() {
       }
       const parsed = this.models.get(key);
       const wanted = parsed.input.dims[1];
-      if (wanted !== null && wanted !== BigInt(positions)) refuse("the model takes another number of positions");
-      if (!parsed.byPositions.has(positions)) parsed.byPositions.set(positions, buildNetwork(parsed, positions));
-      return parsed.byPositions.get(positions);
+      if (wanted !== null && wanted !== BigInt(choices.length)) refuse("the model takes another number of positions");
+      // Of the choices a network depends on their number, and on what it computes from tokens.
+      const isFor = ({ positions, looks }) => positions === choices.length && looks.every(({ look, found }) => sameShape(look(choices), found));
+      let network = parsed.networks.find(isFor);
+      if (network === undefined) {
+        network = buildNetwork(parsed, choices);
+        parsed.networks.push(network);
+      }
+      return network;
     }
 
     // Checks one certificate and gives what it claims in a plain sentence.
