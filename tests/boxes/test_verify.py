@@ -180,11 +180,6 @@ def test_networks_that_are_not_piecewise_linear_are_refused_by_name(tmp_path: Pa
     assert "(Sigmoid): not piecewise linear" in capsys.readouterr().err
 
 
-def test_proof_is_refused_rather_than_forgotten(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
-    assert main([*written(tmp_path, sample, ["(<= Y_0 0)"]), "--proof", str(tmp_path / "p.json")]) == 2
-    assert "--proof" in capsys.readouterr().err
-
-
 def test_a_batch_answers_every_row_and_notices_a_contradiction(
     tmp_path: Path, sample: Numeric, capsys: Capture
 ) -> None:

@@ -76,8 +76,13 @@ def first_multipliers(regions: Regions, lines: Lines, atoms: int) -> Multipliers
     )
 
 
-def ascended(bounds: Bounds, atoms: Functions, regions: Regions, start: Multipliers, steps: int) -> Ascended:
-    """The best bounds met in so many steps; regions that are settled cost as much as the others."""
+def ascended(
+    bounds: Bounds, atoms: Functions, regions: Regions, start: Multipliers, steps: int, parts: float = 0.0
+) -> Ascended:
+    """The best bounds met in so many steps; regions that are settled cost as much as the others.
+
+    With `parts` they are bounds by slopes that are multiples of 1 / parts.
+    """
     lines = bounds.all_lines(regions)
     is_open = [regions.open_neurons(i) for i in range(bounds.depth)]
     slopes = [np.where(o, a, low) for o, a, low in zip(is_open, start.slopes, lines.lower, strict=True)]
@@ -88,6 +93,7 @@ def ascended(bounds: Bounds, atoms: Functions, regions: Regions, start: Multipli
     atom_error = (SLOP * atoms.roundings * UNIT + bounds.unit(len(atoms))) * bounds.size(atoms) + TINY
     moments: list[tuple[Floats, Floats]] = []
     for step in range(1, steps + 1):
+        used = [np.round(slope * parts) / parts if parts else slope for slope in slopes]
         handed = {j: weights @ w for j, w in atoms.weights.items()}
         constant, error = weights @ atoms.bias, weights @ atom_error
         given_at: list[Floats] = [np.zeros(0)] * bounds.depth
@@ -98,7 +104,7 @@ def ascended(bounds: Bounds, atoms: Functions, regions: Regions, start: Multipli
             given_at[i - 1] = given
             above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
             split = regions.phases[i - 1] * splits[i - 1]
-            passed = above * slopes[i - 1] + below * lines.upper[i - 1] - split
+            passed = above * used[i - 1] + below * lines.upper[i - 1] - split
             raised = below * lines.raised[i - 1]
             layer = bounds.stack.layers[i - 1]
             constant = constant + raised.sum(axis=1) + passed @ layer.bias
@@ -110,7 +116,7 @@ def ascended(bounds: Bounds, atoms: Functions, regions: Regions, start: Multipli
         coefficients = handed.get(0, np.zeros((count, bounds.stack.inputs)))
         corners = np.where(coefficients >= 0, regions.low, regions.high)
         low = constant + (coefficients * corners).sum(axis=1) - SLOP * (error + np.abs(coefficients) @ bounds.errors[0])
-        now = Ascended(low, corners, given_at, coefficients, Multipliers(slopes, splits, weights))
+        now = Ascended(low, corners, given_at, coefficients, Multipliers(used, splits, weights))
         best = now if best is None else better(best, now)
         if step == steps or (best.low > 0).all():
             break
@@ -119,7 +125,7 @@ def ascended(bounds: Bounds, atoms: Functions, regions: Regions, start: Multipli
         for i in range(1, bounds.depth + 1):
             z = applied(bounds.stack.layers[i - 1], known)
             given, o = given_at[i - 1], is_open[i - 1]
-            known.append(np.where(given >= 0, slopes[i - 1] * z, lines.upper[i - 1] * z + lines.raised[i - 1]))
+            known.append(np.where(given >= 0, used[i - 1] * z, lines.upper[i - 1] * z + lines.raised[i - 1]))
             gradients.append(np.where(o, np.maximum(given, 0.0) * z, 0.0))
             gradients.append(-regions.phases[i - 1] * z)
         gradients.append(applied(atoms, known))

@@ -30,7 +30,7 @@ TINY = 1e-290
 class Regions:
     """Boxes [n, inputs] and, for each layer, bounds [n, size] of the neurons' inputs and their decided phases.
 
-    A phase is 1 (input at least 0), -1 (at most 0) or 0 (open).
+    A phase is 1 (input at least 0), -1 (at most 0) or 0 (open). `nodes` are places in a record of the search.
     """
 
     low: Floats
@@ -38,6 +38,11 @@ class Regions:
     least: list[Floats]
     greatest: list[Floats]
     phases: list[Indices]
+    nodes: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.nodes) != len(self.low):
+            self.nodes = np.zeros(len(self.low), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.low)
@@ -49,6 +54,7 @@ class Regions:
             [part[index] for part in self.least],
             [part[index] for part in self.greatest],
             [part[index] for part in self.phases],
+            self.nodes[index],
         )
 
     def empty(self) -> Truths:
@@ -70,13 +76,18 @@ def joined(parts: list[Regions]) -> Regions:
         [np.concatenate([part.least[i] for part in parts]) for i in layers],
         [np.concatenate([part.greatest[i] for part in parts]) for i in layers],
         [np.concatenate([part.phases[i] for part in parts]) for i in layers],
+        np.concatenate([part.nodes for part in parts]),
     )
 
 
 @dataclass(eq=False)
 class Lines:
-    """Of each layer [n, size]: lower slope, upper slope, upper intercept."""
+    """Of each layer [n, size]: lower slope, upper slope, upper intercept.
 
+    With `parts` upper slopes are multiples of 1 / parts, as they are for the checker of certificates.
+    """
+
+    parts: float = 0.0
     lower: list[Floats] = field(default_factory=list)
     upper: list[Floats] = field(default_factory=list)
     raised: list[Floats] = field(default_factory=list)
@@ -86,6 +97,8 @@ class Lines:
         is_open = (low < 0) & (high > 0)
         width = np.where(is_open, high - low, 1.0)
         slope = np.where(is_open, np.minimum(np.maximum(high, 0.0) / width, 1.0), (low >= 0).astype(np.float64))
+        if self.parts:
+            slope = np.where(is_open, np.floor(slope * self.parts + 0.5) / self.parts, slope)
         self.lower.append(np.where(is_open, (high > -low).astype(np.float64), slope))
         self.upper.append(slope)
         self.raised.append(np.where(is_open, np.maximum(-slope * low, (1.0 - slope) * high), 0.0))
@@ -102,8 +115,9 @@ class Bounded:
 class Bounds:
     """Bounds over regions inside one box, for one stack."""
 
-    def __init__(self, stack: Stack, low: Floats, high: Floats) -> None:
+    def __init__(self, stack: Stack, low: Floats, high: Floats, parts: float = 0.0) -> None:
         self.stack = stack
+        self.parts = parts
         self.depth = len(stack.layers)
         self.magnitude = [np.maximum(np.abs(low), np.abs(high))]
         """Of h_j, over the whole box."""
@@ -129,7 +143,7 @@ class Bounds:
 
     def refresh(self, regions: Regions) -> None:
         """Bounds of all layers, layer after layer; what was known stays known."""
-        lines = Lines()
+        lines = Lines(self.parts)
         for layer in range(self.depth):
             self.tighten(regions, layer, lines)
             if layer + 1 < self.depth:
@@ -144,7 +158,7 @@ class Bounds:
             places = np.flatnonzero(((low < 0) & (high > 0)).any(axis=0))
             if len(places):
                 if lines is None:
-                    lines = Lines()
+                    lines = Lines(self.parts)
                     for before in range(layer):
                         lines.add(regions.least[before], regions.greatest[before])
                 both = two_sided(rows.taken(places))
@@ -201,7 +215,7 @@ class Bounds:
         return Bounded(constant + corner - SLOP * error, given)
 
     def all_lines(self, regions: Regions) -> Lines:
-        lines = Lines()
+        lines = Lines(self.parts)
         for low, high in zip(regions.least, regions.greatest, strict=True):
             lines.add(low, high)
         return lines

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.errors import BadInput
 from swapproof.encodings.vnnlib import read_vnnlib
 
 from .search import Answer
-from .settling import Verdict, Verifier
+from .settling import Verifier
 
 EXIT: dict[Answer, int] = {"unsat": 0, "sat": 1, "unknown": 3, "timed-out": 3}
 """No input breaks the property; one does; not settled."""
@@ -31,23 +31,24 @@ def command(
     if seconds is not None and seconds <= 0:
         raise BadInput(f"--timeout {seconds:g}: seconds above 0 are needed")
     if batch is not None:
-        return verify_batch(batch, seconds)
+        return verify_batch(batch, seconds, proof)
     if query is None:
         raise BadInput("a QUERY.vnnlib is needed")
     return verify(query, networks, SECONDS if seconds is None else seconds, proof)
 
 
 def verify(query: Path, networks: Sequence[str], seconds: float, proof: Path | None = None) -> int:
-    """Prints the answer and, for sat, the witness; remarks go to stderr."""
-    if proof is not None:
-        raise Unsupported("--proof: certificates of boxes are not part of the proof format yet; leave --proof out")
+    """Prints the answer and, for sat, the witness; remarks go to stderr.
+
+    With `proof` unsat is printed once its certificate is written there and accepted by the checker.
+    """
     if len(networks) != 1:
         raise BadInput(f"{len(networks)} networks given; one is needed: --network N=MODEL.onnx")
     name, _, path = networks[0].rpartition("=")
     property = read_vnnlib(query)
     if property.version == 2 and name not in ("", property.network):
         raise BadInput(f"{query}: declares network {property.network}, and --network names {name}")
-    verdict = Verifier().verify(query, Path(path), seconds)
+    verdict = Verifier().verify(query, Path(path), seconds, proof)
     for remark in verdict.remarks:
         print(f"swapproof: {remark}", file=sys.stderr)
     print(verdict.answer)
@@ -84,17 +85,25 @@ def instances(path: Path) -> Iterator[Instance]:
             raise BadInput(f"{path} line {number}: onnx,vnnlib,seconds are needed, not {','.join(row)}") from None
 
 
-def verify_batch(table: Path, seconds: float | None) -> int:
+def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) -> int:
     """One line of CSV per instance on stdout: onnx, vnnlib, answer, seconds, regions; a summary on stderr.
 
     `seconds` lowers the limits of the table. Exit code 4 when an answer contradicts the table, 3 when some are open.
+    With the folder `proof` every unsat has a certificate there, named after its place among the instances.
     """
     verifier, counts, wrong, spent = Verifier(), Counter[str](), 0, []
     out = csv.writer(sys.stdout, lineterminator="\n")
+    rows = list(instances(table))
+    if proof is not None:
+        for place, instance in enumerate(rows):
+            verifier.plan(table.parent / instance.vnnlib, table.parent / instance.onnx, numbered(proof, place))
     out.writerow(["onnx", "vnnlib", "answer", "seconds", "regions", "expected"])
-    for instance in instances(table):
+    for place, instance in enumerate(rows):
         limit = instance.seconds if seconds is None else min(seconds, instance.seconds)
-        verdict = answered(verifier, table.parent, instance, limit)
+        certificate = None if proof is None else numbered(proof, place)
+        verdict = verifier.verify(table.parent / instance.vnnlib, table.parent / instance.onnx, limit, certificate)
+        for remark in verdict.remarks if proof is not None else ():
+            print(f"swapproof: {instance.vnnlib}: {remark}", file=sys.stderr)
         counts[verdict.answer] += 1
         spent.append(verdict.seconds)
         if instance.expected in SETTLED and verdict.answer in SETTLED and verdict.answer != instance.expected:
@@ -116,5 +125,5 @@ def verify_batch(table: Path, seconds: float | None) -> int:
     return 0 if all(answer in SETTLED for answer in counts) else EXIT["unknown"]
 
 
-def answered(verifier: Verifier, folder: Path, instance: Instance, seconds: float) -> Verdict:
-    return verifier.verify(folder / instance.vnnlib, folder / instance.onnx, seconds)
+def numbered(folder: Path, place: int) -> Path:
+    return folder / f"{place:06d}.json"

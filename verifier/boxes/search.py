@@ -19,6 +19,7 @@ from .ascent import Ascended, Multipliers, ascended, first_multipliers
 from .attack import descent, worst
 from .bounds import Bounded, Bounds, Regions, Truths, contracted, joined, sharpened
 from .question import Question
+from .record import NARROWEST, SLOPES, Record, short
 from .witness import Deployed, Witness
 
 Answer = Literal["sat", "unsat", "unknown", "timed-out"]
@@ -45,6 +46,7 @@ class Outcome:
     witness: Witness | None = None
     regions: int = 0
     detail: str = ""
+    record: Record | None = None
 
 
 @dataclass(eq=False)
@@ -85,6 +87,8 @@ class Search:
     steps: int
     until: float
     """In seconds of time.monotonic()."""
+    record: Record | None = None
+    """Where the tree is written down; then nothing is done that a certificate cannot say."""
     witness: Witness | None = None
     regions: int = 0
     unresolved: int = 0
@@ -105,8 +109,10 @@ class Search:
             block = self.next_block()
             children = self.halves(block)
             kept = np.flatnonzero(~children.empty())
+            both = np.concatenate([np.arange(len(block.low))] * 2)
+            self.note_crossed(children, block.multipliers.take(both))
             if len(kept):
-                twice = np.concatenate([np.arange(len(block.low))] * 2)[kept]
+                twice = both[kept]
                 children = children.take(kept)
                 self.bounds.refresh(children)
                 self.examine(children, block.multipliers.take(twice))
@@ -114,7 +120,7 @@ class Search:
             return Outcome("sat", self.witness, self.regions)
         if self.unresolved:
             return Outcome("unknown", None, self.regions, f"{self.unresolved} regions too small to halve")
-        return Outcome("unsat", None, self.regions)
+        return Outcome("unsat", None, self.regions, record=self.record)
 
     def next_block(self) -> Block:
         taken, count = [], 0
@@ -131,6 +137,7 @@ class Search:
     def examine(self, regions: Regions, multipliers: Multipliers) -> None:
         """Refute, shrink, try corners; what is left waits, the least promising refutation last, to be next."""
         self.regions += len(regions)
+        self.note_crossed(regions, multipliers)
         alive = np.flatnonzero(~regions.empty())
         if not len(alive):
             return
@@ -138,15 +145,26 @@ class Search:
         atoms = self.question.atoms
         if len(atoms) > 1:  # each atom by itself first
             found = self.bounds.least(atoms, regions, self.bounds.all_lines(regions))
-            alive = np.flatnonzero(~(found.low > 0).any(axis=1))
+            alone = np.asarray((found.low > 0).any(axis=1))
+            if self.record is not None:
+                self.record.alone(regions.take(alone), found.low[alone].argmax(axis=1))
+            alive = np.flatnonzero(~alone)
             if not len(alive):
                 return
             regions, multipliers = regions.take(alive), multipliers.take(alive)
+            if self.record is not None:
+                self.record.cut_alone(regions)
             contracted(regions, Bounded(found.low[alive], found.coefficients[alive]))
         looks = LOOKS if self.bounds.depth == 1 else 1
         for look in range(1, looks + 1):
-            best = ascended(self.bounds, atoms, regions, multipliers, self.steps)
-            alive = np.flatnonzero((best.low <= 0) & ~regions.empty())
+            if self.record is not None and look > 1:
+                self.record.renew(regions)
+            parts = 0.0 if self.record is None else SLOPES
+            best = ascended(self.bounds, atoms, regions, multipliers, self.steps, parts)
+            done = np.asarray((best.low > 0) | regions.empty())
+            if self.record is not None:
+                self.record.refuted(regions.take(done), best.take(done))
+            alive = np.flatnonzero(~done)
             if not len(alive):
                 return
             regions, best = regions.take(alive), best.take(alive)
@@ -154,6 +172,8 @@ class Search:
                 self.try_corners(best.corners)
                 if self.witness is not None:
                     return
+            if self.record is not None:
+                self.record.cut(regions, best)
             before = self.slack(regions, best)
             if self.bounds.depth:
                 self.sharpen(regions, best)
@@ -163,6 +183,12 @@ class Search:
             if not len(regions):
                 return
 
+    def note_crossed(self, regions: Regions, multipliers: Multipliers) -> None:
+        """In the record, of the regions whose bounds crossed."""
+        empty = regions.empty()
+        if self.record is not None and empty.any():
+            self.record.crossed(regions.take(empty), multipliers.take(empty))
+
     def slack(self, regions: Regions, best: Ascended) -> Floats:
         """[n]: what all upper lines cost together."""
         return np.asarray(np.maximum(self.scores(regions, best), 0.0).sum(axis=1))
@@ -171,6 +197,8 @@ class Search:
         if not len(regions):
             return
         place, small = self.choose(regions, best)
+        if self.record is not None:
+            self.record.refuted(regions.take(regions.empty()), best.take(regions.empty()))
         self.unresolved += int((small & ~regions.empty()).sum())
         alive = np.flatnonzero(~small & ~regions.empty())
         order = alive[np.argsort(-best.low[alive], kind="stable")]
@@ -203,12 +231,15 @@ class Search:
         whole = np.maximum(self.question.high - self.question.low, np.finfo(np.float64).tiny)
         magnitude = np.abs(best.coefficients)
         inputs = (magnitude + 1e-3 * magnitude.mean(axis=1, keepdims=True) + 1e-300) * width
-        inputs = np.where(width <= FINEST * whole, -1.0, inputs)
+        finest = FINEST * whole if self.record is None else np.maximum(FINEST * whole, NARROWEST)
+        inputs = np.where(width <= finest, -1.0, inputs)
         dimension = inputs.argmax(axis=1)
         small = inputs[np.arange(len(inputs)), dimension] < 0
         if self.way == "inputs" or not self.bounds.depth:
             return dimension, small
         flat = self.scores(regions, best)
+        if self.record is not None:
+            flat = np.where(self.record.named, flat, -1.0)
         neuron = flat.argmax(axis=1)
         splits = flat[np.arange(len(flat)), neuron] > 0
         return np.where(splits, neuron + self.starts[1], dimension), np.where(splits, False, small)
@@ -229,20 +260,25 @@ class Search:
     def halves(self, block: Block) -> Regions:
         """Both halves of every region, all first ones before all second ones."""
         first, second = block.regions.take(slice(None)), block.regions.take(slice(None))
+        first.nodes, second.nodes = first.nodes.copy(), second.nodes.copy()
         rows = np.flatnonzero(block.place < self.starts[1])
         if len(rows):
             places = block.place[rows]
             first.high, second.low = first.high.copy(), second.low.copy()
             low, high = first.low[rows, places], first.high[rows, places]
-            middle = np.clip(low + (high - low) / 2, low, high)
+            middle = np.clip(low + (high - low) / 2, low, high) if self.record is None else short(low, high)
             first.high[rows, places] = middle
             second.low[rows, places] = middle
+            if self.record is not None:
+                first.nodes[rows], second.nodes[rows] = self.record.halved(first.nodes[rows], places, middle)
         for layer in range(self.bounds.depth):
             start, end = self.starts[layer + 1], self.starts[layer + 2]
             rows = np.flatnonzero((block.place >= start) & (block.place < end))
             if not len(rows):
                 continue
             places = block.place[rows] - start
+            if self.record is not None:
+                first.nodes[rows], second.nodes[rows] = self.record.decided(first.nodes[rows], layer, places)
             for half, phase in ((first, -1), (second, 1)):
                 half.phases[layer] = half.phases[layer].copy()
                 half.phases[layer][rows, places] = phase
@@ -252,7 +288,7 @@ class Search:
                 else:
                     half.least[layer] = half.least[layer].copy()
                     half.least[layer][rows, places] = 0.0
-                if layer == 0:
+                if layer == 0 and self.record is None:
                     self.shrink(half, rows, places, phase)
         return joined([first, second])
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,9 @@ from swapproof.encodings.vnnlib import read_vnnlib
 from .attack import attack
 from .bounds import Bounds
 from .last_resort import last_resort
-from .question import Question
+from .proving import Plan, plan
+from .question import Question, floor_float
+from .record import UPPER_SLOPES, Record
 from .search import Answer, Outcome, Search, Way
 from .witness import Deployed, Witness
 
@@ -26,6 +31,8 @@ FEW_INPUTS = 10
 """Up to so many, halving boxes is tried before splitting neurons."""
 SHARES = ((0.8, 4), (0.5, 4))
 """Of the time left: for the first and the second way to split, with so many steps of ascent."""
+PROVING = 0.3
+"""The part of those shares when a certificate is to be checked too, which takes longer than finding it."""
 ATTACK_SHARE = 0.2
 TRIED = 3
 """Points of each attack that are replayed."""
@@ -67,13 +74,26 @@ class Verifier:
             self.loaded[path] = found
         return self.loaded[path]
 
-    def verify(self, query: Path, model: Path, seconds: float) -> Verdict:
+    def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
+        """With `proof` unsat is answered only when its certificate was written there and accepted."""
         began = time.monotonic()
+        property, loaded = self.read(query, model)
+        check_agreement(property, loaded)
+        planned = None if proof is None else plan(query, property, loaded.model, proof)
+        if planned is not None:
+            planned.target.unlink(missing_ok=True)  # an older certificate would outlive an answer other than unsat
+        return settled(property, loaded, began, seconds, planned)
+
+    def plan(self, query: Path, model: Path, proof: Path) -> Plan:
+        """Raises what `verify` would raise where a certificate cannot be had."""
+        property, loaded = self.read(query, model)
+        return plan(query, property, loaded.model, proof)
+
+    def read(self, query: Path, model: Path) -> tuple[Property, Loaded]:
         property = read_vnnlib(query)
         loaded = self.load(model)
         check_shapes(property, loaded)
-        check_agreement(property, loaded)
-        return settled(property, loaded, began, seconds)
+        return property, loaded
 
 
 def check_shapes(property: Property, loaded: Loaded) -> None:
@@ -113,11 +133,11 @@ def check_agreement(property: Property, loaded: Loaded) -> None:
             )
 
 
-def settled(property: Property, loaded: Loaded, began: float, seconds: float) -> Verdict:
+def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> Verdict:
     until = began + seconds
     source = np.random.default_rng(0)
     remarks = []
-    if loaded.network.inexact:
+    if loaded.network.inexact and plan is None:
         remarks.append(f"rounded constants ({', '.join(loaded.network.inexact)}): unsat is of the rounded network")
     regions = 0
 
@@ -133,21 +153,31 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float) ->
             return verdict("sat", witness)
     answers: list[Answer] = []
     roots: dict[bytes, Bounds] = {}
+    records: list[Record] = []
+    parts = 0.0 if plan is None else UPPER_SLOPES
     for number, question in enumerate(questions):
         box = question.low.tobytes() + question.high.tobytes()
         if box not in roots:
-            roots = {box: Bounds(loaded.stack, question.low, question.high)}
+            roots = {box: Bounds(loaded.stack, question.low, question.high, parts)}
         rest = (until - time.monotonic()) / (len(questions) - number)
-        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest))
+        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan)
         regions += outcome.regions
         if outcome.answer == "sat":
             return verdict("sat", outcome.witness)
         if remark:
             remarks.append(remark)
         answers.append(outcome.answer)
+        if outcome.record is not None:
+            records.append(outcome.record)
     if all(answer == "unsat" for answer in answers):
-        return verdict("unsat")
-    return verdict("timed-out" if time.monotonic() >= until else "unknown")
+        reason = None
+        if plan is not None:
+            reason = plan.certify(records, until, partial(searched_again, questions, loaded, plan, until))
+        if reason is None:
+            return verdict("unsat")
+        remarks.append(f"no certificate: {reason}")
+    late = time.monotonic() >= until or (plan is not None and "timed-out" in answers)
+    return verdict("timed-out" if late else "unknown")
 
 
 def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> Witness | None:
@@ -157,7 +187,9 @@ def attacked(question: Question, deployed: Deployed, source: np.random.Generator
     return next((witness for witness in found if witness is not None), None)
 
 
-def searched(question: Question, loaded: Loaded, bounds: Bounds, seconds: float) -> tuple[Outcome, str]:
+def searched(
+    question: Question, loaded: Loaded, bounds: Bounds, seconds: float, plan: Plan | None
+) -> tuple[Outcome, str]:
     """Both ways to split, then a solver; and what it claims, which settles nothing."""
     if not len(question.atoms):
         if crossed(question.case):
@@ -169,13 +201,16 @@ def searched(question: Question, loaded: Loaded, bounds: Bounds, seconds: float)
     outcome = Outcome("timed-out")
     for way, (share, steps) in zip(ways, SHARES, strict=True):
         now = time.monotonic()
-        search = Search(question, loaded.deployed, bounds, way, steps, now + share * (until - now))
+        share *= 1.0 if plan is None else PROVING
+        widths = loaded.stack.widths[1:]
+        record = None if plan is None else plan.record(loaded.network, widths, len(question.atoms))
+        search = Search(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
         outcome = search.run()
         regions += outcome.regions
         if outcome.answer in ("sat", "unsat"):
-            return Outcome(outcome.answer, outcome.witness, regions), ""
+            return Outcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
     seconds = until - time.monotonic()
-    if seconds <= 0:
+    if seconds <= 0 or plan is not None:
         return Outcome(outcome.answer, None, regions), ""
     said, point = last_resort(question, bounds, seconds)
     witness = None if point is None else loaded.deployed.witness(question.case, point)
@@ -186,6 +221,27 @@ def searched(question: Question, loaded: Loaded, bounds: Bounds, seconds: float)
         f"HiGHS claims that there is none ({said.status}, least worst atom {said.bound}): not proved" if beyond else ""
     )
     return Outcome(outcome.answer, None, regions), remark
+
+
+def searched_again(
+    questions: list[Question],
+    loaded: Loaded,
+    plan: Plan,
+    until: float,
+    number: int,
+    lows: Sequence[Fraction],
+    highs: Sequence[Fraction],
+    phases: bool,
+) -> bytes:
+    """The tree of a smaller box, where exact arithmetic did not follow; empty when none is found."""
+    low = np.array([floor_float(end) for end in lows])
+    high = np.array([-floor_float(-end) for end in highs])
+    question = replace(questions[number], low=low, high=high)
+    bounds = Bounds(loaded.stack, low, high, UPPER_SLOPES)
+    record = plan.record(loaded.network, loaded.stack.widths[1:], len(question.atoms))
+    way: Way = "phases" if phases and loaded.stack.inputs > FEW_INPUTS else "inputs"
+    outcome = Search(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
+    return record.encoded() if outcome.answer == "unsat" else b""
 
 
 def crossed(case: Case) -> bool:

@@ -1,0 +1,547 @@
+"""Checks box certificates (FORMAT.md, section 14) with exact integers, by the networks and bounds of check.py.
+
+    python -I -S proofs/check_box.py CERTIFICATE.json            its model, and maybe its query, beside it
+
+It loads check.py from its own folder, and nothing else of ours. Like that it believes no number it can compute, and
+says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4 (refused) or 2 (nothing to check: no file, or
+a model outside the format).
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import lcm, prod
+from operator import mul
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING or __package__:
+    from . import check
+else:
+    found = importlib.util.spec_from_file_location("check", Path(__file__).with_name("check.py"))
+    check = sys.modules["check"] = importlib.util.module_from_spec(found)
+    found.loader.exec_module(check)
+
+GRID, Refused, Unusable = check.GRID, check.Refused, check.Unusable
+require, need = check.require, check.need
+# Limits (FORMAT section 14), and the bits that a plane's coefficients are cut to.
+MAX_NODES, MAX_DEPTH, MAX_CASES, MAX_CONSTRAINTS = 5_000_000, 100_000, 100_000, 4096
+MAX_INPUT_BITS = 128
+PLANE_BITS = 128
+ENDLESS = 1 << 20_000
+
+# ---------------------------------------------------------------------------------------------------------- the model
+
+# Operators that meant something else, in the same words, before this opset.
+CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
+# Names that no file can hold: they are not UTF-8.
+TOKENS, TABLE, ROWS, SHAPE, FLAT, OUTPUTS, INPUTS, ALL = (f"\ud800{number}" for number in range(8))
+
+
+# An ONNX file with one input of floats.
+#
+# For check.py it is put between nodes of our own: input i is what a table says for position i, and the inputs are
+# joined to the outputs. So its words are our inputs, and what it calls affine in the words is affine in the inputs.
+class Model(check.Model):
+    opsets = range(7, 23)
+
+    def __init__(self, data: bytes, files: dict[str, bytes]) -> None:
+        super().__init__(data, files)
+        for node in self.nodes:
+            same = self.opset >= CHANGED.get(node.operator, 0)
+            same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
+            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
+        self.initializers[SHAPE] = check.Tensor(check.INTEGERS, (len(self.shape),), self.shape)
+        self.initializers[FLAT] = check.Tensor(check.INTEGERS, (2,), (1, -1))
+        self.nodes = [
+            check.Node(self.size, "Gather", [TABLE, TOKENS], [ROWS], {}),
+            check.Node(self.size, "Reshape", [ROWS, SHAPE], [self.input], {}),
+            *self.nodes,
+            check.Node(self.size, "Reshape", [self.output, FLAT], [OUTPUTS], {}),
+            check.Node(self.size, "Reshape", [self.input, FLAT], [INPUTS], {}),
+            check.Node(self.size, "Concat", [OUTPUTS, INPUTS], [ALL], {"axis": (check.INT, 1)}),
+        ]
+        self.input, self.output = TOKENS, ALL
+
+    def take_input(self, kind: int, sizes: list[int | None]) -> None:
+        need(kind in (1, 10, 11), "the input must be FLOAT, FLOAT16 or DOUBLE")
+        self.one_type(kind)
+        shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
+        fits = 0 < len(shape) <= 8 and min(shape) > 0 and prod(shape) < 1024
+        need(fits, f"input shape {sizes}: fixed sizes and at most 8 axes and 1023 numbers are needed")
+        self.shape, self.count = shape, prod(shape)
+
+    # The layers, numbers of the inputs being over `scale`. Token 0 stands for 0 at every input.
+    def over(self, scale: int) -> check.Network:
+        self.initializers[TABLE] = check.Tensor(check.NUMBERS, (2, 1), [Fraction(0), Fraction(1, scale)])
+        return check.Network(check.Graph(self, self.count))
+
+
+# ------------------------------------------------------------------------------------------------------------ regions
+
+Ends = tuple[tuple[int, int], ...]
+Plane = tuple[list[int], int]
+Bounds = tuple[int, int]
+
+
+# The inputs x of a region, as integers over the scale of the inputs: their ends; a plane (s, t), which says that the
+# sum of s x is at least t where all constraints hold; and bounds of elements that hold there too.
+#
+# This is what check.py calls words: `moves` are coefficients, and `best` the greatest of an affine function.
+class Inputs:
+    def __init__(self, space: Space, ends: Ends, plane: Plane | None, kept: dict[int, Bounds]) -> None:
+        self.space, self.ends, self.plane, self.kept = space, ends, plane, kept
+        self.moves = space.moves
+        self.empty = any(low > high for low, high in ends)
+        self.middles = [low + high for low, high in ends]
+        self.widths = [high - low for low, high in ends]
+        self.known: dict[int, Bounds] = {}
+
+    # The greatest sum of c x between the ends: half the sum of c (low + high) + |c| (high - low).
+    def best(self, function: Sequence[int]) -> int:
+        twice: int = sum(map(mul, function, self.middles)) + sum(map(mul, map(abs, function), self.widths))
+        return twice >> 1
+
+    # Bounds of an element that is affine in the inputs, on the grid; the plane is used when they differ in sign.
+    def element(self, slot: int) -> Bounds:
+        if slot not in self.known:
+            column, base, scale = self.space.columns[slot], self.space.base[slot], self.space.scales[slot]
+            middle, width = sum(map(mul, column, self.middles)), sum(map(mul, map(abs, column), self.widths))
+            low, high = base + (middle - width >> 1), base + (middle + width >> 1)
+            if low < 0 < high and self.plane:
+                low = max(low, base - self.beyond([-c for c in column], *self.plane))
+                high = min(high, base + self.beyond(column, *self.plane))
+            self.known[slot] = check.grid(low, scale)[0], check.grid(high, scale)[1]
+        return self.known[slot]
+
+    # For u >= 0 the sum of c x is at most the greatest sum of (c + u s) x, less u t, rounded up. The best u is where
+    # some c + u s is 0: as floats they decide which is taken, and nothing else.
+    def beyond(self, function: Sequence[int], slopes: list[int], least: int) -> int:
+        missing, turns, u = float(least), [], 0.0
+        for c, (s, at_low, at_high) in zip(function, self.reaches, strict=True):
+            if c > 0:
+                missing -= at_high
+                if s < 0:
+                    turns.append((c / -s, at_low - at_high))
+            else:
+                missing -= at_low
+                if s > 0:
+                    turns.append((-c / s, at_high - at_low))
+        for turn, gain in sorted(turns):
+            u, missing = turn, missing - gain
+            if missing <= 0:
+                break
+        above, below = u.as_integer_ratio()
+        turned = [c * below + s * above for c, s in zip(function, slopes, strict=True)]
+        return check.ceiling(self.best(turned) - above * least, below)
+
+    @cached_property
+    def reaches(self) -> list[tuple[float, float, float]]:
+        slopes = self.plane[0] if self.plane else []
+        return [(float(s), float(s * low), float(s * high)) for s, (low, high) in zip(slopes, self.ends, strict=True)]
+
+    # With another plane: the sum of c x is at least `least` / 2**GRID. The c are cut to PLANE_BITS bits, what that can
+    # add being taken off `least`; ends that lie beyond the plane are moved, outwards to integers.
+    def cut(self, function: list[int], least: int, kept: dict[int, Bounds]) -> Inputs:
+        shift = max(0, max(map(abs, function)).bit_length() - PLANE_BITS)
+        rest = sum([(c & (1 << shift) - 1) * high for c, (_, high) in zip(function, self.ends, strict=True)])
+        plane = [c >> shift for c in function], (least - (rest << GRID)) >> (GRID + shift)
+        room, ends = self.best(plane[0]) - plane[1], list(self.ends)
+        for i, (s, (low, high)) in enumerate(zip(plane[0], self.ends, strict=True)):
+            if s:
+                reach = check.ceiling(room, abs(s))
+                ends[i] = (max(low, high - reach), high) if s > 0 else (low, min(high, low + reach))
+        return Inputs(self.space, tuple(ends), plane, kept)
+
+
+# In place of words: takes down the coefficients of an affine function.
+class Slopes:
+    def __init__(self, moves: list[list[list[int]]]) -> None:
+        self.moves = moves
+        self.found: list[int] = []
+
+    def best(self, function: list[int]) -> int:
+        self.found = function
+        return 0
+
+
+# The network over its inputs: shared by all regions.
+class Space(check.Space):
+    def __init__(self, model: Model, scale: int) -> None:
+        network, count, self.scale = model.over(scale), model.count, scale
+        values = [0] * len(network.owner)
+        network.evaluate(network.affine, values, [0] * count)
+        self.network = network
+        self.base = [values[i] for i in network.cut]
+        self.scales = [network.owner[i].scale for i in network.cut]
+        self.touched = [network.touched.get(i, []) for i in range(count)]
+        self.moves = [[[c for (c,) in network.kernels.get(i, [])]] for i in range(count)]
+        self.columns = [[0] * count for _ in network.cut]
+        for i, (slots, (move,)) in enumerate(zip(self.touched, self.moves, strict=True)):
+            for slot, c in zip(slots, move, strict=True):
+                self.columns[slot][i] = c
+        self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
+
+    # Bounds known to have one sign are kept as they are, and so are those that follow from the bounds of the elements
+    # an element is computed from; others are found by substitution too.
+    def bounds_of(self, i: int, words: Any, box: check.Box) -> Bounds:
+        low, high = words.kept.get(i, (-ENDLESS, ENDLESS))
+        if low >= 0 or high <= 0 or i in box.known:
+            return box.known.get(i, (low, high))
+        if self.network.owner[i].depth:
+            least, most = self.interval(i, words, box)
+            low, high = max(low, least), min(high, most)
+            if low >= 0 or high <= 0:
+                return low, high
+        least, most = super().bounds_of(i, words, box)
+        return max(low, least), min(high, most)
+
+    # An element as a sum of elements of nonlinear layers and others that are affine in the inputs, each between its
+    # bounds. Coefficients are multiples of the element's number for multiples of the others.
+    def interval(self, i: int, words: Any, box: check.Box) -> Bounds:
+        owner = self.network.owner
+        if i not in self.rows:
+            found: list[tuple[int, int]] = []
+            constant = 0
+
+            def define(top: int, c: int) -> Iterable[tuple[int, int]]:
+                nonlocal constant
+                layer = owner[top]
+                if not layer.depth or layer.kind != "affine":
+                    found.append((top, c * layer.scale))
+                    return ()
+                elements, weights, _, bias = layer.rows[top - layer.start]
+                constant += c * bias
+                return zip(elements, [c * weight for weight in weights], strict=True)
+
+            check.substitute({i: 1}, define)
+            self.rows[i] = found, constant << GRID
+        low = high = self.rows[i][1]
+        for at, c in self.rows[i][0]:
+            ends = box.known[at] if owner[at].depth else words.element(self.network.slot[at])
+            low, high = low + c * ends[c < 0], high + c * ends[c > 0]
+        return low // owner[i].scale, check.ceiling(high, owner[i].scale)
+
+
+@dataclass(frozen=True)
+class Region:
+    inputs: Inputs
+    phases: dict[tuple[int, int], int]
+    depth: int = 0
+    box: check.Box | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------- the tree
+
+
+# Coefficients of outputs and inputs by place, the outputs first, and a constant: their sum is <= 0, or < 0 if strict.
+@dataclass(frozen=True)
+class Constraint:
+    coefficients: dict[int, Fraction]
+    constant: Fraction
+    strict: bool
+
+
+# Reads the tree of one case in preorder and proves every leaf; the children of a node are made here.
+class Tree(check.Tree):
+    def __init__(self, space: Space, ends: Ends, constraints: list[Constraint], data: bytes, stop: float) -> None:
+        self.space: Space = space
+        self.data, self.at, self.stop = data, 0, stop
+        self.start = Region(Inputs(space, ends, None, {}), {})
+        self.strict = [constraint.strict for constraint in constraints]
+        numbers = [n for each in constraints for n in (*each.coefficients.values(), each.constant)]
+        self.common = scale = check.scale_of(numbers)
+        self.rows = []
+        for each in constraints:
+            coefficients = {place: int(c * scale) for place, c in each.coefficients.items()}
+            self.rows.append((coefficients, int(each.constant * scale)))
+        self.nodes = self.leaves = 0
+
+    def walk(self) -> None:
+        stack = [self.start]
+        while stack:
+            region = stack.pop()
+            self.nodes += 1
+            require(self.nodes <= MAX_NODES and region.depth <= MAX_DEPTH, "the tree is too large or too deep")
+            self.look_at_the_clock()
+            kind = self.byte()
+            require(kind in RULES, f"tree byte {kind} is not in the format")
+            stack += reversed(RULES[kind](self, region))
+        require(self.at == len(self.data), "bytes after the end of the tree")
+
+    # An integer of either sign: n as 2 n, -n as 2 n - 1.
+    def integer(self) -> int:
+        value = shift = 0
+        byte = 128
+        while byte > 127:
+            require(shift < 203, "a number in the tree is too large")
+            byte = self.byte()
+            value |= (byte & 127) << shift
+            shift += 7
+        require(byte or shift == 7, "a number in the tree is not minimal")
+        return value >> 1 ^ -(value & 1)
+
+    # Multipliers of rectifiers: (node, element) -> value.
+    def values(self, highest: int) -> dict[tuple[int, int], int]:
+        found: dict[tuple[int, int], int] = {}
+        last = -1
+        for _ in range(self.number()):
+            layer = self.rectifier()
+            require(layer.node > last, "a table out of order")
+            last = layer.node
+            found.update(self.entries(layer, layer.size, highest))
+        return found
+
+    # (bounds, s, t, strict): where all constraints of the region hold, the sum of s x is at least t / 2**GRID, or
+    # greater if strict; by the multipliers that stand in the tree. None: nothing is in the region.
+    def plane(self, region: Region) -> tuple[check.Box, list[int], int, bool] | None:
+        space, network = self.space, self.space.network
+        weights = [self.number() for _ in self.rows]
+        slopes, exponent = self.values(64), self.number()
+        require(exponent <= check.BETA_BITS, f"betas finer than 2**-{check.BETA_BITS}")
+        unit = self.common << (check.BETA_BITS - exponent)
+        betas = {key: value * unit for key, value in self.values(1 << 31).items()}
+        box = region.box or space.bounds(region.inputs, region.phases)  # type: ignore[arg-type]
+        crossed = box is None or any(low > high for here in box.inputs.values() for low, high in here)
+        if box is None or crossed or region.inputs.empty:
+            return None
+        function, constant = dict.fromkeys(network.logits, 0), 0
+        for weight, (coefficients, added) in zip(weights, self.rows, strict=True):
+            constant += weight * added
+            for place, c in coefficients.items():
+                function[network.logits[place]] += weight * c * network.factors[place]
+        taken, known = Slopes(space.moves), check.Region((), (), (), phases=region.phases, slopes=slopes, betas=betas)
+        number, below = space.minimum(function, network.scale, taken, box, known)  # type: ignore[arg-type]
+        strict = any(weight and strict for weight, strict in zip(weights, self.strict, strict=True))
+        return box, taken.found, number + (constant * below << GRID), strict
+
+    # ---- nodes
+
+    # Nowhere in the region do all constraints hold.
+    def refute(self, region: Region) -> list[Region]:
+        self.leaves += 1
+        require(self.holds(region), f"leaf {self.leaves} does not hold")
+        return []
+
+    def holds(self, region: Region) -> bool:
+        found = self.plane(region)
+        if found is None:
+            return True
+        _, slopes, least, strict = found
+        reach = region.inputs.best(slopes) << GRID
+        return reach < least or (strict and reach == least)
+
+    def cut(self, region: Region) -> list[Region]:
+        found = self.plane(region)
+        if found is None:
+            return [child(region)]
+        box, slopes, least, _ = found
+        kept = {i: each for layer, here in box.inputs.items() for i, each in zip(layer.sources, here, strict=True)}
+        return [child(region, inputs=region.inputs.cut(slopes, least, kept), box=box)]
+
+    def renew(self, region: Region) -> list[Region]:
+        return [child(region, box=None)]
+
+    def split_input(self, region: Region) -> list[Region]:
+        i, exponent, point, old = self.number(), self.number(), self.integer(), region.inputs
+        require(i < len(old.ends) and exponent <= GRID, "an input out of range, or an exponent beyond 64")
+        at, (low, high) = point * (self.space.scale >> exponent), old.ends[i]
+        sides = (low, min(high, at)), (max(low, at), high)
+        ends = [(*old.ends[:i], side, *old.ends[i + 1 :]) for side in sides]
+        return [child(region, inputs=Inputs(old.space, each, old.plane, old.kept), box=None) for each in ends]
+
+    def split_phase(self, region: Region) -> list[Region]:  # type: ignore[override]
+        layer = self.rectifier()
+        key = layer.node, self.number()
+        require(key[1] < layer.size and key not in region.phases, "a phase out of range or set twice")
+        return [child(region, phases={**region.phases, key: sign}, box=None) for sign in (-1, 1)]
+
+
+def child(region: Region, **news: Any) -> Region:
+    return replace(region, depth=region.depth + 1, **news)
+
+
+RULES: dict[int, Callable[[Tree, Region], list[Region]]] = {
+    1: Tree.refute,
+    2: Tree.cut,
+    3: Tree.renew,
+    4: Tree.split_input,
+    5: Tree.split_phase,
+}
+
+
+# --------------------------------------------------------------------------------------------------- the certificate
+
+RATIONAL = re.compile("-?[0-9]{1,2000}(/[0-9]{1,2000})?")
+PLACE = re.compile("([XY])_(0|[1-9][0-9]{0,3})")
+CERTIFICATE = {
+    "format": "swapproof box certificate",
+    "version": 1,
+    "recipe": "box-1",
+    "model": check.CERTIFICATE["model"],
+    "query": check.FILE,
+    "inputs": range(1, 1024),
+    "outputs": range(1, 1024),
+}
+
+
+# An accepted certificate: what it says in one plain sentence.
+@dataclass(frozen=True)
+class Verdict:
+    cases: int
+    nodes: int
+    leaves: int
+    sentence: str
+
+
+# In lowest terms, and written in one way only.
+def rational(text: Any) -> Fraction:
+    check.expect(text, RATIONAL, "a number")
+    above, _, below = text.partition("/")
+    require(int(below or 1), "a number over 0")
+    number = Fraction(int(above), int(below or 1))
+    require(str(number) == text, f"{text[:40]} is not in lowest terms")
+    return number
+
+
+def read_constraint(entry: Any, inputs: int, outputs: int) -> Constraint:
+    fits = type(entry) is dict and entry.keys() == {"coefficients", "constant", "strict"}
+    require(fits and type(entry["coefficients"]) is dict, "a constraint is not as it should be")
+    check.expect(entry["strict"], range(2), "strict")
+    coefficients = {}
+    for name, text in entry["coefficients"].items():
+        matched = PLACE.fullmatch(name)
+        if matched is None:
+            raise Refused(f"{name!r} is neither an input X_i nor an output Y_j")
+        side, place = matched.groups()
+        require(int(place) < (inputs if side == "X" else outputs), f"{name} is out of range")
+        number = rational(text)
+        require(number, f"{name} has the coefficient 0")
+        coefficients[int(place) + (outputs if side == "X" else 0)] = number
+    return Constraint(coefficients, rational(entry["constant"]), bool(entry["strict"]))
+
+
+# One box with constraints, and its proof.
+@dataclass(frozen=True)
+class Case:
+    box: list[tuple[Fraction, Fraction]]
+    constraints: list[Constraint]
+    tree: bytes
+
+
+def read_case(entry: Any, inputs: int, outputs: int) -> Case:
+    fits = type(entry) is dict and entry.keys() == {"box", "constraints", "tree"}
+    require(fits and type(entry["constraints"]) is list, "a case is not as it should be")
+    check.expect(entry["box"], [(RATIONAL, RATIONAL)], "box")
+    box = [(rational(low), rational(high)) for low, high in entry["box"]]
+    require(len(box) == inputs and all(low <= high for low, high in box), "a box of another size, or crossed ends")
+    large = any(abs(end) >= 1 << MAX_INPUT_BITS for ends in box for end in ends)
+    require(not large, f"an input of 2**{MAX_INPUT_BITS} or more")
+    require(len(entry["constraints"]) <= MAX_CONSTRAINTS, "too many constraints")
+    constraints = [read_constraint(each, inputs, outputs) for each in entry["constraints"]]
+    check.expect(entry["tree"], check.BASE64, "tree")
+    tree = base64.b64decode(entry["tree"], validate=True)
+    require(base64.b64encode(tree).decode() == entry["tree"], "the tree is not canonical base64")
+    return Case(box, constraints, tree)
+
+
+# The object of a certificate, and its cases.
+def read_certificate(data: bytes) -> tuple[dict[str, Any], list[Case]]:
+    top = check.parse_canonical(data)
+    require(type(top) is dict and type(top.get("cases")) is list, "a certificate without cases")
+    check.expect({key: value for key, value in top.items() if key != "cases"}, CERTIFICATE, "a certificate")
+    names = [name for name, _ in top["model"]["tensors"]]
+    require(names == sorted(set(names)), "tensor files must ascend")
+    require(len(top["cases"]) <= MAX_CASES, "too many cases")
+    return top, [read_case(each, top["inputs"], top["outputs"]) for each in top["cases"]]
+
+
+# The network of the certificate, its inputs over a scale that makes the ends of all boxes integers.
+def space_of(top: dict[str, Any], cases: list[Case], model: Model) -> Space:
+    require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
+    require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
+    require(top["inputs"] == model.count, f"the model has {model.count} inputs")
+    scale = lcm(1 << GRID, *{end.denominator for case in cases for ends in case.box for end in ends})
+    check.narrow(scale.bit_length())
+    space = Space(model, scale)
+    outputs = len(space.network.logits) - model.count
+    require(top["outputs"] == outputs, f"the model has {outputs} outputs")
+    return space
+
+
+# Raises Refused when the certificate does not prove that no case has an input, Unusable when the model is outside
+# the format. `make` makes the tree of a case: for producers one that goes on after a leaf that does not hold.
+def check_claims(
+    top: dict[str, Any], cases: list[Case], model: Model, stop: float, make: Callable[..., Tree] = Tree
+) -> Verdict:
+    space = space_of(top, cases, model)
+    nodes = leaves = 0
+    for case in cases:
+        ends = tuple([(int(low * space.scale), int(high * space.scale)) for low, high in case.box])
+        tree = make(space, ends, case.constraints, case.tree, stop)
+        tree.walk()
+        nodes, leaves = nodes + tree.nodes, leaves + tree.leaves
+        require(nodes <= MAX_NODES, "the trees are too large")
+    boxes = f"{len(cases)} boxes" if len(cases) != 1 else "its box"
+    sentence = f"{top['model']['file']} has no input that {top['query']['file']} asks for, in {boxes} (real)"
+    return Verdict(len(cases), nodes, leaves, f"{sentence}; {leaves} leaves")
+
+
+# -------------------------------------------------------------------------------------------------------------- files
+
+
+# Check one certificate with the model, and the query if it is there, beside it.
+def check_file(path: Path, seconds: float = check.SECONDS) -> Verdict:
+    stop = time.monotonic() + seconds
+    top, cases = read_certificate(check.read_file(path, check.MAX_CERTIFICATE))
+    bound, query = top["model"], path.parent / top["query"]["file"]
+    data, *tensors = [
+        check.read_file(path.parent / name, check.MAX_MODEL)
+        for name in (bound["file"], *[name for name, _ in bound["tensors"]])
+    ]
+    require(check.sha256(data) == bound["sha256"], "made for another model: the SHA-256 differs")
+    here = query.exists()
+    same = not here or check.sha256(check.read_file(query, check.MAX_MODEL)) == top["query"]["sha256"]
+    require(same, f"made for another query: the SHA-256 of {query.name} differs")
+    model = Model(data, dict(zip([name for name, _ in bound["tensors"]], tensors, strict=True)))
+    verdict = check_claims(top, cases, model, stop)
+    return (
+        verdict if here else replace(verdict, sentence=f"{verdict.sentence}; {query.name} is not here to be compared")
+    )
+
+
+# Exit code 0 after `accepted 1 of 1`; 4 when it was refused; 2 when there is nothing to check.
+def main(arguments: list[str]) -> int:
+    def say(line: str, stream: TextIO = sys.stdout) -> None:
+        print(line.encode("ascii", "backslashreplace").decode(), flush=True, file=stream)
+
+    seconds = check.SECONDS
+    if len(arguments) == 3 and arguments[0] == "--seconds" and re.fullmatch("[0-9]{1,9}", arguments[1]):
+        seconds, arguments = float(arguments[1]), arguments[2:]
+    try:
+        usable = len(arguments) == 1 and not arguments[0].startswith("--")
+        need(usable, "usage: check_box.py [--seconds S] CERTIFICATE.json")
+        sentence = check_file(Path(arguments[0]), seconds).sentence
+    except Unusable as error:
+        say(f"check_box.py: {error}", sys.stderr)
+        return 2
+    except Exception as error:
+        met = "" if isinstance(error, Refused) else f"the checker met {type(error).__name__}: "
+        say(f"refused {Path(arguments[0]).name}: {met}{error}")
+        say("refused 1 of 1")
+        return 4
+    say(f"{Path(arguments[0]).name}: {sentence}")
+    say("accepted 1 of 1")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
