@@ -236,27 +236,30 @@ def test_brute_force_finds_the_same_where_rounding_does_not_matter(tmp_path: Pat
     tokens = tuple(position % sample.vocabulary for position in range(sample.length))
     label = won_by(exact_logits(network, tokens)[0])
     subject = Subject(tokens, tuple(range(sample.length)), label)
-    flipped, unknown = flips_by_force(replay, words, subject)
+    flipped, unknown = flips_by_force(replay.answers, words, subject)
     assert not unknown.any()
     assert flipped.tolist() == flipped_plainly(network, words, subject)
     assert 0 < flipped.sum() < len(words)
-    cost = cost_of(replay, words, [subject], tried=10)
+    cost = cost_of(replay.answers, words, [subject], tried=10)
     assert (cost.tried, cost.sentences) == (10, sample.length * sample.vocabulary)
-    assert "sentences through onnxruntime" in cost.sentence
+    assert "sentences through the model" in cost.sentence
 
 
 def test_brute_force_out_of_time_knows_nothing(tmp_path: Path) -> None:
     sample = tiny("mlp", 8)
     model, _ = loaded(sample, tmp_path)
     subject = Subject(tuple([0] * sample.length), (0,), 0)
-    flipped, unknown = flips_by_force(Replay.open(model), np.arange(sample.vocabulary), subject, deadline=0.0)
+    flipped, unknown = flips_by_force(Replay.open(model).answers, np.arange(sample.vocabulary), subject, deadline=0.0)
     assert not flipped.any()
     assert unknown.all()
 
 
 def test_intervals_of_the_distribution_hold_the_mean_and_shrink() -> None:
     shares = np.array([0.2, 0.4] * 50)
-    few, many = population_interval(shares[:10]), population_interval(np.tile(shares, 20))
+    few, many = (
+        population_interval(shares[:10], shares[:10]),
+        population_interval(np.tile(shares, 20), np.tile(shares, 20)),
+    )
     for name in ("hoeffding", "empirical_bernstein"):
         assert few[name][0] <= many[name][0] <= 0.7 <= many[name][1] <= few[name][1]
-    assert population_interval(np.array([0.5]))["hoeffding"] == [0.0, 1.0]
+    assert population_interval(np.array([0.5]), np.array([0.5]))["hoeffding"] == [0.0, 1.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,11 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from handmade import node, save
+from smooth_models import lstm
 from tiny import ROWS, WORDS, write_task
 
 from swapproof.encodings.reading import open_model
 from swapproof.verifier.cli import main
 from swapproof.verifier.replay import Replay
+from swapproof.verifier.words.brute_force import flips_by_force
 from swapproof.verifier.words.single_words import Candidates
 
 Capture = pytest.CaptureFixture[str]
@@ -29,12 +32,12 @@ def task(tmp_path: Path) -> Path:
     return write_task(tmp_path / "task", rows=TEXTS)
 
 
-def by_hand(task: Path) -> tuple[dict[str, Fraction], int]:
+def by_hand(task: Path, rows: Sequence[tuple[str, str]] = TEXTS) -> tuple[dict[str, Fraction], int]:
     """kappa of every word, by onnxruntime on every sentence; and the number of texts answered correctly."""
     replay = Replay.open(open_model(task.parent / "model.onnx"))
     letters = [word for word in WORDS if word.isalpha()]
     flips, texts = dict.fromkeys(letters, 0), 0
-    for text, label in TEXTS:
+    for text, label in rows:
         words = text.lower().split()
         tokens = [WORDS.index(word) if word in WORDS else 1 for word in words]
         padded = np.array([tokens + [0] * (6 - len(tokens))])
@@ -125,6 +128,30 @@ def test_texts_that_rounding_decides_are_not_called_wrong(tmp_path: Path, capsys
     assert "whatever the rounding, which decides 1 of them" in capsys.readouterr().err
 
 
+def test_a_text_that_rounding_decides_widens_the_interval(tmp_path: Path) -> None:
+    """It may be answered correctly or not, and any word may flip it: from f / (n + 1) to (f + 1) / (n + 1)."""
+    rows = [("good film", "positive"), ("bad film", "negative"), ("the a", "negative")]
+    task = write_task(tmp_path / "task", rows=rows)
+    nodes = [
+        node("Gather", "table tokens", "embedded", axis=0),
+        node("ReduceMean", "embedded", "mean", axes=[1], keepdims=0),
+        node("Gemm", "mean w", "logits"),
+    ]
+    sentiment = np.array([[1.0, {"good": 9.0, "bad": -9.0}.get(word, 0.0)] for word in WORDS])
+    save(task.parent, nodes, {"table": sentiment, "w": [[0.1, 0.1], [-1.0, 1.0]]}, length=6).replace(
+        task.parent / "model.onnx"
+    )
+    summary = measured(task, tmp_path / "run")
+    assert (summary["answered_correctly"], summary["ambiguous"], summary["already_wrong"]) == (2, 1, 0)
+    with (tmp_path / "run" / "kappa.csv").open() as file:
+        kappa = {row["word"]: (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
+    assert kappa["good"] == kappa["bad"] == (1 / 3, 2 / 3)
+    low, high = (Fraction(end) for end in summary["rho_exact"])
+    assert high - low == Fraction(1, 3)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    assert [line["ambiguous"] for line in lines] == [False, False, True]
+
+
 def test_one_class_only_is_measured(tmp_path: Path) -> None:
     task = write_task(tmp_path / "task", rows=[("awful", "negative"), ("bad film", "negative")])
     summary = measured(task, tmp_path / "run")
@@ -135,40 +162,220 @@ def test_one_class_only_is_measured(tmp_path: Path) -> None:
 def test_euba_is_shown_beside_the_exact_value(task: Path, tmp_path: Path, capsys: Capture, variant: str) -> None:
     summary = measured(task, tmp_path / "run", "--euba", "4", "--euba-variant", variant)
     euba = summary["euba"]
-    assert euba["rho"] - summary["rho"]["high"] == pytest.approx(euba["gap"], abs=1e-12)
-    assert euba["gap"] >= 0
+    assert euba["gap"]["low"] == euba["gap"]["high"] == pytest.approx(euba["rho"] - summary["rho"]["high"], abs=1e-12)
+    assert euba["gap"]["low"] >= 0
     assert euba["flips_that_are_none"] == 0
     assert (euba["mask"], euba["variant"]) == ("<unk>", variant)
     assert "above the exact value" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_model_that_cannot_be_read_gets_an_estimate_first_and_then_brute_force(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    """A sigmoid inside the network is outside the layers we know."""
-    import onnx
-    from onnx import helper
+@pytest.fixture
+def recurrent(tmp_path: Path) -> Path:
+    """A task whose model is an LSTM; every text but the last has the class that it answers."""
+    task = write_task(tmp_path / "task")
+    lstm(task.parent, len(WORDS), 6, seed=3)
+    replay = Replay.open(open_model(task.parent / "model.onnx"))
+    rows = []
+    for text, _ in [*ROWS, ("awful movie", "")]:
+        words = text.lower().split()
+        tokens = [WORDS.index(word) if word in WORDS else 1 for word in words]
+        rows.append(
+            (text, ["negative", "positive"][int(replay.answers(np.array([tokens + [0] * (6 - len(tokens))]))[0])])
+        )
+    rows[-1] = (rows[-1][0], "negative" if rows[-1][1] == "positive" else "positive")
+    (task.parent / "texts.tsv").write_text("\n".join(["text\tlabel", *("\t".join(row) for row in rows)]) + "\n")
+    return task
 
-    task = write_task(tmp_path / "task", rows=TEXTS)
-    path = task.parent / "model.onnx"
-    model = onnx.load(path)
-    relu = next(node for node in model.graph.node if node.op_type == "Relu")
-    relu.CopyFrom(helper.make_node("Sigmoid", list(relu.input), list(relu.output)))
-    onnx.save(model, path)
-    assert main(["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]) == 2
+
+def test_a_model_that_cannot_be_read_gets_estimates_first(recurrent: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["measure", str(recurrent), "--quantity", "kappa", "--out", str(tmp_path / "run")]) == 2
     message = capsys.readouterr().err
+    assert "LSTM" in message
     assert "--brute-force would evaluate" in message
     assert "CPU s" in message
-    summary = measured(task, tmp_path / "run", "--brute-force")
-    kappa, _ = by_hand(task)
-    assert summary["level"] == "replay"
-    assert summary["rho_exact"][0] == str(1 - sum(kappa.values()) / len(kappa))
+    assert "--euba 512 finds flips only" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_lstm_by_brute_force_has_the_kappa_of_every_sentence(recurrent: Path, tmp_path: Path) -> None:
+    summary = measured(recurrent, tmp_path / "run", "--brute-force")
+    texts = [line.split("\t") for line in (recurrent.parent / "texts.tsv").read_text().splitlines()[1:]]
+    kappa, count = by_hand(recurrent, [(text, label) for text, label in texts])
+    assert (summary["level"], summary["answered_correctly"], summary["already_wrong"]) == ("replay", count, 1)
+    assert 0 < sum(kappa.values()) < len(kappa)
+    assert summary["rho_exact"] == [str(1 - sum(kappa.values()) / len(kappa))] * 2
+
+
+@pytest.mark.parametrize("variant", ["paper", "top1", "no-mask"])
+def test_the_gap_of_euba_on_an_lstm(recurrent: Path, tmp_path: Path, capsys: Capture, variant: str) -> None:
+    """Alone it leaves everything else open; beside brute force its gap is known."""
+    options = ["--euba", "2", "--euba-variant", variant]
+    assert main(["measure", str(recurrent), "--quantity", "kappa", "--out", str(tmp_path / "alone"), *options]) == 3
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "EUBA finds flips only" in shown
+    alone = json.loads((tmp_path / "alone" / "summary.json").read_text())
+    assert alone["rho"] == {"low": 0.0, "high": alone["euba"]["rho"]}
+    assert "gap" not in alone["euba"]
+    both = measured(recurrent, tmp_path / "both", "--brute-force", *options)
+    assert both["euba"]["rho"] == alone["euba"]["rho"] >= both["rho"]["high"] == both["rho"]["low"]
+    gap = both["euba"]["rho"] - both["rho"]["low"]
+    assert both["euba"]["gap"] == {"low": pytest.approx(gap), "high": pytest.approx(gap)}
+    assert both["euba"]["flips_that_are_none"] == 0
+    output = capsys.readouterr()
+    assert "above the brute-force value" in " ".join(output.out.split())
+    assert "sentences for gradients" in output.err
+    assert "a step twice as long changes them by" in both["euba"]["gradients"]
+
+
+def test_brute_force_out_of_time_leaves_an_interval_that_euba_narrows(
+    recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["measure", str(recurrent), "--quantity", "kappa", "--brute-force"]
+    assert main([*command, "--seconds", "1e-9", "--euba", "9", "--out", str(tmp_path / "none")]) == 3
+    none = json.loads((tmp_path / "none" / "summary.json").read_text())
+    assert none["rho"] == {"low": 0.0, "high": 1.0}
+    assert none["rho_of_the_distribution"]["hoeffding"] == [0.0, 1.0]
+
+    def out_of_time(answers: Any, words: Any, subject: Any, deadline: float, batch: int) -> Any:
+        return flips_by_force(answers, words, subject, 0.0, batch)
+
+    monkeypatch.setattr("swapproof.verifier.words.matrix.flips_by_force", out_of_time)
+    assert main([*command, "--euba", "9", "--out", str(tmp_path / "euba")]) == 3
+    narrowed = json.loads((tmp_path / "euba" / "summary.json").read_text())
+    assert narrowed["rho"] == {"low": 0.0, "high": narrowed["euba"]["rho"]}
+    assert narrowed["rho"]["high"] < 1.0
+    assert narrowed["euba"]["gap"] == {"low": 0.0, "high": narrowed["euba"]["rho"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "done", "total"),
+    [(["--brute-force"], 3, 8), (["--euba", "3"], 3, 8), (["--brute-force", "--euba", "3"], 11, 16)],
+)
+def test_a_killed_run_goes_on_where_it_was(
+    recurrent: Path,
+    tmp_path: Path,
+    options: list[str],
+    done: int,
+    total: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    """Texts that are finished are not asked about again, and the end is that of a run in one go."""
+    from swapproof.verifier.words.euba import Euba
+
+    command = ["measure", str(recurrent), "--quantity", "kappa", *options, "--out"]
+    code = main([*command, str(tmp_path / "whole")])
+    asked: list[object] = []
+    whole = Euba.flips
+
+    def killed(subject: object) -> None:
+        if len(asked) == stop:
+            raise KeyboardInterrupt
+        asked.append(subject)
+
+    def euba(self: Euba, subject: Any) -> Any:
+        killed(subject)
+        return whole(self, subject)
+
+    def by_force(answers: Any, words: Any, subject: Any, *more: Any) -> Any:
+        killed(subject)
+        return flips_by_force(answers, words, subject, *more)
+
+    monkeypatch.setattr(Euba, "flips", euba)
+    monkeypatch.setattr("swapproof.verifier.words.matrix.flips_by_force", by_force)
+    stop = done
+    assert main([*command, str(tmp_path / "run")]) == 130
+    assert "can be resumed" in capsys.readouterr().err
+    stop = -1
+    assert main([*command, str(tmp_path / "run")]) == code
+    assert len(asked) == total
+    ends = []
+    for name in ("whole", "run"):
+        summary = json.loads((tmp_path / name / "summary.json").read_text())
+        for part in (summary, summary.get("euba", {})):
+            for measurement in ("seconds", "cpu_seconds", "speed"):
+                part.pop(measurement, None)
+        ends.append((summary, (tmp_path / name / "results.jsonl").read_bytes()))
+    assert ends[0] == ends[1]
+
+
+def test_a_killed_exact_run_keeps_the_class_that_is_done(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from swapproof.verifier.words.flips import Flips, Search
+
+    asked: list[int] = []
+    whole, stop = Search.run, 1
+    first = measured(task, tmp_path / "whole")
+
+    def run(self: Search) -> Flips:
+        if len(asked) == stop:
+            raise KeyboardInterrupt
+        asked.append(self.label)
+        return whole(self)
+
+    monkeypatch.setattr(Search, "run", run)
+    command = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
+    assert main(command) == 130
+    stop = -1
+    again = measured(task, tmp_path / "run")
+    assert sorted(asked) == [0, 1]
+    assert [again[name] for name in ("rho", "work", "highest_kappa")] == [
+        first[name] for name in ("rho", "work", "highest_kappa")
+    ]
+
+
+def test_a_changed_task_is_not_resumed_unless_anew(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "run"
+    measured(task, out)
+    (task.parent / "texts.tsv").write_text("text\tlabel\na good film\tpositive\n")
+    assert main(["measure", str(task), "--quantity", "kappa", "--out", str(out)]) == 2
+    assert "the texts changed" in capsys.readouterr().err
+    assert measured(task, out, "--no-resume")["texts"] == 1
+
+
+def test_effects_on_accuracy_are_those_of_the_sentences(task: Path, tmp_path: Path) -> None:
+    """Of the texts with "good", and of these without it; of the texts without it, and of these with it anywhere."""
+    summary = measured(task, tmp_path / "run")
+    replay = Replay.open(open_model(task.parent / "model.onnx"))
+
+    def right(words: list[str], label: str) -> bool:
+        tokens = [WORDS.index(word) if word in WORDS else 1 for word in words]
+        answer = int(replay.answers(np.array([tokens + [0] * (6 - len(tokens))]))[0])
+        return ["negative", "positive"][answer] == label
+
+    texts = [(text.lower().split(), label) for text, label in TEXTS]
+    held = [(words, label) for words, label in texts if "good" in words]
+    others = [(words, label) for words, label in texts if "good" not in words]
+    attacked = [
+        all(right([*words[:at], "good", *words[at + 1 :]], label) for at in range(len(words))) and right(words, label)
+        for words, label in others
+    ]
+    removed = [right([word for word in words if word != "good"], label) for words, label in held]
+    (good,) = (one for one in summary["highest_kappa"] if one["word"] == "good")
+    assert (good["texts_with_it"], good["texts_without_it"]) == (len(held), len(others))
+    assert 0 < len(held) < len(TEXTS)
+    for name, expected in (
+        ("accuracy_with_it", [right(*one) for one in held]),
+        ("accuracy_with_it_removed", removed),
+        ("accuracy_without_it", [right(*one) for one in others]),
+        ("accuracy_with_it_put_in", attacked),
+    ):
+        assert good[name] == pytest.approx(sum(expected) / len(expected), abs=1e-6), name
+    alone = next(one for one in summary["highest_kappa"] if one["word"] == "awful")
+    assert (alone["texts_with_it"], alone["texts_of_it_alone"]) == (2, 1)
+
+
+def test_parts_of_speech_name_their_source(task: Path, tmp_path: Path) -> None:
+    parts = measured(task, tmp_path / "run")["parts_of_speech"]
+    assert parts["words"] == sum(word.isalpha() for word in WORDS)
+    assert sum(parts["counts"].values()) in (0, parts["words"])
+    assert (parts["source"] is None) == (not parts["counts"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--quantity", "kappa", "--euba", "4", "--brute-force"], "needs gradients"),
         (["--quantity", "kappa", "--euba", "4", "--euba-variant", "top2"], "can be paper, top1, no-mask"),
         (["--quantity", "rho"], "can be pr or kappa"),
         (["--quantity", "kappa", "--radius", "2"], "belong to --quantity pr"),

@@ -101,7 +101,7 @@ def test_no_word_of_a_box_is_farther_from_its_center_than_the_span(data: st.Data
     slope, cut = one_word.slope(position), one_word.cuts(np.array([text]))[0]
     rivals = range(1, logits(network, np.array([text])).shape[1])
     flipped = np.zeros((1, sample.vocabulary), dtype=bool)
-    search = TailSearch(network, coordinates, boxes, 0, rivals, flipped, lambda *found: None)
+    search = TailSearch(network, coordinates, boxes, None, 0, rivals, flipped, lambda *found: None)
     spans = search.spans(slope)
     tail = Tail(network, cut, np.arange(len(cut)))
     origin = cut - coordinates[text[position]] @ slope

@@ -19,11 +19,11 @@ from .single_words import positions_of
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """D+, and how many texts were left out of it; `ambiguous` are those whose answer rounding decides."""
+    """D+, and what was left out of it; whether `ambiguous` texts belong to it is decided by rounding."""
 
     texts: tuple[Text, ...]
     already_wrong: int
-    ambiguous: int
+    ambiguous: tuple[Text, ...] = ()
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
@@ -32,23 +32,23 @@ class Answered:
 
 def answered_over_reals(network: Callable[[int], Network], replay: Replay, texts: Sequence[Text]) -> Answered:
     """The gold class wins over the reals and in onnxruntime, whatever the rounding."""
-    kept, wrong, ambiguous = [], 0, 0
+    kept, wrong, ambiguous = [], 0, []
     for text in texts:
         original = text.frozen.space.original
         beats, agreed = beaten(Query.of(network(len(original)), text.frozen.space, text.label), original)
         if not agreed:
-            ambiguous += 1
+            ambiguous.append(text)
         elif beats or not right(replay, text):
             wrong += 1
         else:
             kept.append(text)
-    return Answered(tuple(kept), wrong, ambiguous)
+    return Answered(tuple(kept), wrong, tuple(ambiguous))
 
 
 def answered_deployed(replay: Replay, texts: Sequence[Text]) -> Answered:
     """The gold class wins in onnxruntime."""
     kept = tuple(text for text in texts if right(replay, text))
-    return Answered(kept, len(texts) - len(kept), 0)
+    return Answered(kept, len(texts) - len(kept))
 
 
 def right(replay: Replay, text: Text) -> bool:

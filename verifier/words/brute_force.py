@@ -1,20 +1,28 @@
-"""A[text, word] of any model that onnxruntime runs: every replacement evaluated, after an estimate of the cost."""
+"""A[text, word] of any model at all: every replacement evaluated, after an estimate of the cost."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..replay import Replay
+from ..replay import NO_CLASS
 from .flips import Subject
 
-BATCH = 4096
+Answers = Callable[[NDArray[np.int64]], NDArray[Any]]
+"""From sentences [n, length] to classes [n], NO_CLASS where the logits hold NaN."""
+
+BATCHES = (64, 256, 1024, 4096)
+SLOW = 0.25
+"""CPU seconds of a batch that make no larger one worth its memory."""
 TRIED = 16_384
-"""Sentences evaluated for an estimate."""
+"""Sentences evaluated for an estimate,"""
+TRIED_SECONDS = 4.0
+"""or as many as this many CPU seconds allow, shared by the lengths of texts."""
 
 
 @dataclass(frozen=True)
@@ -24,60 +32,92 @@ class Cost:
     tried: int
     tried_seconds: float
     sentences: int
+    seconds: float
+    batch: int
 
     @property
-    def seconds(self) -> float:
-        return self.tried_seconds / max(1, self.tried) * self.sentences
+    def each(self) -> float:
+        """CPU seconds of one sentence."""
+        return self.seconds / max(1, self.sentences)
 
     @property
     def sentence(self) -> str:
         return (
-            f"{self.sentences:,} sentences through onnxruntime in batches of {BATCH:,}: "
-            f"about {self.seconds:,.0f} CPU s ({self.tried:,} of them, drawn at random, took "
+            f"{self.sentences:,} sentences through the model in batches of {self.batch:,}: "
+            f"about {cpu_seconds(self.seconds)} ({self.tried:,} of them, drawn at random, took "
             f"{self.tried_seconds:.2f} s)"
         )
 
 
-def cost_of(replay: Replay, words: NDArray[np.int64], subjects: Sequence[Subject], tried: int = TRIED) -> Cost:
+def cpu_seconds(seconds: float) -> str:
+    return f"{seconds:,.0f} CPU s" if seconds >= 10 else f"{seconds:.1f} CPU s"
+
+
+def cost_of(answers: Answers, words: NDArray[np.int64], subjects: Sequence[Subject], tried: int = TRIED) -> Cost:
     """Random single replacements, evaluated in batches of one length each."""
-    sentences = sum(len(subject.positions) for subject in subjects) * len(words)
     generator = np.random.default_rng(0)
     by_length: dict[int, list[Subject]] = {}
     for subject in subjects:
         if subject.positions:
             by_length.setdefault(len(subject.tokens), []).append(subject)
-    count, seconds = 0, 0.0
+    total = sum(map(len, by_length.values()))
+    cost = Cost(0, 0.0, 0, 0.0, BATCHES[-1])
     for same in by_length.values():
-        share = -(-min(tried, sentences) * len(same) // max(1, sum(map(len, by_length.values()))))
-        rows = []
-        for _ in range(share):
-            subject = same[generator.integers(len(same))]
-            tokens = list(subject.tokens)
-            tokens[subject.positions[generator.integers(len(subject.positions))]] = int(generator.choice(words))
-            rows.append(tokens)
-        drawn = np.array(rows, dtype=np.int64)
-        if len(drawn):
-            replay.answers(drawn[:BATCH])  # the first batch of a shape costs more
+        sentences = sum(len(subject.positions) for subject in same) * len(words)
+        share = -(-min(tried, sentences) * len(same) // total)
+        drawn = np.array([drawn_from(same, words, generator) for _ in range(share)], dtype=np.int64)
+        count, seconds, batch = timed(answers, drawn, TRIED_SECONDS / len(by_length))
+        cost = Cost(
+            cost.tried + count,
+            cost.tried_seconds + seconds,
+            cost.sentences + sentences,
+            cost.seconds + seconds / count * sentences,
+            min(cost.batch, batch),
+        )
+    return cost
+
+
+def drawn_from(subjects: Sequence[Subject], words: NDArray[np.int64], generator: np.random.Generator) -> list[int]:
+    subject = subjects[int(generator.integers(len(subjects)))]
+    tokens = list(subject.tokens)
+    tokens[subject.positions[int(generator.integers(len(subject.positions)))]] = int(generator.choice(words))
+    return tokens
+
+
+def timed(answers: Answers, drawn: NDArray[np.int64], limit: float) -> tuple[int, float, int]:
+    """How many of these sentences were evaluated in how many CPU seconds, and in batches of which size."""
+    for batch in BATCHES:  # the first batch of a shape costs more, so that each is tried before it is timed
         started = time.process_time()
-        for first in range(0, len(drawn), BATCH):
-            replay.answers(drawn[first : first + BATCH])
-        seconds, count = seconds + time.process_time() - started, count + len(drawn)
-    return Cost(count, seconds, sentences)
+        answers(drawn[:batch])
+        if time.process_time() - started > SLOW:
+            break
+    count, started, spent = 0, time.process_time(), 0.0
+    while count < len(drawn) and spent <= limit:
+        part = drawn[count : count + batch]
+        answers(part)
+        count, spent = count + len(part), time.process_time() - started
+    return count, spent, batch
 
 
 def flips_by_force(
-    replay: Replay, words: NDArray[np.int64], subject: Subject, deadline: float = float("inf")
+    answers: Answers,
+    words: NDArray[np.int64],
+    subject: Subject,
+    deadline: float = float("inf"),
+    batch: int = BATCHES[-1],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """[V] each, of one text: which words flip it, and of which that is not known when time is up."""
-    flipped = np.zeros(len(words), dtype=bool)
+    """[V] each, of one text: which words flip it, and of which that is not known when time is up, or for a NaN."""
+    flipped, strange = np.zeros(len(words), dtype=bool), np.zeros(len(words), dtype=bool)
     for position in subject.positions:
         rest = np.flatnonzero(~flipped)
-        for first in range(0, len(rest), BATCH):
+        for first in range(0, len(rest), batch):
             if time.monotonic() > deadline:
                 return flipped, ~flipped
-            part = rest[first : first + BATCH]
+            part = rest[first : first + batch]
             tokens = np.repeat(np.array(subject.tokens, dtype=np.int64)[None], len(part), axis=0)
             tokens[:, position] = words[part]
-            changed = ~(tokens == np.array(subject.tokens)).all(axis=1)
-            flipped[part] |= changed & (replay.answers(tokens) != subject.label)
-    return flipped, np.zeros(len(words), dtype=bool)
+            changed = words[part] != subject.tokens[position]
+            found = answers(tokens)
+            strange[part] |= changed & (found == NO_CLASS)
+            flipped[part] |= changed & (found != subject.label) & (found != NO_CLASS)
+    return flipped, strange & ~flipped

@@ -11,6 +11,7 @@ that flipped most texts of this class first, each where its score is least. Each
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,60 +20,34 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.evaluation import values
-from swapproof.encodings.network import Network
-from swapproof.encodings.one_word import OneWord
-
+from ..replay import NO_CLASS
+from .classifier import AT_ONCE, Classifier
 from .flips import Subject
 
 Array = NDArray[Any]
 Variant = Literal["paper", "top1", "no-mask"]
 VARIANTS: tuple[Variant, ...] = ("paper", "top1", "no-mask")
-STEP = 2.0**-20
-"""Gradients are central differences of this step in float64; a rectifier's kink inside it is met by chance only."""
-CHUNK = 1 << 10
-"""Sentences evaluated together; those after the one where a phase stops are not counted."""
 
 
 @dataclass(eq=False)
 class Euba:
     """Run text after text, in order: phase 2 looks at the successes so far. `queries` counts what the method asks."""
 
-    network: Network
+    classifier: Classifier
     words: NDArray[np.int64]
     mask: int
     m: int = 512
     variant: Variant = "paper"
+    seconds: float = float("inf")
+    """For each text: no further sentences are tried when they are over."""
     queries: int = 0
     successes: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     """Class -> [V]: texts of it that each word flipped."""
 
     @cached_property
-    def one_word(self) -> OneWord:
-        return OneWord(self.network)
-
-    @cached_property
     def coordinates(self) -> Array:
-        return self.one_word.rows(self.words)
-
-    @cached_property
-    def slopes(self) -> dict[int, Array]:
-        return {}
-
-    def slope(self, position: int) -> Array:
-        if position not in self.slopes:
-            self.slopes[position] = self.one_word.slope(position)
-        return self.slopes[position]
-
-    def logits(self, cuts: Array) -> Array:
-        """[n, classes] of values at the cut [n, width]."""
-        given, start = {}, 0
-        for index in self.network.cut:
-            node = self.network.nodes[index]
-            given[index] = cuts[:, start : start + node.size].reshape(len(cuts), *node.shape)
-            start += node.size
-        last = len(self.network.nodes) - 1
-        return np.asarray(values(self.network, given=given)[last].reshape(len(cuts), -1))
+        """[V, dimensions]."""
+        return self.classifier.rows(self.words)
 
     def run(self, subjects: Sequence[Subject], advance: Callable[[int], None] = lambda n: None) -> NDArray[np.bool_]:
         """[texts, V]: the flips found."""
@@ -83,12 +58,11 @@ class Euba:
         return np.array(found).reshape(len(subjects), len(self.words))
 
     def flips(self, subject: Subject) -> NDArray[np.bool_]:
-        count = self.successes.setdefault(subject.label, np.zeros(len(self.words), dtype=np.int64))
+        deadline = time.monotonic() + self.seconds
         success = np.zeros(len(self.words), dtype=bool)
         if not subject.positions:
             return success
-        cut = self.one_word.cuts(np.array([subject.tokens], dtype=np.int64))[0]
-        scores = self.scores(subject, cut)
+        scores = self.scores(subject)
         best = scores.argmin(axis=0)
         if self.variant == "top1":
             word = np.argsort(scores.min(axis=0), kind="stable")
@@ -96,47 +70,44 @@ class Euba:
         else:
             order = np.argsort(scores, axis=None, kind="stable")
             place, word = np.divmod(order, len(self.words))
-        self.verify(subject, cut, place, word, success)
-        rest = np.argsort(-count, kind="stable")
+        self.verify(subject, place, word, success, deadline)
+        rest = np.argsort(-self.successes_of(subject.label), kind="stable")
         rest = rest[~success[rest]]
-        self.verify(subject, cut, best[rest], rest, success)
-        count += success
+        self.verify(subject, best[rest], rest, success, deadline)
+        self.remember(subject, success)
         return success
 
-    def scores(self, subject: Subject, cut: Array) -> Array:
-        """[positions, V]."""
-        own = self.one_word.rows(np.array([subject.tokens[position] for position in subject.positions]))
-        masked = self.variant != "no-mask"
-        mask = self.one_word.rows(np.array([self.mask]))[0]
-        rows = []
-        for position, row in zip(subject.positions, own, strict=True):
-            slope = self.slope(position)
-            center = mask if masked else row
-            at = cut + (center - row) @ slope
-            moved = np.concatenate([at[None], at + STEP * slope, at - STEP * slope])
-            logs = log_probability(self.logits(moved), subject.label)
-            dimensions = len(slope)
-            gradient = (logs[1 : dimensions + 1] - logs[dimensions + 1 :]) / (2 * STEP)
-            rows.append(logs[0] + (self.coordinates - center) @ gradient)
-            self.queries += masked
-        self.queries += not masked
-        return np.array(rows)
+    def successes_of(self, label: int) -> NDArray[np.int64]:
+        return self.successes.setdefault(label, np.zeros(len(self.words), dtype=np.int64))
 
-    def verify(self, subject: Subject, cut: Array, place: Array, word: Array, success: NDArray[np.bool_]) -> None:
+    def remember(self, subject: Subject, success: NDArray[np.bool_]) -> None:
+        """The text's flips, which phase 2 of the next texts looks at."""
+        count = self.successes_of(subject.label)
+        count += success
+
+    def scores(self, subject: Subject) -> Array:
+        """[positions, V]."""
+        masked = self.variant != "no-mask"
+        there = np.array([self.mask if masked else subject.tokens[position] for position in subject.positions])
+        logs, gradients = self.classifier.first_order(subject, there)
+        self.queries += len(there) if masked else 1
+        at = self.classifier.rows(there)
+        return np.asarray((logs - (gradients * at).sum(axis=1))[:, None] + gradients @ self.coordinates.T)
+
+    def verify(self, subject: Subject, place: Array, word: Array, success: NDArray[np.bool_], deadline: float) -> None:
         """Try these in order, those of words that have succeeded left out, until m failures in a row."""
+        own = np.array([subject.tokens[position] for position in subject.positions])
         failures = 0
-        own = self.one_word.rows(np.array([subject.tokens[position] for position in subject.positions]))
-        slopes = [self.slope(position) for position in subject.positions]
-        for start in range(0, len(word), CHUNK):
-            w, p = word[start : start + CHUNK], place[start : start + CHUNK]
+        for start in range(0, len(word), AT_ONCE):
+            if time.monotonic() > deadline:
+                return
+            w, p = word[start : start + AT_ONCE], place[start : start + AT_ONCE]
             new = ~success[w]
             w, p = w[new], p[new]
-            cuts = np.repeat(cut[None], len(w), axis=0)
-            for number in np.unique(p):
-                rows = np.flatnonzero(p == number)
-                cuts[rows] += (self.coordinates[w[rows]] - own[number]) @ slopes[number]
-            same = self.words[w] == np.array([subject.tokens[position] for position in subject.positions])[p]
-            flipped = (self.logits(cuts).argmax(axis=1) != subject.label) & ~same if len(w) else np.zeros(0, bool)
+            if not len(w):
+                continue
+            answers = self.classifier.answers_with(subject, p, self.words[w])
+            flipped = (answers != subject.label) & (answers != NO_CLASS) & (self.words[w] != own[p])
             for one, flips in zip(w.tolist(), flipped.tolist(), strict=True):
                 if success[one]:
                     continue
@@ -147,9 +118,3 @@ class Euba:
                 failures += 1
                 if failures >= self.m:
                     return
-
-
-def log_probability(logits: Array, label: int) -> Array:
-    """log softmax at the label."""
-    top = logits.max(axis=1)
-    return np.asarray(logits[:, label] - top - np.log(np.exp(logits - top[:, None]).sum(axis=1)))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.errors import Unsupported
-
-from ..synonyms.part_of_speech import same_part_of_speech
+from .effects import MOST_WORDS, count_parts_of_speech, parts_of_speech
 from .kappa import DEFINITION, DEVIATIONS, Kappa, population_interval
+
+Effect = Callable[[int], Mapping[str, Any]]
+"""What the word of this number does to accuracy."""
 
 TOP = 20
 """Words of greatest kappa shown with what they do."""
@@ -29,21 +30,24 @@ def summary_of(
     names: Sequence[str],
     texts: int,
     about: Mapping[str, Any],
+    effect: Effect,
 ) -> dict[str, Any]:
     """`flipped` [texts of D+, words], `labels` [texts of D+]; `texts` were asked for; `about` says how it was found."""
     low, high = kappa.rho
+    answered = kappa.texts - about["ambiguous"]
     return {
         "quantity": "kappa",
         "rho": {"low": float(low), "high": float(high)},
         "rho_exact": [str(low), str(high)],
         "texts": texts,
-        "answered_correctly": kappa.texts,
+        "answered_correctly": answered,
         "words": len(kappa.words),
-        "accuracy": kappa.texts / texts,
-        "rho_of_the_distribution": population_interval(kappa.shares),
-        "texts_no_word_flips": int((~flipped.any(axis=1)).sum()),
+        "accuracy": answered / texts,
+        "rho_of_the_distribution": population_interval(kappa.least, kappa.most),
+        "texts_no_word_flips": int((kappa.most == 0).sum()),
         "words_that_flip_no_text": int((kappa.high == 0).sum()),
-        "highest_kappa": dangerous(kappa, flipped, labels, names, texts),
+        "highest_kappa": dangerous(kappa, flipped, labels, names, texts, effect),
+        "parts_of_speech": count_parts_of_speech([word for word, _, _ in kappa.table()[:MOST_WORDS]]),
         **about,
         "definition": DEFINITION,
         "deviations_from_the_paper": list(DEVIATIONS),
@@ -51,34 +55,31 @@ def summary_of(
 
 
 def dangerous(
-    kappa: Kappa, flipped: NDArray[np.bool_], labels: NDArray[np.int64], names: Sequence[str], texts: int
+    kappa: Kappa,
+    flipped: NDArray[np.bool_],
+    labels: NDArray[np.int64],
+    names: Sequence[str],
+    texts: int,
+    effect: Effect,
 ) -> list[dict[str, Any]]:
-    """The words of greatest kappa, the share of each class they flip, and the accuracy when anyone may use one."""
+    """The words of greatest kappa, the share of each class they flip, and what they do to accuracy."""
     rows = kappa.table()[:TOP]
-    tags = parts_of_speech([word for word, _, _ in rows])
+    _, tags = parts_of_speech([word for word, _, _ in rows])
     found = []
     for (word, low, high), tag in zip(rows, tags, strict=True):
-        column = flipped[:, kappa.words.index(word)]
+        number = kappa.words.index(word)
+        column = flipped[:, number]
         by_class = {
             name: round(float(column[labels == label].mean()), 6)
             for label, name in enumerate(names)
             if (labels == label).any()
         }
-        after = (kappa.texts - int(column.sum())) / texts
+        after = (len(column) - int(column.sum())) / texts
         found.append(
             {"word": word, "low": low, "high": high, "part_of_speech": tag, "by_class": by_class,
-             "accuracy_against_it": round(after, 6)}
+             "accuracy_against_it": round(after, 6), **effect(number)}
         )  # fmt: skip
     return found
-
-
-def parts_of_speech(words: Sequence[str]) -> list[str | None]:
-    """Of words by themselves, by the tagger that is installed; None without one."""
-    try:
-        tagger = same_part_of_speech().tagger
-    except Unsupported:
-        return [None] * len(words)
-    return [tags[0] for tags in tagger([[word] for word in words])]
 
 
 def csv_of(kappa: Kappa) -> bytes:

@@ -30,6 +30,7 @@ from ..engines.truth import exactly_beaten
 from .box_bounds import BoxBounds, shallow_form
 from .box_search import BoxSearch, Sheet, parts
 from .margin_errors import MarginErrors
+from .pooled import Pooled
 from .tail_search import TailSearch
 
 Array = NDArray[Any]
@@ -187,14 +188,16 @@ class Search:
     def by_tails(self) -> None:
         few = self.one_word.dimensions <= FEWER_DIMENSIONS
         boxes = Boxes.of(self.coordinates, SMALL) if few else None
+        pooled = None if few else Pooled.of(self.network, self.label, self.query.rivals)
         search = TailSearch(
-            self.network, self.coordinates, boxes, self.label, self.query.rivals, self.flipped, self.decide
+            self.network, self.coordinates, boxes, pooled, self.label, self.query.rivals, self.flipped, self.decide
         )
         for position, texts in self.at_positions(range(len(self.texts))):
             slope = self.one_word.slope(position)
             rounding = self.errors.at(position, texts, slope)
             origin = self.origin(position, texts, slope)
-            search.at(position, texts, self.cuts[texts], origin, slope, rounding.deployed + rounding.own)
+            far, guards = rounding.deployed + rounding.own, rounding.deployed + GUARD * rounding.own
+            search.at(position, texts, self.cuts[texts], origin, slope, far, guards)
             self.advance(len(texts))
         self.result.bounded, self.result.evaluated = search.bounded, search.evaluated
 
@@ -207,14 +210,13 @@ class Search:
             self.close.append((text, position, word, rival))
 
     def settle_close(self) -> None:
-        """The sentences whose float32 margin says too little: float64 and their own rounding errors, then exactly."""
+        """The sentences whose float32 margin says too little: float64, then their own rounding errors, then exactly."""
         for block in parts(len(self.close), CLOSE):
             close = [one for one in self.close[block] if not self.flipped[one[0], one[2]]]
+            close = self.unclear(close) if close else close
             if not close:
                 continue
-            texts, positions, words, _ = np.array(close).T
-            tokens = self.texts[texts]
-            tokens[np.arange(len(close)), positions] = self.words[words]
+            tokens = self.sentences(close)
             margins, own, deployed = self.own_margins(tokens)
             for number, (text, _, word, rival) in enumerate(close):
                 margin, error, far = (float(array[number, rival]) for array in (margins, own, deployed))
@@ -229,6 +231,32 @@ class Search:
                     self.flipped[text, word] |= won
                 else:
                     self.doubtful[text, word] = self.doubtful.get((text, word), False) or won
+
+    def sentences(self, close: Sequence[tuple[int, int, int, int]]) -> NDArray[np.int64]:
+        """[n, length]: their tokens."""
+        texts, positions, words, _ = np.array(close).T
+        tokens = self.texts[texts]
+        tokens[np.arange(len(close)), positions] = self.words[words]
+        return np.asarray(tokens)
+
+    def unclear(self, close: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+        """Notes what float64 shows to be beyond the deployed model's error, whatever the word; returns the others.
+
+        That error holds for every evaluation in the model's floats; one in float64 is off by the ratio of the units of
+        it, and twice that where the constants are rounded too.
+        """
+        logits = values(self.network, self.sentences(close))[len(self.network.nodes) - 1][:, 0, :]
+        deployed = np.array([self.errors.deployed(position, text) for text, position, _, _ in close])
+        certain = deployed * (1.0 + 4.0 * DOUBLE / self.network.unit)
+        left = []
+        for number, one in enumerate(close):
+            text, _, word, rival = one
+            margin = logits[number, self.label] - logits[number, self.query.rivals[rival]]
+            if not abs(margin) > certain[number, rival]:
+                left.append(one)
+            elif margin < 0:
+                self.flipped[text, word] = True
+        return left
 
     def own_margins(self, tokens: Array) -> tuple[Array, Array, Array]:
         """[n, rivals] each, of these sentences: margins in float64, their errors, and those of the deployed model."""

@@ -19,7 +19,8 @@ DEFINITION = (
     "kappa(w): share of the correctly answered texts that some single replacement of a word by w flips; rho = 1 - mean "
     "of kappa over V. V: the words of the vocabulary that consist of letters and are one token; positions: every word "
     "of a text that is one token, unknown words included, padding not; a word replaced by itself is no flip. Texts "
-    "already answered wrongly are left out and counted. Over the reals: exact"
+    "already answered wrongly are left out and counted; one whose own answer rounding decides counts as flipped by no "
+    "word in one end of an interval, by every word in the other"
 )
 DEVIATIONS = ("The paper's pseudo-code leaves out 1/|V| in rho; the released code counts already wrong texts as flips",)
 CONFIDENCE = Fraction(95, 100)
@@ -27,14 +28,15 @@ CONFIDENCE = Fraction(95, 100)
 
 @dataclass(frozen=True, eq=False)
 class Kappa:
-    """`low` and `high` [V]: texts flipped by each word, at least and at most; `by_class` [classes, V] of `low`."""
+    """`low` and `high` [V]: texts flipped by each word, at least and at most."""
 
     words: tuple[str, ...]
     texts: int
     low: NDArray[np.int64]
     high: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    """[texts of D+]: share of words that flip each, for the confidence interval."""
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+    """[texts of D+]: share of words that flip each, at least and at most, for the confidence interval."""
 
     def of(self, word: str) -> tuple[Fraction, Fraction]:
         number = self.words.index(word)
@@ -53,33 +55,37 @@ class Kappa:
 
 def kappa_of(words: Sequence[str], flipped: NDArray[np.bool_], open_pairs: NDArray[np.bool_] | None = None) -> Kappa:
     """From A [texts, words]; `open_pairs`: pairs of which nothing is known."""
-    low = flipped.sum(axis=0, dtype=np.int64)
-    high = low if open_pairs is None else (flipped | open_pairs).sum(axis=0, dtype=np.int64)
-    return Kappa(tuple(words), len(flipped), low, high, flipped.mean(axis=1))
+    possible = flipped if open_pairs is None else flipped | open_pairs
+    low, high = (a.sum(axis=0, dtype=np.int64) for a in (flipped, possible))
+    return Kappa(tuple(words), len(flipped), low, high, flipped.mean(axis=1), possible.mean(axis=1))
 
 
-def population_interval(shares: NDArray[np.float64], confidence: Fraction = CONFIDENCE) -> dict[str, Any]:
+def population_interval(
+    least: NDArray[np.float64], most: NDArray[np.float64], confidence: Fraction = CONFIDENCE
+) -> dict[str, Any]:
     """Bounds of the expectation of 1 - share over the distribution the texts were drawn from, independently.
 
     Hoeffding, and Maurer and Pontil's empirical Bernstein bound with the sample's variance v:
-    |mean - expectation| <= sqrt(2 v ln(4/delta) / n) + 7 ln(4/delta) / (3 (n - 1)).
+    |mean - expectation| <= sqrt(2 v ln(4/delta) / n) + 7 ln(4/delta) / (3 (n - 1)). Each is one bound below and one
+    above, wrong with probability delta / 2 each; the lower one takes the greatest shares, the upper one the least.
     """
-    n, delta = len(shares), float(1 - confidence)
+    n, delta = len(least), float(1 - confidence)
     if n < 2:
         return {"confidence": float(confidence), "hoeffding": [0.0, 1.0], "empirical_bernstein": [0.0, 1.0]}
-    mean, variance = 1.0 - float(shares.mean()), float(shares.var(ddof=1))
     hoeffding = math.sqrt(math.log(2 / delta) / (2 * n))
-    bernstein = math.sqrt(2 * variance * math.log(4 / delta) / n) + 7 * math.log(4 / delta) / (3 * (n - 1))
+
+    def bernstein(shares: NDArray[np.float64]) -> float:
+        variance = float(shares.var(ddof=1))
+        return math.sqrt(2 * variance * math.log(4 / delta) / n) + 7 * math.log(4 / delta) / (3 * (n - 1))
+
+    low, high = 1.0 - float(most.mean()), 1.0 - float(least.mean())
     return {
         "confidence": float(confidence),
-        "hoeffding": around(mean, hoeffding),
-        "empirical_bernstein": around(mean, bernstein),
+        "hoeffding": outwards(low - hoeffding, high + hoeffding),
+        "empirical_bernstein": outwards(low - bernstein(most), high + bernstein(least)),
     }
 
 
-def around(mean: float, reach: float) -> list[float]:
-    """Rounded outwards to six digits, within [0, 1]."""
-    return [
-        max(0.0, math.floor((mean - reach) * 1e6) / 1e6),
-        min(1.0, math.ceil((mean + reach) * 1e6) / 1e6),
-    ]
+def outwards(low: float, high: float) -> list[float]:
+    """Rounded to six digits, within [0, 1]."""
+    return [max(0.0, math.floor(low * 1e6) / 1e6), min(1.0, math.ceil(high * 1e6) / 1e6)]

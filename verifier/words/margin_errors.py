@@ -85,6 +85,10 @@ class MarginErrors:
                 self.known[position, block] = found.own[row], found.deployed[row]
         return Rounding.of([self.known[position, block] for block in blocks.tolist()], which)
 
+    def deployed(self, position: int, text: int) -> Array:
+        """[rivals]: the deployed model's, of a text that `at` was asked about."""
+        return self.known[position, int(self.block[text])][1]
+
     def errors(self, position: int, blocks: Sequence[int], moved: Array) -> Rounding:
         network = self.one_word.network
         cut = np.array([self.greatest[block][1] for block in blocks]) + moved

@@ -5,7 +5,8 @@ weights give of how far anything moves when the cut moves by at most v,
 
     |margin(x) - margin(c)| <= rho(|J| r)
 
-for all texts alike. In few dimensions this settles most words of most texts; the others are evaluated one by one.
+for all texts alike. In few dimensions this settles most words of most texts; with a maximum over time another bound
+does (`pooled.py`); the others are evaluated one by one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from swapproof.encodings.rounding import SLOP, rounding_errors
 from swapproof.encodings.word_boxes import PARTS, Boxes
 
 from .box_search import Decide, parts
+from .pooled import Pooled, Screen
 
 Array = NDArray[Any]
 
@@ -55,21 +57,32 @@ class TailSearch:
         network: Network,
         coordinates: Array,
         boxes: Boxes | None,
+        pooled: Pooled | None,
         label: int,
         rivals: Sequence[int],
         flipped: NDArray[np.bool_],
         decide: Decide,
     ) -> None:
-        """`coordinates` [words, dimensions]; without boxes every word is evaluated."""
+        """`coordinates` [words, dimensions]; without boxes and features every word is evaluated."""
         self.network, self.coordinates, self.boxes, self.flipped = network, coordinates, boxes, flipped
+        self.pooled = pooled
+        self.screen: tuple[Array, Screen] | None = None
+        """The one used last, and J's columns that it was made from: they are the same at most positions."""
         self.label, self.rivals, self.decide = label, list(rivals), decide
         self.marked = np.zeros((len(flipped), 0 if boxes is None else len(boxes.start)), dtype=bool)
         """[texts, boxes]: every word of the box flips the text."""
         self.first = np.zeros(0, dtype=np.int64) if boxes is None else boxes.level_of(FIRST)
         self.bounded = self.evaluated = 0
 
-    def at(self, position: int, numbers: Array, cuts: Array, origin: Array, slope: Array, far: Array) -> None:
-        """Texts with any word there: their `cuts`, these with a word of coordinates 0, and certain margins `far`."""
+    def at(
+        self, position: int, numbers: Array, cuts: Array, origin: Array, slope: Array, far: Array, guards: Array
+    ) -> None:
+        """Texts with any word there: their `cuts`, these with a word of coordinates 0.
+
+        Margins beyond `far` are certain, and bounds of margins beyond `guards`.
+        """
+        if self.boxes is None and self.at_features(position, numbers, origin, slope, far, guards):
+            return
         columns = np.flatnonzero((slope != 0).any(axis=0))
         table = (self.coordinates @ slope[:, columns]).astype(np.float32)
         far, start = far.astype(np.float32), origin[:, columns].astype(np.float32)
@@ -87,6 +100,39 @@ class TailSearch:
                 at, words = self.opened(self.boxes, group, centers, spans)
             free = ~self.flipped[group.texts[at], words]
             self.evaluate(group, table, at[free], words[free])
+
+    def at_features(
+        self, position: int, numbers: Array, origin: Array, slope: Array, far: Array, guards: Array
+    ) -> bool:
+        """Only the words that no bound settles are evaluated; False where there are no such bounds."""
+        pooled = self.pooled
+        if pooled is None:
+            return False
+        columns = np.flatnonzero((slope != 0).any(axis=0))
+        rests = np.concatenate([pooled.without(origin[part], columns) for part in parts(len(numbers), TEXTS)])
+        # Else a feature is a sum of parts that are larger than itself, which errors of margins do not allow for.
+        if not (rests >= 0).all():
+            return False
+        screen = self.screen_at(pooled, slope[:, columns], columns)
+        for number, rest, start, reach, guard in zip(numbers, rests, origin[:, columns], far, guards, strict=True):
+            places = screen.open_words(rest, start, guard)
+            places = places[~self.flipped[number, screen.order[places]]]
+            self.bounded += len(screen.blocks)
+            self.evaluated += len(places)
+            if len(places):
+                margins, words = screen.margins(rest, start, places), screen.order[places]
+                texts = np.full(len(words), number)
+                for rival in range(len(self.rivals)):
+                    certain = np.full(len(words), reach[rival], dtype=np.float32)
+                    self.decide(position, rival, texts, words, margins[:, rival], certain)
+        return True
+
+    def screen_at(self, pooled: Pooled, slope: Array, columns: Array) -> Screen:
+        owner = pooled.owner[columns]
+        last = self.screen
+        if last is None or not (np.array_equal(last[0], slope) and np.array_equal(last[1].owners, owner)):
+            last = self.screen = slope, Screen(self.coordinates @ slope, owner, pooled)
+        return last[1]
 
     def evaluate(self, group: Group, table: Array, at: Array, words: Array) -> None:
         """Each of these words in texts[at]."""
