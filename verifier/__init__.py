@@ -1,6 +1,7 @@
 """The ladder and its engines, run folders, reports and the command line.
 
-The public API is `certify`, the same as `swapproof certify`:
+The public API is `certify` and `measure_pr`, the same as `swapproof certify` and `swapproof measure --quantity pr`, and
+`sample_pr`, which samples any classifier that is a Python function (`Sampling`: how many samples `measure_pr` draws):
 
     from swapproof.verifier import certify
     outcome = certify("task.toml", "runs/first", limit=20)
@@ -11,17 +12,27 @@ Importing this package loads nothing heavy: what a name needs is imported when t
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .certifying import Outcome, certify
+    from .counting.any_classifier import sample_pr
+    from .counting.asked import Sampling
+    from .measuring import measure_pr
 
-__all__ = ["Outcome", "certify"]
+__all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
+
+HOMES = {
+    "Outcome": ".certifying",
+    "Sampling": ".counting.asked",
+    "certify": ".certifying",
+    "measure_pr": ".measuring",
+    "sample_pr": ".counting.any_classifier",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import certifying
-
-    return getattr(certifying, name)
+    return getattr(import_module(HOMES[name], __name__), name)

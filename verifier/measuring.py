@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from contextlib import closing
+from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,48 +15,34 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.reading import Model, open_model
 
 from .certifying import Outcome, begin, facts_of, intact, refuse_changes, require
-from .counting.binomial import check as check_shares
-from .counting.binomial import samples_needed
+from .counting.asked import DELTA, EPSILON, Sampling
+from .counting.black_box import BlackBox, black_box
 from .counting.fraction import Settings
-from .counting.station import measure_all
+from .counting.sampling import BATCH
+from .counting.shown import print_measured
+from .counting.station import Measuring, unmeasured
 from .counting.summary import summarise
-from .evidence import Binding, Checker, binding_of
+from .evidence import Checker, binding_of
 from .inputs import Inputs, Text, read_inputs
 from .progress import progress as shown_progress
 from .results import written
 from .run import Run, held, refuse_foreign, write_atomically
+from .settle import Lost, Settled
 from .store import Store, writing
+from .synonyms.freezing import Freezing
 from .task import Task, read_task
 from .trial import Trial, length_of, tried
+from .workers import settle_all
 
 STAGE = "pr"
 """The stage of the store whose lines are results.jsonl."""
-QUANTITIES = ("pr", "kappa")
 SECONDS = 10.0
-EPSILON, DELTA = "0.025", "0.005"
+SHORT = "pr_seconds"
+"""The stage that remembers which texts ran out of how much time; null where they did not, later."""
 NAME = "measure"
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How many samples: as many as asked for, or as Hoeffding needs for epsilon and delta."""
-
-    samples: int
-    delta: Fraction
-
-    @classmethod
-    def of(cls, samples: int | None, epsilon: str, delta: str) -> Sampling:
-        wanted, risk = share("epsilon", epsilon), share("delta", delta)
-        check_shares(wanted, risk)
-        require(samples is None or samples >= 1, f"samples = {samples}: at least 1")
-        return cls(samples_needed(wanted, risk) if samples is None else samples, risk)
-
-
-def share(name: str, value: str) -> Fraction:
-    try:
-        return Fraction(value)
-    except (ValueError, ZeroDivisionError):
-        raise BadInput(f"{name} = {value!r}: a number such as 0.005 or 1/200") from None
+LEFT_OUT = "left_out.csv"
+MOST = 1_000_000
+"""Swaps: the certificate format's limit."""
 
 
 def radii_of(text: str | None) -> list[int]:
@@ -65,7 +52,9 @@ def radii_of(text: str | None) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
         raise BadInput(f"--radius {text!r}: whole numbers of swaps, separated by commas")
-    return sorted({int(part) for part in parts})
+    radii = sorted({int(part) for part in parts})
+    require(radii[-1] <= MOST, f"--radius {text!r}: at most {MOST}, more than any text has words")
+    return radii
 
 
 def command(
@@ -79,40 +68,23 @@ def command(
     samples: int | None,
     epsilon: str,
     delta: str,
+    width: str | None,
     sampled: bool,
     brute_force: bool,
     euba: int | None,
-    euba_variant: Any,
     jobs: int,
     resume: bool,
 ) -> int:
-    """The command line's `measure`; the exit code."""
-    if quantity not in QUANTITIES:
-        raise BadInput(f"--quantity {quantity!r}: can be {' or '.join(QUANTITIES)}")
-    if quantity == "kappa":
-        from .measuring_words import measure_kappa, print_kappa
-
-        require(radius is None and not sampled, "--radius and --sampled belong to --quantity pr")
-        outcome = measure_kappa(
-            task,
-            out,
-            limit,
-            brute_force=brute_force,
-            seconds=seconds if brute_force else None,
-            euba=euba,
-            variant=euba_variant,
-            progress=True,
-        )
-        print_kappa(outcome.summary)
-        print(f"\nThe run folder: {outcome.folder}")
-        return outcome.exit_code
+    """The command line's `measure --quantity pr`; the exit code."""
+    if quantity != "pr":
+        raise BadInput(f"--quantity {quantity!r}: can be pr or kappa")
     require(not brute_force and euba is None, "--brute-force and --euba belong to --quantity kappa")
     radii = radii_of(radius)
     seconds = SECONDS if seconds is None else seconds
     options: dict[str, Any] = {
         "limit": limit,
         "seconds": seconds,
-        "sampling": Sampling.of(samples, epsilon, delta),
+        "sampling": Sampling.of(samples, epsilon, delta, width),
         "jobs": jobs,
         "count": not sampled,
         "resume": resume,
@@ -143,10 +115,12 @@ def measure_pr(
     """The robust fraction of every text among its sentences of at most `radius` swaps.
 
     `count` splits each space into cells and publishes certified counts; without it the space is only sampled.
-    `seconds`: time per text, None for no limit. A folder with a run of the same question is resumed.
+    `seconds`: time per text, None for no limit. `sampling`: how many samples; by default as many as Hoeffding's
+    inequality needs for epsilon 0.025 and delta 0.005. A folder with a run of the same question is resumed; texts that
+    ran out of time are measured again when there is more.
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
-    require(radius >= 0, f"radius = {radius}: at least 0")
+    require(0 <= radius <= MOST, f"radius = {radius}: from 0 to {MOST}")
     require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
     require(jobs >= 1, f"jobs = {jobs}: at least 1")
     sampling = Sampling.of(None, EPSILON, DELTA) if sampling is None else sampling
@@ -158,13 +132,15 @@ def measure_pr(
     trial = readable(model, given, inputs, count=count)
     binding = binding_of(model, inputs)
     if count and isinstance(trial, Trial):
-        Checker.open(binding, model.path, model.path.parent).try_length(trial.network.length)
+        Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
     deployed = not isinstance(trial, Trial)
-    settings = Settings(radius, sampling.samples, sampling.delta, count, seconds, deployed)
+    batch = BATCH if trial.batch_dependence is None else 1
+    settings = Settings(radius, sampling.samples, sampling.delta, count, seconds, deployed, sampling.width, batch)
     # A run needs of a trial what both kinds have: the model, remarks and facts.
     facts = facts_of(given, binding, inputs, cast(Trial, trial), NAME, seconds)
     question = {"quantity": "pr", "radius": radius, "samples": sampling.samples, "delta": str(sampling.delta)}
-    facts[NAME] = json.dumps({**question, "count": count, "deployed": deployed})
+    width = None if sampling.width is None else str(sampling.width)
+    facts[NAME] = json.dumps({**question, "width": width, "count": count, "deployed": deployed, "batch": batch})
     made = not run.folder.exists()
     with writing(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
@@ -173,31 +149,28 @@ def measure_pr(
             refuse_other_question(run, facts)
             refuse_changes(run, facts)
         begin(run, given, cast(Trial, trial), binding, inputs, facts, made=made, anew=not resume)
+        write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         with Store.open(run.store) as store:
             try:
-                work(run, store, binding, settings, inputs, jobs, shown=progress)
+                work(run, store, Measuring(run.folder, binding, settings), inputs, jobs, shown=progress)
             finally:
                 write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(STAGE)))
-            lines = [json.loads(line) for line in store.lines(STAGE)]
-        summary = summarise(lines, radius, len(inputs.texts))
+            lines = list(store.results(STAGE))
+        summary = summarise(lines, radius, len(inputs.texts), sampling.delta)
+        about = json.loads(facts["about"])
+        summary |= {"remarks": about["remarks"], "swaps": about["swaps"]}
         write_json(run.summary, summary)
         draw(lines, radius, run.folder / "robust_fraction.png")
     return Outcome(run.folder, summary, summary["verdict"]["exit_code"])
 
 
-@dataclass(frozen=True)
-class BlackBox:
-    """A model whose network cannot be read: what a run says of it in place of a trial."""
-
-    model: Model
-    reason: str
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        return (f"the network cannot be read ({self.reason}): every sample was judged by onnxruntime",)
-
-    def facts(self) -> dict[str, str | int]:
-        return {"file": self.model.path.name, "opset": self.model.opset}
+def left_out(freezing: Freezing) -> Iterator[bytes]:
+    """Every swap that was left out, the reason, and at how many positions."""
+    yield b"word,candidate,reason,positions\n"
+    for row, times in sorted(freezing.dropped.items()):
+        line = StringIO()
+        csv.writer(line, lineterminator="\n").writerow([*row, times])
+        yield line.getvalue().encode()
 
 
 def readable(model: Model, task: Task, inputs: Inputs, *, count: bool) -> Trial | BlackBox:
@@ -207,7 +180,7 @@ def readable(model: Model, task: Task, inputs: Inputs, *, count: bool) -> Trial 
     except Unsupported as error:
         if count:
             raise Unsupported(f"{error}; --sampled samples any model through onnxruntime") from None
-        return BlackBox(model, str(error))
+        return black_box(model, str(error), inputs)
 
 
 def refuse_other_question(run: Run, facts: Mapping[str, str]) -> None:
@@ -220,41 +193,50 @@ def refuse_other_question(run: Run, facts: Mapping[str, str]) -> None:
         )
 
 
-def work(
-    run: Run, store: Store, binding: Binding, settings: Settings, inputs: Inputs, jobs: int, *, shown: bool
-) -> None:
-    """Measure what is not measured yet; one transaction per text, its certificate first."""
+def work(run: Run, store: Store, measuring: Measuring, inputs: Inputs, jobs: int, *, shown: bool) -> None:
+    """Measure what is not measured yet, or was in less time; one transaction per text, its certificate first."""
     done = {id for id, certificate in store.finished(STAGE) if intact(run, id, certificate)}
+    short = {id: json.loads(store.line(SHORT, id)) for id, _ in store.finished(SHORT)}
+    limit = measuring.seconds
+    done -= {id for id, then in short.items() if then is not None and (limit is None or then < limit)}
     todo: Sequence[Text] = [text for text in inputs.texts if text.id not in done]
     if not todo:
         return
-    with shown_progress("measure", len(inputs.texts), len(done), shown=shown) as advance:
-        for one in measure_all(run.folder, binding, settings, todo, min(jobs, len(todo))):
-            digest = None
-            if one.certificate is not None:
-                digest = write_atomically(run.certificate(one.id), one.certificate)
-            store.put(STAGE, one.id, written(one.line), digest)
+    with (
+        shown_progress("measure", len(inputs.texts), len(done), shown=shown) as advance,
+        closing(settle_all(measuring, todo, min(jobs, len(todo)))) as found,
+    ):
+        for one in found:
+            match one:
+                case Lost(text):
+                    store.put(STAGE, text.id, written(unmeasured(one)), None, lost=True)
+                case Settled(id, line, certificate):
+                    digest = None if certificate is None else write_atomically(run.certificate(id), certificate)
+                    store.put(STAGE, id, written(line), digest)
+                    if id in short or out_of_time(line):
+                        store.put(SHORT, id, json.dumps(limit if out_of_time(line) else None), None)
             advance(1)
+
+
+def out_of_time(line: Mapping[str, Any]) -> bool:
+    """Whether more would have been found in more time."""
+    found = line["robust_fraction"]
+    if found is None or found["kind"] == "exact":
+        return False
+    return found["kind"] == "deterministic" or "sample" not in found or bool(found["sample"]["stopped"] == "time")
 
 
 def draw(lines: Sequence[Mapping[str, Any]], radius: int, file: Path) -> None:
     """The figure; a machine without matplotlib does without."""
-    middles = list(middles_of(lines))
-    if not middles:
+    found = [line["robust_fraction"] for line in lines if line["robust_fraction"] is not None]
+    if not found:
         return
     try:
         from .counting.plots import distribution
 
-        distribution(middles, radius, file)
+        distribution([(one["low"], one["high"]) for one in found], radius, file)
     except ImportError:
         return
-
-
-def middles_of(lines: Sequence[Mapping[str, Any]]) -> Iterator[float]:
-    for line in lines:
-        found = line["robust_fraction"]
-        if found is not None:
-            yield (found["low"] + found["high"]) / 2
 
 
 def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], **options: Any) -> Outcome:
@@ -292,52 +274,20 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def print_measured(summary: Mapping[str, Any]) -> None:
-    """The numbers of a measurement and the definition of each."""
-    from rich.table import Table
-
-    from .report import terminal
-
-    console = terminal()
-    runs = list(summary["runs"].values()) if "runs" in summary else [summary]
-    table = Table(title="Robust fraction (PR)", title_justify="left")
-    for name in ("radius", "texts", "already wrong", "exact", "bracketed", "sampled", "mean PR", "PR > 0.9", "seconds"):
-        table.add_column(name, justify="right")
-    for one in runs:
-        table.add_row(
-            str(one["radius"]),
-            *(f"{one[name]:,}" for name in ("texts", "already_wrong", "exact", "deterministic", "sampled")),
-            ends(one["robust_fraction"]),
-            ends(one["share_above_0.9"]),
-            f"{one['seconds']:.1f}",
-        )
-    console.print(table)
-    console.print(runs[0]["definition"] + ".", style="dim")
-    for one in runs:
-        console.print(f"r = {one['radius']}: {one['verdict']['sentence']}")
-
-
 def report_measured(folder: Path, question: Mapping[str, Any]) -> int:
     """Show what a run of `measure` found."""
     try:
         summary = json.loads(Run(folder).summary.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{folder}: the run is not finished; run the same `swapproof measure` again") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadInput(f"{Run(folder).summary}: cannot be read ({error}); run `swapproof measure` again") from None
     if not isinstance(summary, dict) or "verdict" not in summary:
         raise BadInput(f"{Run(folder).summary}: not the summary of a run; run `swapproof measure` again")
     if question["quantity"] == "kappa":
-        from .measuring_words import print_kappa
+        from .words.shown import print_kappa
 
         print_kappa(summary)
     else:
         print_measured(summary)
     return int(summary["verdict"]["exit_code"])
-
-
-def ends(found: Mapping[str, Any]) -> str:
-    low, high = found["low"], found["high"]
-    if low is None:
-        return "none"
-    return f"{low:.4f}" if low == high else f"[{low:.4f}, {high:.4f}]"

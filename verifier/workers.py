@@ -21,7 +21,7 @@ from multiprocessing.context import SpawnProcess
 from swapproof.encodings.errors import BadInput
 
 from .inputs import Text
-from .settle import Lost, Setting, Settled, Station
+from .settle import Lost, Settled, Station, Work
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DEATHS = 3
@@ -52,14 +52,14 @@ class Crash:
 Answer = Ready | Refusal | Crash | Settled | Lost
 
 
-def settle_all(setting: Setting, texts: Iterable[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
+def settle_all(work: Work, texts: Iterable[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """What is found of each text, in the order in which it is found."""
     if jobs == 1:
-        station = Station.open(setting)
+        station = Station.open(work)
         for text in texts:
             yield settle_here(station, text)
         return
-    with closing(settle_in_processes(setting, iter(texts), jobs)) as found:
+    with closing(settle_in_processes(work, iter(texts), jobs)) as found:
         yield from found
 
 
@@ -82,10 +82,10 @@ class Worker:
     started: float = 0.0
 
     @classmethod
-    def start(cls, setting: Setting) -> Worker:
+    def start(cls, work: Work) -> Worker:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs, setting), daemon=True)
+        process = context.Process(target=serve, args=(theirs, work), daemon=True)
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(ONE_THREAD)  # read when the worker loads numpy
         try:
@@ -132,7 +132,7 @@ class Worker:
         self.bury()
 
 
-def settle_in_processes(setting: Setting, texts: Iterator[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
+def settle_in_processes(work: Work, texts: Iterator[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """Each worker has one text at a time; texts are taken from the iterator as workers become free."""
     waiting = next(texts, None)
     workers: list[Worker] = []
@@ -140,7 +140,7 @@ def settle_in_processes(setting: Setting, texts: Iterator[Text], jobs: int) -> G
     try:
         while waiting is not None or any(worker.text is not None for worker in workers):
             while waiting is not None and len(workers) < jobs:
-                workers.append(Worker.start(setting))
+                workers.append(Worker.start(work))
             for worker in workers:
                 if waiting is not None and worker.ready and worker.text is None:
                     worker.give(waiting)
@@ -171,13 +171,13 @@ def settle_in_processes(setting: Setting, texts: Iterator[Text], jobs: int) -> G
             worker.dismiss()
 
 
-def serve(pipe: Connection, setting: Setting) -> None:
+def serve(pipe: Connection, work: Work) -> None:
     """What a worker process does: load the model once, then settle the texts it is given until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
     threading.Thread(target=die_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
-            station = Station.open(setting)
+            station = Station.open(work)
             pipe.send(Ready())
             while True:
                 pipe.send(settle_here(station, pipe.recv()))

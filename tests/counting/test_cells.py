@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnx
 import pytest
+import tiny as tiny_task
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from onnx import helper, numpy_helper
 from oracles import loaded, query_of, won_by
 from random_networks import networks, swap_spaces, tiny, tiny_networks
 
@@ -17,14 +21,25 @@ from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
+from swapproof.encodings.reading import open_model
 from swapproof.verifier.counting.cells import Partition, Tally
-from swapproof.verifier.counting.sampling import compact, remainders, sampled, sampled_open, swap_numbers
+from swapproof.verifier.counting.sampling import (
+    compact,
+    numbered,
+    remainders,
+    sampled,
+    sampled_open,
+    swap_numbers,
+)
+from swapproof.verifier.counting.stopping import Stop
 from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
+from swapproof.verifier.replay import Replay
 
 SOURCE = 8
 """Of the random weights of a network whose sentences are half robust, half broken."""
 SMALL = "swapproof.verifier.counting.cells.SMALL"
+FIXED = Stop(4096, Fraction(1, 20))
 
 
 def counted_plainly(query: Query, radius: int) -> tuple[int, int]:
@@ -136,6 +151,9 @@ def test_numbers_of_open_cells_name_their_sentences(data: st.DataObject) -> None
                 swaps = compact(numbers, made[None], omega.most)[0]
                 found.append(partition.differences.sentence([*swaps[swaps >= 0].tolist(), *cell.path]))
         assert sorted(found) == sorted(all_sentences(query, radius))
+        total, made_by = numbered(partition.jury, remainders(partition))
+        again = [partition.differences.sentence(row[row >= 0].tolist()) for row in made_by(np.arange(total))]
+        assert again == found, "leaf by leaf"
 
 
 @cases(20)
@@ -150,17 +168,54 @@ def test_a_sample_of_everything_agrees_with_the_count(data: st.DataObject) -> No
         query = query_of(model, choices, data.draw(st.integers(0, sample.classes - 1)))
         robust, broken = counted_plainly(query, radius)
         partition = Partition(query, radius)
-        wholly = sampled(Differences.of(query), radius, bytes(32), 4096, Budget())
-        in_cells = sampled_open(partition.jury, remainders(partition), bytes(32), 4096, Budget())
+        wholly = sampled(Differences.of(query), radius, bytes(32), FIXED, Budget())
+        in_cells = sampled_open(partition.jury, remainders(partition), bytes(32), FIXED, Budget())
     for found in (wholly, in_cells):
-        assert found.drawn == 4096
+        assert (found.drawn, found.stopped) == (4096, "number")
         assert found.ambiguous == 0  # small whole numbers round nowhere
         assert found.robust / 4096 == pytest.approx(robust / (robust + broken), abs=0.05)  # 6 standard deviations
 
 
 def test_a_sample_out_of_time_is_no_sample(tmp_path: Path) -> None:
-    found = sampled(Differences.of(wide(tmp_path)), 3, bytes(32), 1000, Budget(deadline=0.0))
+    found = sampled(Differences.of(wide(tmp_path)), 3, bytes(32), FIXED, Budget(deadline=0.0))
     assert not found.complete
+    assert found.stopped == "time"
+
+
+@pytest.mark.parametrize("exponent", [-8, -24, -30])
+def test_sentences_that_a_final_softmax_decides_are_all_counted_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exponent: int
+) -> None:
+    """Logits that differ by next to nothing give equal probabilities in float32: the label's rival may then win.
+
+    Such a model cannot carry a claim at level float32, and whole cells are settled by bounds nevertheless.
+    """
+    monkeypatch.setattr(SMALL, 1)
+    proto = tiny_task.model()
+    for tensor in proto.graph.initializer:
+        if tensor.name in ("w2", "b2"):
+            tensor.CopyFrom(
+                numpy_helper.from_array(numpy_helper.to_array(tensor) * np.float32(2.0**exponent), tensor.name)
+            )
+    proto.graph.node[-1].output[0] = "scores"
+    proto.graph.node.append(helper.make_node("Softmax", ["scores"], ["logits"], axis=-1))
+    onnx.save(proto, tmp_path / "model.onnx")
+    model = open_model(tmp_path / "model.onnx")
+    choices = tuple(tuple(range(2, 10)) if position < 4 else (2,) for position in range(tiny_task.LENGTH))
+    query = query_of(model, choices, 1)
+    partition = Partition(query, 3)
+    partition.run(Budget())
+    tally = partition.tally()
+    sentences = np.array(list(all_sentences(query, 3)))
+    real = np.array([won_by(exact_logits(query.network, tuple(tokens))[0]) for tokens in sentences.tolist()])
+    deployed = Replay.open(model).answers(sentences)
+    differing = int(((real == 1) != (deployed == 1)).sum())
+    assert (tally.robust, tally.broken) == ((real == 1).sum(), (real != 1).sum())
+    assert not partition.jury.certifiable
+    assert differing <= tally.infirm
+    assert (differing > 0) == (exponent < -8)
+    assert (tally.infirm == tally.total) == (exponent < -8)
+    assert any(cell.kind in ("robust", "broken") for cell in partition.cells()) == (exponent == -8)
 
 
 def test_tallies_add_up() -> None:

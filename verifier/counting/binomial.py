@@ -38,12 +38,21 @@ def samples_needed(epsilon: Fraction, delta: Fraction) -> int:
 
 def hoeffding(successes: int, samples: int, delta: Fraction) -> tuple[Fraction, Fraction]:
     """The interval around the share that Hoeffding's inequality allows, cut to [0, 1]."""
+    share, reach = Fraction(successes, samples), hoeffding_reach(Fraction(1, samples), delta)
+    return max(Fraction(0), share - reach), min(Fraction(1), share + reach)
+
+
+def hoeffding_reach(squares: Fraction, delta: Fraction) -> Fraction:
+    """sqrt(ln(2 / delta) / 2 * squares), rounded up.
+
+    A sum of independent draws is as far from its mean or further with probability at most delta, if the squares of
+    the draws' ranges add up to `squares`.
+    """
     with localcontext() as context:
         context.prec, context.rounding = PRECISION, ROUND_UP
         ratio = Decimal((2 / delta).numerator) / Decimal((2 / delta).denominator)
-        reach = Fraction((ratio.ln() / (2 * samples)).sqrt()) + Fraction(1, 10**30)
-    share = Fraction(successes, samples)
-    return max(Fraction(0), share - reach), min(Fraction(1), share + reach)
+        square = ratio.ln() * squares.numerator / (2 * squares.denominator)
+        return Fraction(square.sqrt()) + Fraction(1, 10**30)
 
 
 @lru_cache(maxsize=1 << 14)

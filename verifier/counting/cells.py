@@ -54,7 +54,7 @@ class Cell:
     robust: int = 0
     """Of the sentences of an enumerated cell."""
     infirm: int = 0
-    """Of these, sentences that are not certified for every float32 evaluation."""
+    """Of these, sentences whose answer rounding may change: those that are not firm (judging.py)."""
 
     @property
     def children(self) -> Iterator[Cell]:
@@ -140,9 +140,8 @@ class Partition:
 
     @cached_property
     def thresholds(self) -> Array:
-        """[rivals]: what the bound of a margin must exceed, for real and, where that can be claimed, float32."""
-        claimable = self.differences.claimable
-        return np.where(np.isinf(claimable), 0.0, claimable) + GUARD * self.jury.double
+        """[rivals]: what the bound of a margin must exceed, so that every sentence of a settled cell is firm."""
+        return self.jury.rounding + GUARD * self.jury.double
 
     @cached_property
     def below(self) -> tuple[LinearBounds, ...]:

@@ -17,12 +17,12 @@ from swapproof.proofs.certificate import Count, encode_tree
 
 from ..engines.protocol import Budget, Unchecked
 from ..interval import Level
-from ..replay import Replay
-from .binomial import clopper_pearson, hoeffding, outwards
+from .binomial import hoeffding, outwards
 from .cells import Partition, Tally
 from .certificates import tree_of
 from .draws import seed_of
-from .sampling import Sample, remainders, sampled, sampled_deployed, sampled_open
+from .sampling import BATCH, Classify, remainders, sampled, sampled_deployed, sampled_open
+from .stopping import Sample, Stop
 
 Kind = Literal["exact", "deterministic", "sampled"]
 SAMPLING_SHARE = 0.1
@@ -38,11 +38,36 @@ class Settings:
 
     radius: int
     samples: int
+    """So many; with `width` no more than so many."""
     delta: Fraction
     count: bool = True
     seconds: float | None = 10.0
     deployed: bool = False
     """Whether onnxruntime judges the samples: for models whose network cannot be read."""
+    width: Fraction | None = None
+    """Sampling stops as soon as the interval around the robust fraction is no wider."""
+    batch: int = BATCH
+    """Sentences that onnxruntime is given together."""
+
+    def stop(self, part: int, total: int, clock: int | None = None) -> Stop:
+        """For sampling `part` of `total` sentences; `clock`: where it stopped a sample that is drawn again."""
+        width = None if self.width is None else self.width * total / part
+        return Stop(self.samples, self.delta, width, clock)
+
+    @property
+    def announced(self) -> int | None:
+        """The number of samples fixed beforehand, which the seed depends on."""
+        return self.samples if self.width is None else None
+
+    def shortfall(self, sample: Sample) -> str | None:
+        """Why fewer samples were drawn, or a wider interval found, than was asked for."""
+        match sample.stopped:
+            case "time":
+                return f"out of time after {sample.drawn:,} samples"
+            case "most":
+                return f"the interval is wider than asked for after {sample.drawn:,} samples"
+            case _:
+                return None
 
 
 @dataclass(frozen=True)
@@ -59,38 +84,40 @@ class Estimate:
     delta: Fraction
     seed: str
 
-    def widened(self, ends: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
-        """Of the share in the part, what it says of the whole."""
-        return tuple(Fraction(self.known + self.part * end) / self.total for end in ends)  # type: ignore[return-value]
+    def widened(self, share: Fraction) -> Fraction:
+        """The share in the whole when it is this in the part."""
+        return (self.known + self.part * share) / self.total
 
     @property
     def share(self) -> Fraction:
         """The point estimate; ambiguous sentences count as failures."""
-        return (self.known + self.part * Fraction(self.sample.robust, self.sample.drawn)) / self.total
+        return self.widened(Fraction(self.sample.robust, self.sample.drawn))
 
     @property
-    def clopper_pearson(self) -> tuple[Fraction, Fraction]:
-        """Sound for both readings of ambiguous sentences: failures at the low end, robust at the high end."""
-        return self.widened(self.bracket(clopper_pearson))
+    def ends(self) -> tuple[Fraction, Fraction]:
+        low, high = self.sample.ends(self.delta)
+        return self.widened(low), self.widened(high)
 
     @property
     def hoeffding(self) -> tuple[Fraction, Fraction]:
-        return self.widened(self.bracket(hoeffding))
-
-    def bracket(self, ends: Callable[[int, int, Fraction], tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
+        """Of a sample whose number was fixed beforehand."""
         sample = self.sample
-        low = ends(sample.robust, sample.drawn, self.delta)[0]
-        return low, ends(sample.robust + sample.ambiguous, sample.drawn, self.delta)[1]
+        low = hoeffding(sample.robust, sample.drawn, self.delta)[0]
+        return self.widened(low), self.widened(hoeffding(sample.robust + sample.ambiguous, sample.drawn, self.delta)[1])
 
     def line(self) -> dict[str, Any]:
-        low, high = outwards(*self.clopper_pearson)
-        other = outwards(*self.hoeffding)
+        names = ("low", "high")
+        ends = dict(zip(names, outwards(*self.ends), strict=True))
+        intervals: dict[str, Any] = {"anytime": ends}
+        if self.sample.fixed:
+            other = dict(zip(names, outwards(*self.hoeffding), strict=True))
+            intervals = {"clopper_pearson": ends, "hoeffding": other}
         return {
             "share": round(float(self.share), 12),
-            "clopper_pearson": {"low": low, "high": high},
-            "hoeffding": {"low": other[0], "high": other[1]},
+            **intervals,
             "confidence": float(1 - self.delta),
             "samples": self.sample.drawn,
+            "stopped": self.sample.stopped,
             "robust_samples": self.sample.robust,
             "ambiguous_samples": self.sample.ambiguous,
             "sampled_from": str(self.part),
@@ -120,7 +147,7 @@ class RobustFraction:
         if self.tally is not None:
             return Fraction(self.tally.robust, self.total), 1 - Fraction(self.tally.broken, self.total)
         if self.estimate is not None:
-            return self.estimate.clopper_pearson
+            return self.estimate.ends
         return Fraction(0), Fraction(1)
 
     def line(self) -> dict[str, Any]:
@@ -165,31 +192,36 @@ def robust_fraction(
         except Unchecked as unchecked:
             reason = f"the count is not used: {unchecked}"
         budget = Budget()
-    omega = Omega(query.space, settings.radius)
-    seed = seed_of(about)
-    sample = sampled(Differences.of(query), settings.radius, seed, settings.samples, budget)
-    estimate = None
-    if sample.complete:
-        estimate = Estimate(sample, omega.total, 0, omega.total, settings.delta, seed.hex())
-    elif reason is None:
-        reason = "out of time before anything was sampled"
+    total, seed = Omega(query.space, settings.radius).total, seed_of(about)
+    sample = sampled(Differences.of(query), settings.radius, seed, settings.stop(total, total), budget)
+    estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
+    reasons = [one for one in (reason, settings.shortfall(sample)) if one is not None]
     seconds = time.monotonic() - started
     return RobustFraction(
-        "sampled", omega.total, None, "real", estimate, None, budget.evaluations, seconds, reason, contradiction
+        "sampled",
+        total,
+        None,
+        "real",
+        estimate,
+        None,
+        budget.evaluations,
+        seconds,
+        "; ".join(reasons) or None,
+        contradiction,
     )
 
 
 def deployed_fraction(
-    replay: Replay, space: SwapSpace, label: int, settings: Settings, about: Mapping[str, Any]
+    classify: Classify, space: SwapSpace, label: int, settings: Settings, about: Mapping[str, Any]
 ) -> RobustFraction:
-    """Sampled, each sentence judged by onnxruntime: for any model."""
+    """Sampled, each sentence judged by the classifier itself: for any model."""
     started = time.monotonic()
     budget = Budget() if settings.seconds is None else Budget(started + settings.seconds)
     total, seed = Omega(space, settings.radius).total, seed_of(about)
-    sample = sampled_deployed(replay, space, label, settings.radius, seed, settings.samples, budget)
+    stop = settings.stop(total, total)
+    sample = sampled_deployed(classify, space, label, settings.radius, seed, stop, budget, settings.batch)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
-    reason = None if sample.complete else "out of time before anything was sampled"
-    spent = time.monotonic() - started
+    spent, reason = time.monotonic() - started, settings.shortfall(sample)
     return RobustFraction("sampled", total, None, "replay", estimate, None, budget.evaluations, spent, reason)
 
 
@@ -218,6 +250,8 @@ def counted(
             kind: Kind = "deterministic" if tally.open else "exact"
             reason = f"out of time, with {tally.open} of {tally.total} sentences in open cells" if tally.open else None
             estimate = estimate_open(partition, part, settings, about, budget) if tally.open else None
+            if estimate is not None and (shortfall := settings.shortfall(estimate.sample)) is not None:
+                reason = f"{reason}; sampling these: {shortfall}"
             return RobustFraction(kind, tally.total, tally, level, estimate, part, 0, 0.0, reason)
     return refusal
 
@@ -230,8 +264,10 @@ def estimate_open(
     query = partition.query
     tree = encode_tree(part.tree, [len(options) for options in query.space.choices], query.rivals)
     seed = seed_of({**about, "tree": base64.b64encode(tree).decode()})
-    more = Budget(budget.deadline + SAMPLING_SHARE * (settings.seconds or 0.0))
-    sample = sampled_open(partition.jury, remainders(partition), seed, settings.samples, more)
+    # Checking the count's certificate has a time of its own, and may have taken longer than was left.
+    share = SAMPLING_SHARE * (settings.seconds or 0.0)
+    more = Budget(max(budget.deadline, time.monotonic() + share))
+    sample = sampled_open(partition.jury, remainders(partition), seed, settings.stop(open, part.total), more)
     if not sample.complete:
         return None
     return Estimate(sample, open, part.robust, part.total, settings.delta, seed.hex())

@@ -32,7 +32,7 @@ class Decided:
     robust: NDArray[np.bool_]
     """Over the reals no rival wins; of the others, some rival does."""
     firm: NDArray[np.bool_]
-    """Certified for every float32 evaluation, by the bound of certificates."""
+    """Certified for every float32 evaluation, by the bound of certificates; where a model allows none, `replayed`."""
     replayed: NDArray[np.bool_]
     """Every evaluation of the deployed model must agree."""
 
@@ -56,6 +56,11 @@ class Jury:
     def certifiable(self) -> bool:
         """Whether the model can carry claims at level float32 at all."""
         return not np.isinf(self.differences.claimable).any()
+
+    @property
+    def rounding(self) -> Array:
+        """[rivals]: what `firm` asks of a real margin."""
+        return self.differences.claimable if self.certifiable else self.differences.doubt
 
     @cached_property
     def single(self) -> Array:
@@ -86,12 +91,11 @@ class Jury:
         """Of the sentences with these values at the cut, in float32."""
         # Comparisons are written so that NaN, from values beyond float32, stays undecided.
         robust, broken = outside(self.differences.margins(cut), self.single + self.far)
-        firm = (robust | broken) & self.certifiable
-        replayed = robust | broken
+        firm, replayed = robust | broken, robust | broken
         rest = np.flatnonzero(~replayed)
         if len(rest):
             robust[rest], firm[rest], replayed[rest] = self.second_pass(swaps(rest))
-        return Decided(robust, firm, replayed)
+        return Decided(robust, firm if self.certifiable else replayed, replayed)
 
     def second_pass(self, swaps: Array) -> tuple[Array, Array, Array]:
         differences, double = self.differences, self.double
@@ -99,13 +103,12 @@ class Jury:
         margins = differences.margins(differences.base + padded[swaps].sum(axis=1))
         robust, broken = outside(margins, double)
         sides = outside(margins, double + self.far)
-        replayed = sides[0] | sides[1]
-        firm = replayed & self.certifiable
+        firm, replayed = sides[0] | sides[1], sides[0] | sides[1]
         for row in np.flatnonzero(~replayed):
             tokens = differences.sentence(swaps[row][swaps[row] >= 0].tolist())
             doubt, claimable = differences.own_errors(np.array([tokens], dtype=np.int64))
             one = margins[row : row + 1]
-            firm[row] = self.certifiable and any(side[0] for side in outside(one, double + claimable[0]))
+            firm[row] = any(side[0] for side in outside(one, double + claimable[0]))
             replayed[row] = any(side[0] for side in outside(one, double + doubt[0]))
             if not (robust[row] or broken[row]) or not replayed[row]:
                 won, plain = self.exactly(tokens)

@@ -9,11 +9,15 @@ from typing import Any
 INK, SHADE = "#22577a", "#9fc3d8"
 
 
-def distribution(middles: Sequence[float], radius: int, file: Path) -> None:
-    """A histogram and a violin of the middles of the texts' intervals."""
+def distribution(ends: Sequence[tuple[float, float]], radius: int, file: Path) -> None:
+    """A histogram and a violin of the texts' robust fractions, or of the middles of their intervals."""
     figure, (left, right) = new_figure(2)
+    middles = [(low + high) / 2 for low, high in ends]
     left.hist(middles, bins=[i / 20 for i in range(21)], color=INK)
     left.set_xlabel(f"robust fraction at radius {radius}")
+    wide = sum(low < high for low, high in ends)
+    if wide:
+        left.set_title(f"{wide} of {len(ends)} are middles of intervals", fontsize="small")
     left.set_ylabel("texts")
     if len(set(middles)) > 1:  # the density of a single value is no violin
         parts = right.violinplot([list(middles)], showmedians=True)
@@ -28,7 +32,7 @@ def distribution(middles: Sequence[float], radius: int, file: Path) -> None:
 
 
 def curve(summaries: Sequence[Mapping[str, Any]], file: Path) -> None:
-    """Mean robust fraction by radius, low to high."""
+    """Mean robust fraction by radius, low to high, each at the confidence that the summary states."""
     figure, (axis,) = new_figure(1)
     radii = [summary["radius"] for summary in summaries]
     low, high = ([summary["robust_fraction"][end] for summary in summaries] for end in ("low", "high"))
@@ -38,6 +42,8 @@ def curve(summaries: Sequence[Mapping[str, Any]], file: Path) -> None:
     axis.set_xticks(radii)
     axis.set_xlabel("swaps")
     axis.set_ylabel("mean robust fraction")
+    least = min(summary["confidence"] for summary in summaries)
+    axis.set_title("proved" if least == 1.0 else f"each radius at confidence {least:g}", fontsize="small")
     axis.set_ylim(-0.02, 1.02)
     save(figure, file)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -16,55 +16,49 @@ from swapproof.encodings.omega import Omega
 from swapproof.encodings.space import SwapSpace
 
 from ..engines.protocol import Budget
-from ..replay import Replay
 from .cells import BLOCK_CELLS, Partition
 from .draws import drawn
 from .judging import Jury
+from .stopping import Sample, Stop
 
 Array = NDArray[Any]
+Classify = Callable[[NDArray[np.int64]], Any]
+"""Token ids [batch, length] -> classes [batch]."""
 AT_ONCE = 1 << 14
 """Sentences whose swaps are worked out together."""
-BATCH = 1024
-"""Sentences given to onnxruntime together."""
+BATCH = 64
+"""Sentences given to a classifier together: more take longer each, in an LSTM or a transformer, and hide the clock."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Of `drawn` sentences `robust` keep the label; `ambiguous` ones, which rounding decides, are not among them."""
-
-    drawn: int
-    robust: int
-    ambiguous: int
-
-    @property
-    def complete(self) -> bool:
-        return self.drawn > 0
-
-
-def sampled(differences: Differences, radius: int, seed: bytes, count: int, budget: Budget) -> Sample:
-    """The first `count` samples of Omega_r; a sample counts as robust only if the deployed model must agree."""
+def sampled(differences: Differences, radius: int, seed: bytes, stop: Stop, budget: Budget) -> Sample:
+    """Of Omega_r; a sample counts as robust only if the deployed model must agree."""
     omega = Omega(differences.query.space, radius)
     numbering = swap_numbers(differences, differences.query.space.swappable)
 
     def swaps(numbers: Array) -> Array:
         return compact(numbering, omega.choices(numbers), omega.most)
 
-    return judged(Jury(differences, omega.most), drawn(seed, omega.total, count), swaps, budget)
+    jury = Jury(differences, omega.most)
+    return stop.draw(drawn(seed, omega.total, stop.most), lambda block: judged(jury, swaps(block)), budget, AT_ONCE)
 
 
 def sampled_deployed(
-    replay: Replay, space: SwapSpace, label: int, radius: int, seed: bytes, count: int, budget: Budget
+    classify: Classify,
+    space: SwapSpace,
+    label: int,
+    radius: int,
+    seed: bytes,
+    stop: Stop,
+    budget: Budget,
+    batch: int = BATCH,
 ) -> Sample:
-    """The first `count` samples of Omega_r, judged by onnxruntime in batches."""
+    """Of Omega_r, judged by any classifier in batches."""
     omega = Omega(space, radius)
-    seen = robust = 0
-    for block in blocks(drawn(seed, omega.total, count), BATCH):
-        if budget.spent:
-            break
-        robust += int((replay.answers(omega.sentences(block)) == label).sum())
-        seen += len(block)
-    budget.evaluations += seen
-    return Sample(seen, robust, 0)
+
+    def judge(block: Array) -> tuple[int, int]:
+        return int((classify(omega.sentences(block)) == label).sum()), 0
+
+    return stop.draw(drawn(seed, omega.total, stop.most), judge, budget, batch)
 
 
 @dataclass(frozen=True)
@@ -97,27 +91,41 @@ def remainders(partition: Partition) -> list[Remainder]:
     ]
 
 
-def sampled_open(jury: Jury, cells: Sequence[Remainder], seed: bytes, count: int, budget: Budget) -> Sample:
-    """The first `count` samples of the sentences of these cells."""
-    space = jury.differences.query.space
-    omegas = [cell.omega(space) for cell in cells]
-    ends = list(accumulate(omega.total for omega in omegas))
+def sampled_open(jury: Jury, cells: Sequence[Remainder], seed: bytes, stop: Stop, budget: Budget) -> Sample:
+    """Of the sentences of these cells."""
+    total, swaps = numbered(jury, cells)
+    return stop.draw(drawn(seed, total, stop.most), lambda block: judged(jury, swaps(block)), budget, AT_ONCE)
+
+
+def numbered(jury: Jury, cells: Sequence[Remainder]) -> tuple[int, Callable[[Array], Array]]:
+    """How many sentences these cells have, and the swaps [n, most] of the sentences of these numbers."""
+    differences = jury.differences
+    # Thousands of cells share a few sets of free positions and swaps left: their sentences are made together.
+    kinds = list(dict.fromkeys((cell.free, cell.left) for cell in cells))
+    numbers_of_kinds = {kind: number for number, kind in enumerate(kinds)}
+    omegas = [Remainder((), *kind).omega(differences.query.space) for kind in kinds]
+    numberings = [swap_numbers(differences, free) for free, _ in kinds]
+    kind_of = np.array([numbers_of_kinds[cell.free, cell.left] for cell in cells])
+    totals = [omega.total for omega in omegas]
+    ends = list(accumulate(totals[kind] for kind in kind_of))
+    starts = [0, *ends[:-1]]
+    longest = max(len(cell.path) for cell in cells)
+    paths = np.array([[*cell.path, *[-1] * (longest - len(cell.path))] for cell in cells], dtype=np.int64)
+    widest = max(omega.most for omega in omegas)
 
     def swaps(numbers: Array) -> Array:
-        found = np.full((len(numbers), jury.swaps), -1)
         owner = np.array([bisect_right(ends, number) for number in numbers.tolist()], dtype=np.int64)
-        for which in np.unique(owner):
-            rows = np.flatnonzero(owner == which)
-            omega, cell = omegas[which], cells[which]
-            first = ends[which] - omega.total
-            inner = np.array([number - first for number in numbers[rows].tolist()], dtype=omega.dtype)
-            numbering = swap_numbers(jury.differences, cell.free)
-            made = compact(numbering, omega.choices(inner), omega.most)
+        inner = [number - starts[cell] for number, cell in zip(numbers.tolist(), owner, strict=True)]
+        found = np.full((len(numbers), widest + longest), -1)
+        found[:, widest:] = paths.reshape(len(cells), longest)[owner]
+        for kind in np.unique(kind_of[owner]):
+            rows, omega = np.flatnonzero(kind_of[owner] == kind), omegas[kind]
+            choices = omega.choices(np.array([inner[row] for row in rows], dtype=omega.dtype))
+            made = compact(numberings[kind], choices, omega.most)
             found[rows, : made.shape[1]] = made
-            found[rows, made.shape[1] : made.shape[1] + len(cell.path)] = cell.path
-        return found
+        return np.asarray(-np.sort(-found, axis=1)[:, : jury.swaps])
 
-    return judged(jury, drawn(seed, ends[-1], count), swaps, budget)
+    return ends[-1], swaps
 
 
 def swap_numbers(differences: Differences, positions: Sequence[int]) -> Array:
@@ -141,24 +149,13 @@ def compact(numbering: Array, choices: Array, most: int) -> Array:
     return np.asarray(-np.sort(-swaps, axis=1)[:, :most])  # a swap's number is not negative: the -1 go last
 
 
-def judged(jury: Jury, numbers: Iterable[Array], swaps: Callable[[Array], Array], budget: Budget) -> Sample:
-    count = robust = ambiguous = 0
-    for block in blocks(numbers, AT_ONCE):
-        if budget.spent:
-            break
-        made = swaps(block)
-        step = max(1, BLOCK_CELLS // max(1, jury.differences.width))
-        for first in range(0, len(made), step):
-            part = made[first : first + step]
-            found = jury.decide(jury.cut(part), lambda rows, part=part: part[rows])  # type: ignore[misc]
-            robust += int((found.robust & found.replayed).sum())
-            ambiguous += int((~found.replayed).sum())
-        count += len(made)
-    budget.evaluations += count
-    return Sample(count, robust, ambiguous)
-
-
-def blocks(arrays: Iterable[Array], size: int) -> Iterator[Array]:
-    for array in arrays:
-        for first in range(0, len(array), size):
-            yield array[first : first + size]
+def judged(jury: Jury, swaps: Array) -> tuple[int, int]:
+    """Of the sentences with these swaps: how many are certainly robust when deployed, how many rounding decides."""
+    robust = ambiguous = 0
+    step = max(1, BLOCK_CELLS // max(1, jury.differences.width))
+    for first in range(0, len(swaps), step):
+        part = swaps[first : first + step]
+        found = jury.decide(jury.cut(part), lambda rows, part=part: part[rows])  # type: ignore[misc]
+        robust += int((found.robust & found.replayed).sum())
+        ambiguous += int((~found.replayed).sum())
+    return robust, ambiguous

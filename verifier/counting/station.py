@@ -1,88 +1,70 @@
-"""One text measured, from its space to its checked certificate; a process does this for text after text."""
+"""The robust fraction of one text, from its space to its checked certificate, as the work of a station."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swapproof.encodings.errors import BadInput
-from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model, network_of, open_model
 from swapproof.proofs.certificate import Count, Statement, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate
 
 from ..engines.protocol import Unchecked
 from ..engines.truth import beaten
-from ..evidence import LONGEST, MODEL, Binding, Checker, statement_of
+from ..evidence import Binding, Checker, statement_of
 from ..inputs import Text
-from ..replay import Replay
 from ..results import opening
-from ..settle import CHECK_FACTOR, NETWORKS
-from .fraction import Settings, deployed_fraction, robust_fraction
+from ..screening import canonical
+from ..settle import NETWORKS, Lost, Settled, Station
+from .fraction import RobustFraction, Settings, deployed_fraction, robust_fraction
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The line of a text in results.jsonl, and its certificate when something was counted."""
+class Measuring:
+    """Of every text of a run: the model's folder, what certificates are bound to, and how a text is measured."""
 
-    id: int
-    line: dict[str, Any]
-    certificate: bytes | None
-
-
-@dataclass(eq=False)
-class Station:
-    """A model loaded for reading, replaying and checking."""
-
-    settings: Settings
+    folder: Path
     binding: Binding
-    model: Model
-    replay: Replay
-    checker: Checker | None
-    """None when nothing is counted."""
-    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+    settings: Settings
 
-    @classmethod
-    def open(cls, folder: Path, binding: Binding, settings: Settings) -> Station:
-        model = open_model(folder / MODEL)
-        longest = LONGEST if settings.seconds is None else CHECK_FACTOR * settings.seconds
-        checker = Checker.open(binding, folder / MODEL, folder, longest) if settings.count else None
-        return cls(settings, binding, model, Replay.open(model), checker)
+    @property
+    def seconds(self) -> float | None:
+        return self.settings.seconds
 
-    def network(self, length: int) -> Network:
-        network = self.networks.pop(length, None) or network_of(self.model, length)
-        self.networks[length] = network
-        if len(self.networks) > NETWORKS:
-            self.networks.popitem(last=False)
-        return network
+    @property
+    def certified(self) -> bool:
+        return self.settings.count
 
-    def measure(self, text: Text) -> Measured:
+    def settle(self, station: Station, text: Text) -> Settled:
         started = time.monotonic()
         space = text.frozen.space
-        outputs = self.replay.outputs(np.array([space.original], dtype=np.int64))
-        predicted = int(self.replay.answers(np.array([space.original], dtype=np.int64))[0])
+        outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
+        predicted = int(station.replay.answers(np.array([space.original], dtype=np.int64))[0])
         line = opening(text, predicted)
         rivals = tuple(rival for rival in range(outputs.shape[1]) if rival != text.label)
         about = self.about(text, rivals)
-        status = self.left_out(text, predicted)
+        status = self.left_out(station, text, predicted)
         if status is not None:
-            return wrong(text, line, status, started)
+            line |= {"status": status, "robust_fraction": None}
+            return Settled(text.id, finished(line, None, started, 0, None), None)
         if self.settings.deployed:
-            found = deployed_fraction(self.replay, space, text.label, self.settings, about)
-        else:
-            query = Query.of(self.network(space.length), space, text.label)
-            statement = statement_of(self.binding, text, query)
-            found = robust_fraction(query, self.settings, about, lambda part: self.refusal(statement, part))
+            found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
+            return Settled(text.id, self.told(line, found, None, started), None)
+        query = Query.of(station.network(space), space, text.label)
+        statement = statement_of(self.binding, text, query)
+        found = robust_fraction(query, self.settings, about, lambda part: refusal(station.checker, statement, part))
+        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
+        name = None if data is None else f"certificates/{text.id:06d}.json"
+        return Settled(text.id, self.told(line, found, name, started), data)
+
+    def told(
+        self, line: dict[str, Any], found: RobustFraction, certificate: str | None, started: float
+    ) -> dict[str, Any]:
         line |= {
             "status": found.kind,
             "level": found.level,
@@ -91,16 +73,14 @@ class Station:
         }
         if found.contradiction is not None:
             line["contradiction"] = found.contradiction
-        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
-        name = None if data is None else f"certificates/{text.id:06d}.json"
-        return Measured(text.id, finished(line, name, started, found.evaluations, found.reason), data)
+        return finished(line, certificate, started, found.evaluations, found.reason)
 
-    def left_out(self, text: Text, predicted: int) -> str | None:
+    def left_out(self, station: Station, text: Text, predicted: int) -> str | None:
         """The status of a text whose own answer is not certainly right; None for a text to be measured."""
         if self.settings.deployed:
             return None if predicted == text.label else "already_wrong"
         space = text.frozen.space
-        beats, agreed = beaten(Query.of(self.network(space.length), space, text.label), space.original)
+        beats, agreed = beaten(Query.of(station.network(space), space, text.label), space.original)
         if not beats and predicted == text.label:
             return None
         return "already_wrong" if agreed else "ambiguous"
@@ -118,31 +98,32 @@ class Station:
             "label": text.label,
             "rivals": list(rivals),
             "radius": self.settings.radius,
-            "samples": self.settings.samples,
+            "samples": self.settings.announced,
         }
 
-    def refusal(self, statement: Statement, part: Count) -> str | None:
-        """Why the certificate of a count is not accepted; None when it is. Raises Unchecked when time is too short."""
-        if self.checker is None:
-            raise ValueError("a count without a checker")
-        data, started = write_certificate(replace(statement, count=part)), time.monotonic()
-        try:
-            check_certificate(data, self.checker.model, self.binding.vocabulary_sha256, self.checker.seconds)
-        except (Refused, Unusable) as error:
-            if time.monotonic() - started >= self.checker.seconds:
-                limit = f"{self.checker.seconds:.0f} s"
-                raise Unchecked(f"its certificate of {len(data):,} bytes could not be checked in {limit}") from None
-            return str(error)
-        finally:
-            while len(self.checker.model.networks) > NETWORKS:
-                self.checker.model.networks.pop(next(iter(self.checker.model.networks)))
-        return None
+
+def refusal(checker: Checker, statement: Statement, part: Count) -> str | None:
+    """Why the certificate of a count is not accepted; None when it is. Raises Unchecked when time is too short."""
+    data, started = write_certificate(replace(statement, count=part)), time.monotonic()
+    try:
+        if checker.screen is not None and checker.screen.verdict(canonical(data), checker.seconds) is not None:
+            return None
+        check_certificate(data, checker.model, checker.binding.vocabulary_sha256, checker.seconds)
+    except (Refused, Unusable) as error:
+        if time.monotonic() - started >= checker.seconds:
+            limit = f"{checker.seconds:.0f} s"
+            raise Unchecked(f"its certificate of {len(data):,} bytes could not be checked in {limit}") from None
+        return str(error)
+    finally:
+        while len(checker.model.networks) > NETWORKS:
+            checker.model.networks.pop(next(iter(checker.model.networks)))
+    return None
 
 
-def wrong(text: Text, line: dict[str, Any], status: str, started: float) -> Measured:
-    """A text that is left out."""
-    line |= {"status": status, "robust_fraction": None}
-    return Measured(text.id, finished(line, None, started, 0, None), None)
+def unmeasured(lost: Lost) -> dict[str, Any]:
+    """The line of a text whose process died: nothing is known of it."""
+    line = opening(lost.text, None) | {"status": "lost", "robust_fraction": None, "certificate": None}
+    return line | {"seconds": round(lost.seconds, 4), "evaluations": 0, "reason": lost.reason}
 
 
 def finished(
@@ -156,41 +137,3 @@ def finished(
     if reason is not None:
         line["reason"] = reason
     return line
-
-
-STATION: list[Station] = []
-"""The station of a process, which the pool's functions cannot be handed."""
-
-
-def start(folder: Path, binding: Binding, settings: Settings) -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-    STATION.append(Station.open(folder, binding, settings))
-
-
-def measure_there(text: Text) -> Measured:
-    return STATION[0].measure(text)
-
-
-def measure_all(
-    folder: Path, binding: Binding, settings: Settings, texts: Iterable[Text], jobs: int
-) -> Iterator[Measured]:
-    """Every text, in order."""
-    if jobs == 1:
-        station = Station.open(folder, binding, settings)
-        for text in texts:
-            yield station.measure(text)
-        return
-    import multiprocessing
-
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=start, initargs=(folder, binding, settings)) as pool:
-        try:
-            yield from pool.map(measure_there, texts)
-        except BrokenProcessPool:
-            raise BadInput(
-                "a process that was measuring died, perhaps for want of memory; run the command again: it resumes"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from swapproof.encodings.incremental import Differences
@@ -14,38 +13,54 @@ from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.errors import BadInput
 
 from ..engines.protocol import Budget
-from ..replay import Replay
 from .draws import seed_of
 from .fraction import Estimate, Settings
 from .judging import Jury
-from .sampling import Remainder, sampled, sampled_deployed, sampled_open
+from .sampling import Classify, Remainder, sampled, sampled_deployed, sampled_open
 
 LEAVES, OPEN, BROKEN, WORDS = (0, 1, 2, 3, 16), 3, 16, 4
 
 
 def drawn_again(
-    query: Query, about: Mapping[str, Any], radius: int, delta: Fraction, samples: int, part: Mapping[str, Any] | None
+    query: Query,
+    about: Mapping[str, Any],
+    settings: Settings,
+    stated: Mapping[str, Any],
+    part: Mapping[str, Any] | None,
 ) -> Estimate:
-    """The first `samples` samples; `part` is the `count` of the certificate when only its open leaves were sampled."""
-    differences, omega = Differences.of(query), Omega(query.space, radius)
+    """By the same rule for stopping; `part` is the certificate's `count` when only its open leaves were sampled."""
+    differences, omega = Differences.of(query), Omega(query.space, settings.radius)
     if part is None:
-        seed = seed_of(about)
-        sample = sampled(differences, radius, seed, samples, Budget())
-        return Estimate(sample, omega.total, 0, omega.total, delta, seed.hex())
+        total, seed = omega.total, seed_of(about)
+        sample = sampled(differences, settings.radius, seed, settings.stop(total, total, clock(stated)), Budget())
+        return Estimate(sample, total, 0, total, settings.delta, seed.hex())
     seed = seed_of({**about, "tree": part["tree"]})
-    cells = open_leaves(base64.b64decode(part["tree"]), differences, radius)
-    sample = sampled_open(Jury(differences, omega.most), cells, seed, samples, Budget())
+    cells = open_leaves(base64.b64decode(part["tree"]), differences, settings.radius)
     robust, broken, total = (int(part[name]) for name in ("robust", "broken", "total"))
-    return Estimate(sample, total - robust - broken, robust, total, delta, seed.hex())
+    open = total - robust - broken
+    stop = settings.stop(open, total, clock(stated))
+    sample = sampled_open(Jury(differences, omega.most), cells, seed, stop, Budget())
+    return Estimate(sample, open, robust, total, settings.delta, seed.hex())
 
 
 def drawn_again_deployed(
-    replay: Replay, space: SwapSpace, label: int, about: Mapping[str, Any], settings: Settings, samples: int
+    classify: Classify,
+    space: SwapSpace,
+    label: int,
+    about: Mapping[str, Any],
+    settings: Settings,
+    stated: Mapping[str, Any],
 ) -> Estimate:
-    """The first `samples` samples, judged by onnxruntime again."""
+    """By the same rule for stopping, judged by the classifier again."""
     total, seed = Omega(space, settings.radius).total, seed_of(about)
-    sample = sampled_deployed(replay, space, label, settings.radius, seed, samples, Budget())
+    stop = settings.stop(total, total, clock(stated))
+    sample = sampled_deployed(classify, space, label, settings.radius, seed, stop, Budget(), settings.batch)
     return Estimate(sample, total, 0, total, settings.delta, seed.hex())
+
+
+def clock(stated: Mapping[str, Any]) -> int | None:
+    """Where the clock stopped a sample; None when its own rule did."""
+    return int(stated["samples"]) if stated["stopped"] == "time" else None
 
 
 def open_leaves(tree: bytes, differences: Differences, radius: int) -> list[Remainder]:
