@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from onnx import TensorProto, helper, numpy_helper
 from oracles import least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import Sample, swap_spaces
 
-from swapproof.encodings.network import Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model
 from swapproof.proofs.certificate import File, Lower, Node, Statement, write_certificate
@@ -22,6 +22,18 @@ from swapproof.verifier.ladder import Check, Verdict, climb
 from swapproof.verifier.replay import Replay
 
 Choices = tuple[tuple[int, ...], ...]
+
+
+@dataclass
+class Looks(Budget):
+    """A clock that shows so many looks to be within the time: the same interruption every time."""
+
+    left: int = 0
+
+    @property
+    def seconds_left(self) -> float:
+        self.left -= 1
+        return float(self.left)
 
 
 def settle(query: Query, replay: Replay, *engines: Engine, check: Check = lambda bound: None) -> Verdict:
@@ -73,15 +85,6 @@ def checked_by(model: Model, query: Query) -> Check:
     return check
 
 
-def numbered(query: Query, model: Model) -> Query:
-    """The same, its rectifiers told their numbers in the ONNX file (they keep their order)."""
-    relus = [n for n, node in enumerate(model.proto.graph.node) if node.op_type in ("Relu", "LeakyRelu")]
-    rectifiers = [node for node in query.network.nodes if isinstance(node.layer, Rectifier)]
-    for node, number in zip(rectifiers, relus, strict=True):
-        object.__setattr__(node, "number", number)
-    return query
-
-
 def case(data: st.DataObject, sample: Sample, folder: str, most_choices: int = 3) -> tuple[Model, Query, Replay]:
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary, most_choices=most_choices))
     model, replay = loaded(sample, Path(folder))
@@ -103,13 +106,19 @@ def nodes_of(tree: Node) -> list[Node]:
 
 
 def paper_network(
-    source: int, operator: str, classes: int, positions: int = 9, hidden: int = 10, second: int = 0
+    source: int,
+    operator: str,
+    classes: int,
+    positions: int = 9,
+    hidden: int = 10,
+    second: int = 0,
+    spread: float = 4.0,
 ) -> Sample:
     """Embedding, flatten, one hidden layer or two, with biases that make class 0 win by a few swaps."""
     random = np.random.default_rng(source)
     arrays = {
         "table": random.normal(size=(8, 2)),
-        "w": random.normal(size=(2 * positions, hidden)) / 4,
+        "w": random.normal(size=(2 * positions, hidden)) / spread,
         "b": random.normal(size=hidden) / 4,
         "v": random.normal(size=(second or hidden, classes)),
         "c": np.array([2.5, *random.normal(size=classes - 1)]),
@@ -137,3 +146,28 @@ def paper_network(
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     return Sample(made, positions, 8, classes, ("paper",), source, "batch")
+
+
+@dataclass(frozen=True)
+class Long:
+    """A text whose search is long enough to be stopped anywhere."""
+
+    source: int
+    classes: int = 2
+    operator: str = "Relu"
+    second: int = 0
+    positions: int = 8
+    hidden: int = 10
+
+    def made(self, folder: Path) -> tuple[Model, Query, Replay]:
+        sample = paper_network(self.source, self.operator, self.classes, self.positions, self.hidden, self.second)
+        model, replay = loaded(sample, folder)
+        choices = tuple(tuple((first + step) % 8 for step in range(3)) for first in range(sample.length))
+        label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
+        return model, query_of(model, choices, label), replay
+
+
+JOINT = Long(33, positions=9, hidden=20)
+DEEP = Long(4, second=5)
+CLASSES = Long(10, classes=3, operator="LeakyRelu")
+"""Measured: their proofs have 150 to 600 nodes, that of three classes 30."""

@@ -29,14 +29,17 @@ from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Solver
 from swapproof.encodings.solvers import MILP_SOLVERS as SOLVERS
 from swapproof.encodings.textbook import TOLERANCE, Textbook
 from swapproof.proofs.certificate import Enumerate
-from swapproof.verifier import bench
-from swapproof.verifier.bench import Answer, Rival, bench_exact
+from swapproof.verifier import bench, peak_memory, rivals
+from swapproof.verifier.answers import Answer
+from swapproof.verifier.bench import bench_exact
 from swapproof.verifier.cli import main
 from swapproof.verifier.comparison import Table
 from swapproof.verifier.doctor import SIZE_LIMIT, gurobi_licence
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
 from swapproof.verifier.engines.protocol import Bound, Budget, Findings
 from swapproof.verifier.interval import Interval
+from swapproof.verifier.peak_memory import peak_megabytes
+from swapproof.verifier.rivals import Rival
 
 Capture = pytest.CaptureFixture[str]
 NEAR = 1e-4
@@ -307,6 +310,22 @@ class Idle:
         return self.textbook.query.space.original
 
 
+def test_the_peak_is_that_of_the_block_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was used and given back before a block does not count."""
+    if not peak_memory.FORGET.exists():
+        pytest.skip("this system does not tell the peak of a process")
+    peaks = []
+    for megabytes in (300, 1):
+        with peak_megabytes() as found:
+            np.ones(megabytes << 17).sum()
+        peaks.append(found[0])
+    assert peaks[0] > peaks[1] + 250
+    monkeypatch.setattr(peak_memory, "FORGET", tmp_path / "nowhere" / "clear_refs")
+    with peak_megabytes() as found:
+        pass
+    assert found == []
+
+
 class TestRivals:
     def test_gurobi_gets_fewer_variables_where_its_licence_needs_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sample = tiny("mlp", 2)
@@ -314,10 +333,10 @@ class TestRivals:
         query = drawn_query(sample, choices)
         full, small = (Textbook.of(query, inputs=inputs).against(1).size for inputs in (True, False))
         assert small.variables < full.variables
-        assert bench.textbook_within_licence(query).against(1).size == full
+        assert rivals.textbook_within_licence(query).against(1).size == full
         for most, expected in ((max(small.variables, small.rows), small), (1, full)):
-            monkeypatch.setattr(bench, "GUROBI", replace(GUROBI, most=most))
-            chosen = bench.textbook_within_licence(query)
+            monkeypatch.setattr(rivals, "GUROBI", replace(GUROBI, most=most))
+            chosen = rivals.textbook_within_licence(query)
             assert chosen.against(1).size == expected
             assert bool(chosen.remark) == (expected == small)
 
@@ -385,6 +404,9 @@ class TestBench:
                 (answers["enumerate"].status, answers["enumerate"].low, answers["enumerate"].high)
             }
             assert all(one.solved and one.seconds > 0 for one in answers.values())
+            for ours in (answers["exact"], answers["enumerate"]):
+                assert 1 <= (ours.nodes or 0) <= (ours.tree_nodes or 0)
+                assert ours.peak_megabytes is None or ours.peak_megabytes > 10
 
     def test_texts_that_are_already_wrong_are_counted_and_left_out(self, tmp_path: Path) -> None:
         rows = [("awful", "positive"), ("awful", "negative")]
@@ -415,6 +437,7 @@ class TestBench:
             "cores",
             "Disagreements: 0",
             "2 of 2 100.0 %",
+            "exact: its largest proof has",
         ):
             assert words in shown
 
@@ -481,6 +504,17 @@ class TestComparison:
         assert score.median_ratio == pytest.approx(6.0)
         assert score.total_ratio == pytest.approx(14 / 3)
         assert score.total_cpu_ratio == pytest.approx(14 / 3)
+
+    def test_the_largest_tree_and_the_most_memory_are_shown(self) -> None:
+        table = compared(
+            answered(0, "ours", 1.0, nodes=3, tree_nodes=5, peak_megabytes=80.5),
+            answered(1, "ours", 1.0, nodes=8, tree_nodes=15, peak_megabytes=79.0),
+            answered(2, "ours", 9.0, nodes=4, tree_nodes=7, peak_megabytes=120.0, status="open", low=1),
+            answered(2, "theirs", 9.0, nodes=99),
+        )
+        score = table.score("ours")
+        assert (score.median_nodes, score.largest_proof, score.peak_megabytes) == (5.5, 8, 120.0)
+        assert table.own_costs == ("ours: its largest proof has 8 leaves, its process took 120 MB",)
 
     def test_with_the_limit_an_unsolved_text_counts_as_the_limit(self) -> None:
         """Not as the 61 s it took, and what was too large not at all."""

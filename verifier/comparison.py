@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .report import terminal
 
 if TYPE_CHECKING:
-    from .bench import Answer
+    from .answers import Answer
 
 UNCHECKED = 4
 """Exit code: an answer did not check."""
@@ -33,6 +33,10 @@ class Score:
     failed: int
     median_seconds: float | None
     median_nodes: float | None
+    largest_proof: int | None
+    """Leaves, of our engines."""
+    peak_megabytes: float | None
+    """Of the process in which our engine ran, over all texts."""
     total_seconds: float
     total_cpu_seconds: float
     both_solved: int
@@ -96,6 +100,8 @@ class Table:
             failed=sum(answers[engine].status in ("unavailable", "error") for answers in own),
             median_seconds=median([answer.seconds for answer in solved]) if solved else None,
             median_nodes=median(nodes) if nodes else None,
+            largest_proof=max((one.nodes or 0 for one in ran if one.tree_nodes is not None), default=None),
+            peak_megabytes=max((one.peak_megabytes for one in ran if one.peak_megabytes is not None), default=None),
             total_seconds=sum(answer.seconds for answer in ran),
             total_cpu_seconds=sum(answer.cpu_seconds for answer in ran),
             both_solved=len(both),
@@ -112,6 +118,16 @@ class Table:
                 theirs, ours = answers[engine], answers[self.own]
                 if theirs.timed and ours.timed:
                     yield theirs, ours
+
+    @property
+    def own_costs(self) -> tuple[str, ...]:
+        """How large our proofs and our process became."""
+        found = []
+        for score in map(self.score, self.engines):
+            if score.largest_proof is not None:
+                memory = "" if score.peak_megabytes is None else f", its process took {score.peak_megabytes:.0f} MB"
+                found.append(f"{score.engine}: its largest proof has {score.largest_proof} leaves{memory}")
+        return tuple(found)
 
     @property
     def same_solver(self) -> tuple[str, ...]:
@@ -158,7 +174,9 @@ class Table:
             "own programs, and their time is all of ours too: bounds, removal of swaps, writing, attack, replay. "
             "Solved: the minimum "
             "is known and its sentence replayed in onnxruntime, or no sentence breaks the text; the lower end of "
-            "a solver is its claim. Nodes: median over solved texts, of a solver's tree or of our proof's leaves. "
+            "a solver is its claim. Nodes: median over solved texts, of a solver's tree or of our "
+            "proof's leaves. Peak: the most memory of the process in which our engine runs, with "
+            "model and onnxruntime. "
             f"Ratios are solver / {self.own or 'ours'}: median, total and CPU over the texts that both solved; "
             f"with limit: over all texts both ran on, each one unsolved counted as {self.seconds:g} s. Texts the "
             "model already gets wrong are left out."
@@ -217,7 +235,7 @@ def print_comparison(table: Table) -> None:
         )
     console.print(totals)
     console.print(f"{table.definition}\n", style="dim")
-    for line in table.same_solver:
+    for line in (*table.own_costs, *table.same_solver):
         console.print(line)
     if table.already_wrong:
         console.print(f"{table.already_wrong} texts that the model already gets wrong were left out.")

@@ -31,6 +31,20 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Cover:
+    """A proof about sentences with at most `swaps` swaps that leaves some of them open, for a search to go on with.
+
+    Found and not checked: no part of the interval. `tree` may have open leaves below splits of rivals, and then
+    `together` is another that has not: a certificate can only count such a one.
+    """
+
+    swaps: int
+    tree: Tree
+    level: Level
+    together: Tree | None = None
+
+
+@dataclass(frozen=True)
 class Interval:
     """low <= min_swaps <= high; `high` None: no witness is known. low == ceiling: nothing can break the text.
 
@@ -44,6 +58,8 @@ class Interval:
     low_float32: int = 0
     low_evidence: Proof | None = None
     high_evidence: Witness | None = None
+    cover: Cover | None = None
+    """How far a search came beyond `low`."""
 
     @property
     def closed(self) -> bool:
@@ -60,11 +76,17 @@ class Interval:
         sure = max(self.low_float32, low) if proof.level == "float32" else self.low_float32
         if low < self.low or (low == self.low and sure == self.low_float32):
             return self
-        return replace(self, low=low, low_float32=sure, low_evidence=proof)
+        return replace(self, low=low, low_float32=sure, low_evidence=proof).covered(self.cover)
 
     def lowered(self, witness: Witness) -> Interval:
         """This sentence breaks the text."""
         swaps = len(witness.swaps)
         if self.high is not None and swaps >= self.high:
             return self
-        return replace(self, high=swaps, high_evidence=witness)
+        return replace(self, high=swaps, high_evidence=witness).covered(self.cover)
+
+    def covered(self, cover: Cover | None) -> Interval:
+        """A search came so far, if that is about a number of swaps in question."""
+        top = self.ceiling if self.high is None else self.high
+        useful = cover is not None and self.low <= cover.swaps < top
+        return replace(self, cover=cover if useful else None)

@@ -15,6 +15,7 @@ from .engines.protocol import (
     Bound,
     Budget,
     Claimed,
+    Covered,
     Disputed,
     Doubtful,
     Engine,
@@ -25,7 +26,7 @@ from .engines.protocol import (
     shared,
 )
 from .engines.truth import beaten, refutes
-from .interval import Interval, Level, Proof, Witness
+from .interval import Cover, Interval, Level, Proof, Witness
 from .replay import NO_CLASS, Replay
 
 Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
@@ -53,11 +54,24 @@ class Verdict:
     """What solvers said and nobody proved; no part of the interval."""
     dispute: Mapping[str, Any] | None = None
     """Both sides of a contradiction with a solver, for inspection."""
+    refused: tuple[Bound, ...] = ()
+    """Proofs of engines that the checker refused, for inspection."""
 
     @property
     def level(self) -> Level:
         """The strongest level of truth at which the low end is proved."""
         return "float32" if self.interval.low == self.interval.low_float32 else "real"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was found of a text before: a proof that was accepted then, a witness, and how far a search came."""
+
+    low: int
+    proof: Proof | None
+    witness: tuple[int, ...] | None
+    cover: Cover | None
+    engine: str
 
 
 @dataclass
@@ -73,6 +87,16 @@ class Climb:
     contradiction: str | None = None
     claims: tuple[Claimed, ...] = ()
     dispute: Mapping[str, Any] | None = None
+    refused: tuple[Bound, ...] = ()
+    refusal: str | None = None
+
+    def recall(self, known: Known) -> None:
+        """Begin where an earlier climb ended; its witness is replayed."""
+        if known.proof is not None:
+            self.interval = self.interval.raised(known.low, known.proof)
+        if known.witness is not None:
+            self.witness(known.witness, known.engine)
+        self.interval, self.engine = self.interval.covered(known.cover), known.engine
 
     def take(self, finding: Finding, engine: str) -> None:
         """Narrow the interval by a finding, after replaying or checking it."""
@@ -85,6 +109,8 @@ class Climb:
                     self.witness(tuple(int(token) for token in sentences[row]), engine)
             case Bound():
                 self.bound(finding, engine)
+            case Covered(cover):
+                self.interval = self.interval.covered(cover)
             case Claimed():
                 self.claims = (*self.claims, finding)
                 self.compare_claims()
@@ -136,15 +162,27 @@ class Climb:
             self.reasons = (*self.reasons, f"{engine}: {unchecked}")
             return
         if refusal is not None:
-            self.contradiction = f"the proof of {engine} that {bound.low - 1} swaps are harmless is refused: {refusal}"
+            found = f"the proof of {engine} that {bound.low - 1} swaps are harmless is refused: {refusal}"
+            self.refusal, self.refused = self.refusal or found, (*self.refused, bound)
             return
         raised = self.interval.raised(bound.low, Proof(bound.tree, bound.level, engine))
         if raised is not self.interval:
             self.interval, self.engine = raised, engine
 
 
-def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budget, check: Check) -> Verdict:
-    """Narrow min_swaps of one text; the original sentence is judged first, and settles texts already wrong."""
+def climb(
+    query: Query,
+    replay: Replay,
+    engines: Sequence[Engine],
+    budget: Budget,
+    check: Check,
+    known: Known | None = None,
+) -> Verdict:
+    """Narrow min_swaps of one text; the original sentence is judged first, and settles texts already wrong.
+
+    An engine whose proof is refused is not asked on: the next may settle the text, and the refusal stays in the
+    verdict. Where evidence contradicts evidence nothing more is asked.
+    """
     started, requests, evaluations = time.monotonic(), replay.requests, replay.evaluations
     original = query.space.original
     state = Climb(query, replay, check, Interval(ceiling=len(query.space.swappable) + 1))
@@ -161,6 +199,8 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
             f"the network's logits for the text itself {'break' if wrong else 'keep'} its label beyond any rounding, "
             f"and onnxruntime answers {predicted}"
         )
+    if known is not None and doubt is None and state.contradiction is None and state.interval.high != 0:
+        state.recall(known)
     for number, engine in enumerate(engines):
         if state.interval.closed or state.contradiction or budget.spent:
             break
@@ -168,8 +208,9 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
         steps = engine.narrow(query, state.interval, own)
         finding = next(steps, None)
         while finding is not None:
+            refused = len(state.refused)
             state.take(finding, engine.name)
-            if state.contradiction:
+            if state.contradiction or len(state.refused) > refused:
                 steps.close()
                 break
             try:
@@ -188,9 +229,10 @@ def climb(query: Query, replay: Replay, engines: Sequence[Engine], budget: Budge
         seconds=time.monotonic() - started,
         evaluations=budget.evaluations + replay.evaluations - evaluations,
         requests=replay.requests - requests,
-        contradiction=state.contradiction,
+        contradiction=state.contradiction or state.refusal,
         claims=state.claims,
         dispute=state.dispute,
+        refused=state.refused,
     )
 
 

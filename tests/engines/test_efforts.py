@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 from oracles import loaded, query_of
 from random_networks import Sample, tiny, tiny_networks
-from settling import case, checked_by, expect_truth, nodes_of, numbered, paper_network, settle
+from settling import case, checked_by, expect_truth, nodes_of, paper_network, settle
 
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.query import Query
@@ -50,7 +50,6 @@ def test_every_effort_finds_what_enumeration_finds(data: st.DataObject) -> None:
     sample = data.draw(tiny_networks())
     with TemporaryDirectory() as folder:
         model, query, replay = case(data, sample, folder)
-        query = numbered(query, model)
         engine = Exact(effort=data.draw(st.sampled_from(EFFORTS)))
         expect_truth(settle(query, replay, engine, check=checked_by(model, query)), query, replay)
 
@@ -86,7 +85,7 @@ def labelled(sample: Sample, folder: Path) -> tuple[Model, Query, Replay]:
     model, replay = loaded(sample, folder)
     choices = tuple(tuple((first + step) % sample.vocabulary for step in range(3)) for first in range(sample.length))
     label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
-    return model, numbered(query_of(model, choices, label), model), replay
+    return model, query_of(model, choices, label), replay
 
 
 def test_choices_that_change_nothing_or_do_the_same_are_no_obstacle(tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ def test_choices_that_change_nothing_or_do_the_same_are_no_obstacle(tmp_path: Pa
         model, replay = loaded(sample, tmp_path)
         choices = tuple((0, 1, 2, 3) for _ in range(sample.length))
         label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
-        query = numbered(query_of(model, choices, label), model)
+        query = query_of(model, choices, label)
         for effort in EFFORTS:
             verdict = settle(query, replay, Exact(effort=effort), check=checked_by(model, query))
             expect_truth(verdict, query, replay)
@@ -122,9 +121,9 @@ def test_regions_of_few_sentences_are_enumerated_and_counted_rightly() -> None:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(proof_tree, "LEAF", 1000)
-        assert isinstance(tree_of(Record(0, 4, 3, closed), places), Enumerate)
+        assert isinstance(tree_of(Record(0, 4, 3, closed, expanded=True), places), Enumerate)
         patch.setattr(proof_tree, "LEAF", 1)
-        assert isinstance(tree_of(Record(0, 4, 3, closed), places), Words)
+        assert isinstance(tree_of(Record(0, 4, 3, closed, expanded=True), places), Words)
 
 
 def test_one_sentence_within_rounding_leaves_smaller_numbers_of_swaps_at_float32(tmp_path: Path) -> None:
@@ -132,11 +131,11 @@ def test_one_sentence_within_rounding_leaves_smaller_numbers_of_swaps_at_float32
     asked: list[tuple[int, str]] = []
     run = attempt.Attempt.run
 
-    def doubtful_from_two(self: attempt.Attempt) -> Node:
+    def doubtful_from_two(self: attempt.Attempt, kept: Node | None = None) -> Node:
         asked.append((self.k, self.level))
         if self.k >= 2 and self.level == "float32":
             raise Unclaimable(2)
-        return run(self)
+        return run(self, kept)
 
     levels = set()
     for source in range(6):

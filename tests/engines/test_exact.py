@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import networks, tiny, tiny_networks
-from settling import all_choices, case, checked_by, expect_truth, nodes_of, numbered, paper_network, settle
+from settling import all_choices, case, checked_by, expect_truth, nodes_of, paper_network, settle
 
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Joint, Words, encode_tree
@@ -41,7 +41,6 @@ def test_joint_bounds_find_the_same_interval_and_their_proofs_are_accepted(data:
     sample = data.draw(tiny_networks(shapes=("mlp", "mean")))
     with TemporaryDirectory() as folder:
         model, query, replay = case(data, sample, folder)
-        query = numbered(query, model)
         verdict = settle(query, replay, Exact(effort=JOINT_AT_ONCE), check=checked_by(model, query))
         expect_truth(verdict, query, replay)
 
@@ -166,7 +165,7 @@ def test_searches_agree_and_their_proofs_are_accepted(operator: str, classes: in
         model, replay = loaded(sample, tmp_path)
         choices = tuple(tuple((first + step) % 8 for step in range(3)) for first in range(sample.length))
         label = int(replay.answers(np.array([[row[0] for row in choices]]))[0])
-        query = numbered(query_of(model, choices, label), model)
+        query = query_of(model, choices, label)
         expected = settle(query, replay, Enumeration()).interval
         for engine in (Exact(joint=False), Exact(), Exact(effort=JOINT_AT_ONCE)):
             interval = settle(query, replay, engine, check=checked_by(model, query)).interval

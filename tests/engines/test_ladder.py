@@ -16,13 +16,13 @@ from random_networks import swap_spaces, tiny_networks
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
-from swapproof.proofs.certificate import Enumerate
+from swapproof.proofs.certificate import Enumerate, Linear
 from swapproof.verifier.engines import engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
 from swapproof.verifier.interval import Interval, Proof, Witness
-from swapproof.verifier.ladder import climb
+from swapproof.verifier.ladder import Known, climb
 from swapproof.verifier.replay import Replay
 
 
@@ -79,6 +79,46 @@ def test_a_refused_proof_raises_nothing_and_is_a_contradiction(breakable: tuple[
     assert verdict.interval.low == 0
     assert verdict.contradiction is not None
     assert "leaf 0 fails" in verdict.contradiction
+
+
+def test_the_next_engine_may_settle_what_the_refused_one_did_not(breakable: tuple[Query, Replay]) -> None:
+    """The verdict stands on what was accepted; the refusal and the proof stay with it, and the engine is left."""
+    query, replay = breakable
+    lie, late = Bound(3, Linear(), "float32"), Bound(1, Enumerate(), "float32")
+    asked: list[Bound] = []
+
+    def only_lists(bound: Bound) -> str | None:
+        asked.append(bound)
+        return None if isinstance(bound.tree, Enumerate) else "leaf 0 fails"
+
+    verdict = climb(query, replay, (Says((lie, late)), Enumeration()), Budget(), only_lists)
+    assert (verdict.status, verdict.interval.low, verdict.interval.high) == ("exact", 2, 2)
+    assert verdict.contradiction is not None
+    assert "leaf 0 fails" in verdict.contradiction
+    assert [type(bound.tree) for bound in verdict.refused] == [Linear]
+    assert late not in asked
+
+
+def test_where_evidence_contradicts_evidence_no_engine_is_asked_on(breakable: tuple[Query, Replay]) -> None:
+    query, replay = breakable
+    lie, truth = Bound(4, Enumerate(), "float32"), Sentence(query.space.sentence([(0, 1), (1, 1)]))
+    verdict = climb(query, replay, (Says((lie, truth)), Says((Stopped("never asked"),))), Budget(), accepted)
+    assert verdict.contradiction is not None
+    assert "never asked" not in str(verdict.reason)
+
+
+def test_a_known_witness_is_replayed_and_a_known_proof_is_not_asked_for_again(breakable: tuple[Query, Replay]) -> None:
+    query, replay = breakable
+    broken, whole = query.space.sentence([(0, 1), (1, 1)]), query.space.original
+    proof = Proof(Enumerate(), "float32", "exact")
+
+    def never(bound: Bound) -> str | None:
+        raise AssertionError
+
+    for witness, high in ((broken, 2), (whole, None)):
+        verdict = climb(query, replay, (), Budget(), never, Known(2, proof, witness, None, "exact"))
+        assert (verdict.interval.low, verdict.interval.high) == (2, high)
+    assert verdict.interval.low_evidence is proof
 
 
 def test_a_proof_that_cannot_be_checked_in_time_raises_nothing(breakable: tuple[Query, Replay]) -> None:

@@ -35,9 +35,10 @@ from swapproof.encodings.tight import BEST, tight
 from swapproof.verifier import certifying
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines import engines_named
+from swapproof.verifier.engines.asking import Here
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
 from swapproof.verifier.engines.exact import Exact
-from swapproof.verifier.engines.milp import Here, Milp
+from swapproof.verifier.engines.milp import Milp
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
 from swapproof.verifier.engines.smt import Smt
 from swapproof.verifier.ladder import Verdict, climb

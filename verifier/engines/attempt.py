@@ -17,15 +17,20 @@ from swapproof.encodings.refined_bounds import RefinedBounds
 from swapproof.encodings.selection import Places
 from swapproof.encodings.shallow import is_shallow, shallow_margin
 from swapproof.encodings.slope_ascent import SlopeAscent
-from swapproof.proofs.certificate import Linear, Node
+from swapproof.proofs.certificate import Joint, Linear, Node, Open, Slopes
+from swapproof.proofs.tree_reader import preorder, replaced
 
 from ..interval import Level
-from .proof_tree import against_all, joint_tree, refined_tree, tree_of
+from .all_rivals import AllRivals
+from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
+from .proof_tree import Planter, against_all, is_open, joint_tree, refined_tree, tree_of
 from .protocol import Budget
 from .truth import exactly_beaten
-from .word_search import Bounds, Search
+from .word_search import Bounds, Record, Search, Unfinished, Waiting
 
 Array = NDArray[Any]
+Anew = Callable[[Array, int, int], Node]
+"""(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
 
 JOINT_STAGES = ((16, 24), (256, 48))
 """Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
@@ -41,6 +46,12 @@ REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
 GUARD = 64.0
 """Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
+TOGETHER, TOGETHER_CELLS = 800, 1 << 22
+"""Regions spent, after the time is up, on what can be counted of all rivals together; fewer where each is dear."""
+MOST_RECORDS = 200_000
+"""Regions that one attempt may have split: with the tree made of them about 3 KB each, measured."""
+NODES_A_RECORD = 8
+"""Nodes of a tree that take as much memory."""
 GRID = 2.0**-48
 """The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
@@ -59,8 +70,8 @@ class Unclaimable(Exception):
     swaps: int
 
 
-class Unfinished(Exception):
-    """Out of time, or of the regions allowed."""
+class Doubt(Exception):
+    """A sentence of which a count would have to be told apart whether it is robust."""
 
 
 @dataclass(frozen=True)
@@ -95,25 +106,55 @@ class Attempt:
     allowed: float = float("inf")
     """Regions that may be bounded."""
     regions: int = 0
+    unfinished: bool = False
+    """Out of time, of memory, or of the regions allowed: leaves of the tree are open."""
+    records: int = 0
     doubtful: list[Array] = field(default_factory=list)
 
-    def run(self) -> Node:
-        """The tree. Raises Broken, Unclaimable or Unfinished."""
-        return against_all({rival: self.against(number) for number, rival in enumerate(self.query.rivals)})
+    def run(self, kept: Node | None = None) -> Node:
+        """The tree, going on from one that was left open. Raises Broken or Unclaimable."""
+        before = of_rivals(kept, self.query.rivals)
+        self.records = 0 if kept is None else len(preorder(kept)) // NODES_A_RECORD
+        trees: dict[int, Node] = {}
+        for number, rival in enumerate(self.query.rivals):
+            known = before[rival]
+            if not is_open(known) or self.unfinished:
+                trees[rival] = known
+            else:
+                trees[rival] = self.against(number, known)
+        return against_all(trees)
 
-    def against(self, rival: int) -> Node:
-        if self.numbers is None or self.k < 2 or not is_shallow(self.query.network):
+    def against(self, rival: int, kept: Node) -> Node:
+        groups = self.numbers is not None and self.k >= 2 and is_shallow(self.query.network)
+        if isinstance(kept, Joint | Slopes) or not (groups or isinstance(kept, Open)):
+            return self.further(self.places, rival, self.k, kept)
+        if self.numbers is None or not groups:
             return self.linearly(self.places, rival, self.k)
         allowed = self.allowed
         self.allowed = min(allowed, self.regions + self.effort.before_joint)
-        try:
-            return self.linearly(self.places, rival, self.k)
-        except Unfinished:
-            if self.out_of_time:
-                raise
-        finally:
-            self.allowed = allowed
+        tree = self.linearly(self.places, rival, self.k)
+        self.allowed = allowed
+        if not self.unfinished or self.out_of_time:
+            return tree
+        self.unfinished = False
         return self.jointly(self.places, rival, self.k, self.numbers)
+
+    def together(self) -> Node | None:
+        """A tree of few regions that proves what it can against all rivals at once; None when it finds a doubt."""
+        rivals = range(len(self.query.rivals))
+        first = self.linear_bounds(self.places, 0, self.k)
+        bounds = AllRivals(first.places, [self.threshold(rival) for rival in rivals], self.k)
+        most = min(TOGETHER, TOGETHER_CELLS // first.cells) // len(rivals)
+
+        def pause(regions: int) -> None:
+            if search.regions > most:
+                raise Unfinished
+
+        search = Search(bounds, 0.0, refuse, pause)
+        try:
+            return tree_of(search.run(), bounds.places)
+        except Doubt:
+            return None
 
     def linearly(self, places: Places, rival: int, k: int) -> Node:
         """Linear bounds; the region is a leaf when its own bound closes it, or with slopes and groups of its own."""
@@ -124,14 +165,15 @@ class Attempt:
         refined = self.refined(bounds, rival)
         if refined is not None:
             return refined
+        bounds = self.linear_bounds(places, rival, k)
+        return self.searched(bounds, rival, self.linear_parts(bounds, rival))
+
+    def linear_bounds(self, places: Places, rival: int, k: int) -> LinearBounds:
+        """With the positions in the order in which they are decided."""
+        bounds = LinearBounds(places, rival, k)
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
         order = bounds.careful_order() if careful and k > 1 else bounds.order()
-        bounds = LinearBounds(places.reordered(order), rival, k)
-
-        def anew(path: Array, start: int, left: int) -> Node:
-            return self.linearly(after(bounds, path, start), rival, left)
-
-        return self.searched(bounds, rival, anew if self.effort.refine else None)
+        return LinearBounds(places.reordered(order), rival, k)
 
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
         """A leaf with slopes and joint groups found for it; None where they do not close it."""
@@ -145,7 +187,7 @@ class Attempt:
                 ascent.group(size)
             for step in range(steps):
                 if self.out_of_time:
-                    raise Unfinished
+                    return None
                 if ascent.step(REACH * SHRINK**step) > threshold:
                     break
             if ascent.best < threshold - HOPELESS * margin:
@@ -175,29 +217,85 @@ class Attempt:
                 break
         found = ascent.relaxation()
         bounds = JointBound(shallow, found, k)
+        inner = self.searched(bounds, rival, self.joint_parts(bounds, rival, numbers), self.effort.patience)
+        return joint_tree(found, shallow, numbers, inner)
 
+    def linear_parts(self, bounds: LinearBounds, rival: int) -> Anew | None:
         def anew(path: Array, start: int, left: int) -> Node:
-            return self.jointly(after(bounds, path, start), rival, left, numbers, found)
+            return self.linearly(after(bounds, path, start), rival, left)
 
-        return joint_tree(found, shallow, numbers, self.searched(bounds, rival, anew, self.effort.patience))
+        return anew if self.effort.refine else None
 
-    def searched(
-        self,
-        bounds: Bounds,
-        rival: int,
-        anew: Callable[[Array, int, int], Node] | None = None,
-        patience: int = 0,
-    ) -> Node:
-        search = Search(bounds, self.threshold(rival), self.judge(bounds, rival), self.pause, anew, patience)
+    def joint_parts(self, bounds: JointBound, rival: int, numbers: Mapping[int, int]) -> Anew:
+        def anew(path: Array, start: int, left: int) -> Node:
+            return self.jointly(after(bounds, path, start), rival, left, numbers, bounds.relaxation)
+
+        return anew
+
+    def searched(self, bounds: Bounds, rival: int, anew: Anew | None, patience: int = 0) -> Node:
+        search = self.search(bounds, rival, anew, patience)
         try:
             return tree_of(search.run(), bounds.places)
         finally:
-            self.budget.evaluations += search.evaluations
+            self.spend(search)
+
+    def search(self, bounds: Bounds, rival: int, anew: Anew | None, patience: int) -> Search:
+        judge = self.judge(bounds, rival)
+        return Search(bounds, self.threshold(rival), judge, self.pause, anew, patience, self.room)
+
+    def spend(self, search: Search) -> None:
+        self.unfinished |= search.unfinished
+        self.budget.evaluations += search.evaluations
+
+    def further(self, places: Places, rival: int, k: int, kept: Node) -> Node:
+        """The kept tree with its open leaves searched: those of one search together, those of others one by one."""
+        joint, slopes, _ = unwrapped(kept)
+        bounds: Bounds
+        anew: Anew | None
+        if self.numbers is not None and (joint or slopes):
+            shallow = shallow_margin(places, rival)
+            bounds = JointBound(shallow, kept_relaxation(joint, slopes, shallow, self.numbers, k), k)
+            anew, patience = self.joint_parts(bounds, rival, self.numbers), self.effort.patience
+        else:
+            bounds = self.linear_bounds(places, rival, k)
+            anew, patience = self.linear_parts(bounds, rival), 0
+        nodes, others = preorder(kept), dict[int, Node]()
+        rest = list(rest_of(nodes, bounds.places, (joint is not None) + (slopes is not None)))
+        together = [one for one in rest if isinstance(one.tree, Open) and one.leads]
+        search = self.search(bounds, rival, anew, patience)
+        waiting = waiting_of(together, bounds)
+        try:
+            search.go_on(waiting)
+        finally:
+            self.spend(search)
+        planter = Planter(bounds.places, bounds.k)
+        others |= {one.number: planter.region(record)[0] for one, record in zip(together, waiting.records, strict=True)}
+        for one in rest:
+            if one.number in others or self.unfinished or not is_open(one.tree):
+                continue
+            inner, left = one.places(bounds.places), bounds.k - len(one.made)
+            if isinstance(one.tree, Joint | Slopes):
+                others[one.number] = self.further(inner, rival, left, one.tree)
+            elif isinstance(bounds, JointBound) and self.numbers is not None:
+                others[one.number] = self.jointly(inner, rival, left, self.numbers, bounds.relaxation)
+            else:
+                others[one.number] = self.linearly(inner, rival, left)
+        return replaced(nodes, others)
 
     def pause(self, regions: int) -> None:
         self.regions += regions
-        if self.regions > self.allowed or self.out_of_time:
+        if self.regions > self.allowed or self.full or self.out_of_time:
             raise Unfinished
+
+    def room(self, records: int) -> None:
+        self.records += records
+        if self.full:
+            raise Unfinished
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no memory for more."""
+        return self.records > MOST_RECORDS
 
     @property
     def out_of_time(self) -> bool:
@@ -243,9 +341,24 @@ class Attempt:
         return int((sentence != np.array(self.query.space.original)).sum())
 
 
+def refuse(margins: Array, paths: Array) -> None:
+    raise Doubt
+
+
 def after(bounds: Bounds, path: Array, start: int) -> Places:
     """What is left to decide after these swaps, from position `start` on."""
     return bounds.places.after(bounds.places.swaps.reshape(-1)[path].tolist(), start)
+
+
+def waiting_of(rest: list[Rest], bounds: Bounds) -> Waiting:
+    """Open leaves as a search meets them."""
+    paths = np.full((len(rest), bounds.k), -1)
+    for row, one in enumerate(rest):
+        paths[row, : len(one.made)] = [at * bounds.places.swaps.shape[1] + choice for at, choice in one.made]
+    start = np.array([len(one.decided) for one in rest], dtype=np.int64)
+    left = np.array([bounds.k - len(one.made) for one in rest], dtype=np.int64)
+    ends = zip(start.tolist(), left.tolist(), strict=True)
+    return Waiting(paths, start, left, [Record(at, bounds.places.count, swaps) for at, swaps in ends])
 
 
 def group_size(neurons: int, most: int) -> int:

@@ -12,14 +12,15 @@ from swapproof.encodings.incremental import DOUBLE, Differences
 from swapproof.encodings.linear_bounds import LinearBounds
 from swapproof.encodings.query import Query
 from swapproof.encodings.selection import Places
-from swapproof.proofs.certificate import Linear
+from swapproof.encodings.ties import always_tied
+from swapproof.proofs.certificate import Linear, Open, Rivals
 
-from ..interval import Interval, Level
-from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable, Unfinished
+from ..interval import Cover, Interval, Level
+from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
 from .attempt import GUARD as GUARD
 from .greedy import hardest_swap, without_needless
 from .proof_tree import onnx_numbers
-from .protocol import Bound, Budget, Doubtful, Findings, Sentence, Stopped
+from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 from .truth import exactly_beaten
 
 Array = NDArray[Any]
@@ -60,6 +61,9 @@ class Exact:
         return "exact-small" if self.effort == SMALL else "exact"
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        if all(rival > query.label and always_tied(query.network, query.label, rival) for rival in query.rivals):
+            yield Bound(len(query.space.swappable) + 1, Linear(), "real")
+            return
         differences = Differences.of(query)
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
@@ -74,18 +78,23 @@ class Exact:
                 tokens = descent(differences, errors, rival, budget)
                 if tokens is not None:
                     interval = yield Sentence(tokens)
-        direct = True
+        cover, direct = interval.cover, True
+        if cover is not None and cover.level == "real":
+            real_from = min(real_from, cover.swaps)
         while not interval.closed and not interval.contradictory:
             top = places.count if interval.high is None else interval.high - 1
-            k = min(top, interval.low)
+            k, kept = min(top, interval.low), None
+            if cover is not None and k == cover.swaps:
+                kept = cover.tree
             level = "real" if k >= real_from else "float32"
             attempt = Attempt(query, places, errors, k, level, budget, numbers, self.effort)
             top = min(top, real_from - 1) if k < real_from else top
-            if direct and interval.high is not None and top > k:
+            if direct and kept is None and interval.high is not None and top > k:
                 cells = LinearBounds(places, 0, top).cells
                 attempt = replace(attempt, k=top, allowed=min(DIRECT, DIRECT_CELLS // cells))
+                kept = cover.tree if cover is not None and cover.swaps == top else None
             try:
-                tree = attempt.run()
+                tree = attempt.run(kept)
             except Broken as found:
                 before = interval
                 interval = yield Sentence(found.tokens)
@@ -96,17 +105,21 @@ class Exact:
             except Unclaimable as close:
                 real_from = min(real_from, close.swaps)
                 continue
-            except Unfinished:
-                if budget.spent:
-                    yield Stopped(f"out of time at {attempt.k} swaps, after {attempt.regions} regions")
-                    return
-                direct = False
-                continue
             if attempt.doubtful:
                 before = interval
                 interval = yield Doubtful(np.concatenate(attempt.doubtful))
-                if interval is not before:
+                if interval.high != before.high:
                     continue
+            if attempt.unfinished and attempt.allowed < float("inf") and not budget.spent:
+                direct = False
+                continue
+            if attempt.unfinished:
+                if not isinstance(tree, Open):
+                    together = attempt.together() if isinstance(tree, Rivals) else None
+                    yield Covered(Cover(attempt.k, tree, attempt.level, together))
+                short_of = "memory" if attempt.full else "time"
+                yield Stopped(f"out of {short_of} at {attempt.k} swaps, after {attempt.regions} regions")
+                return
             interval = yield Bound(attempt.k + 1, tree, level)
 
     def first_look(self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget) -> int:

@@ -5,77 +5,32 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.linear_bounds import LinearBounds
 from swapproof.encodings.milp import Program
 from swapproof.encodings.query import Query
 from swapproof.encodings.selection import Places
-from swapproof.encodings.solver_answer import Limits, Outcome, Status, Stop
-from swapproof.encodings.solver_process import Apart
-from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Problem, Solver, licensed
+from swapproof.encodings.solver_answer import Limits, Outcome, Stop
+from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Solver, licensed
 from swapproof.encodings.textbook import TOLERANCE
 from swapproof.encodings.tight import BEST, Tight, tight
 from swapproof.encodings.tight_rows import Options
 
 from ..interval import Interval
+from .asking import LONGEST, Asked, Asking, Effort
 from .outside import BOUNDS, Decision, narrowed
 from .protocol import Budget, Findings
 
 STOP = Stop(bound=2 * TOLERANCE, found=-TOLERANCE)
 WHOLE = 1e-4
 """Solvers state bounds on a whole number of swaps with errors up to about this."""
-LONGEST = 86_400.0
-"""Seconds, where there is no limit."""
-
-
-class Asked(Protocol):
-    """Whoever solves: a child process, or a test in this one."""
-
-    def solve(self, problem: Problem, limits: Limits) -> Outcome: ...
-
-
-@dataclass
-class Effort:
-    """What a text cost: in solvers, and in our writing of programs."""
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    build_seconds: float = 0.0
-    waiting_seconds: float = 0.0
-    """From question to answer: the solver's own time, its start, and its reading of the problem."""
-    nodes: int = 0
-    programs: int = 0
-    largest: str = ""
-    remarks: tuple[str, ...] = ()
-    failed: Status | None = None
-    """Why the last solver could not be asked at all."""
-
-    def add(self, outcome: Outcome, problem: Problem) -> None:
-        self.seconds += outcome.seconds
-        self.cpu_seconds += outcome.cpu_seconds
-        self.build_seconds += outcome.build_seconds
-        self.nodes += outcome.nodes or 0
-        self.programs += 1
-        self.largest = max(self.largest, str(problem.size), key=lambda size: (len(size), size))
 
 
 @dataclass(frozen=True)
-class Here:
-    """The solver in this process: no deadline but its own, for tests."""
-
-    solver: Solver
-
-    def solve(self, problem: Problem, limits: Limits) -> Outcome:
-        return self.solver.answer(problem, limits, lambda: None)
-
-
-@dataclass(frozen=True)
-class Milp:
+class Milp(Asking):
     """A solver, and those that take over where its licence is too small or it is not installed."""
 
     solver: Solver
@@ -85,22 +40,11 @@ class Milp:
     apart: bool = True
     outside: bool = field(default=True, init=False)
 
-    @property
-    def name(self) -> str:
-        return self.solver.name
-
-    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
-        yield from self.measured(query, interval, budget, Effort())
-
     def measured(self, query: Query, interval: Interval, budget: Budget, effort: Effort) -> Findings:
-        """`narrow`, with what it costs added up in `effort`."""
         with self.asking() as child:
             decide = partial(self.decide, query, budget, effort, child)
             look = partial(seen_by_bounds, query)
             yield from narrowed(query, interval, budget, decide, upwards=False, prove=self.prove, look=look)
-
-    def asking(self) -> AbstractContextManager[Asked]:
-        return Apart(self.solver.name) if self.apart else nullcontext(Here(self.solver))
 
     def decide(
         self, query: Query, budget: Budget, effort: Effort, child: Asked, k: int, interval: Interval

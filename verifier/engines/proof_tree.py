@@ -9,12 +9,17 @@ from swapproof.encodings.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.refined_bounds import Multipliers
 from swapproof.encodings.selection import Places
-from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
+from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
+from swapproof.proofs.tree_reader import below, preorder
 
 from .word_search import Record
 
 LEAF = 100
 """Sentences that cost a checker no more than a linear leaf: measured, 110 to 420 on four networks."""
+ORIGINAL = frozenset({0})
+"""The word of the text itself, as trees name it."""
+OPEN = float("inf")
+"""The cost of an open leaf: no tree with one is exchanged for a list of sentences that nobody looked at."""
 
 
 def onnx_numbers(network: Network) -> dict[int, int] | None:
@@ -59,7 +64,10 @@ def refined_tree(multipliers: Multipliers, numbers: Mapping[int, int], inner: No
 
 
 def tree_of(record: Record | None, places: Places) -> Node:
-    """The tree of a whole search: a region closed by its bound is a linear leaf; with a last swap left, enumerated."""
+    """The tree of a whole search: a region closed by its bound is a linear leaf; with a last swap left, enumerated.
+
+    What the search left open are open leaves.
+    """
     return Linear() if record is None else Planter(places, record.left).region(record)[0]
 
 
@@ -75,9 +83,11 @@ class Planter:
         self.counts = counts[::-1]
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
-    def region(self, record: Record) -> tuple[Node, int]:
+    def region(self, record: Record) -> tuple[Node, float]:
         if record.tree is not None:
-            return record.tree, LEAF * leaves(record.tree)
+            return record.tree, OPEN if is_open(record.tree) else LEAF * leaves(record.tree)
+        if not record.expanded:
+            return Open(), OPEN
         sentences = self.counts[record.start][record.left]
         if record.left <= 1:
             return Enumerate(), sentences
@@ -85,11 +95,11 @@ class Planter:
         tree, total = self.closed(1, record.end, record.left)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1)
-            tree = Words(int(self.places.positions[place]), frozenset({0}), tree, swapped)
+            tree = Words(int(self.places.positions[place]), ORIGINAL, tree, swapped)
             total += cost
-        return (Enumerate(), sentences) if sentences <= total else (tree, total)
+        return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
-    def part(self, parts: Mapping[tuple[int, ...], Record | None], place: int, left: int) -> tuple[Node, int]:
+    def part(self, parts: Mapping[tuple[int, ...], Record | None], place: int, left: int) -> tuple[Node, float]:
         """The regions in which the word at this place is swapped: those listed, and the other choices together."""
         waiting = [
             (choices, self.closed(len(choices), place + 1, left) if record is None else self.region(record))
@@ -102,9 +112,9 @@ class Planter:
             options = frozenset(choice + 1 for choice in choices)
             tree, total = Words(int(self.places.positions[place]), options, inner, tree), total + cost
         sentences = there * self.counts[place + 1][left]
-        return (Enumerate(), sentences) if sentences <= total else (tree, total)
+        return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
-    def closed(self, ways: int, start: int, left: int) -> tuple[Node, int]:
+    def closed(self, ways: int, start: int, left: int) -> tuple[Node, float]:
         sentences = ways * self.counts[start][left]
         return (Enumerate(), sentences) if sentences < LEAF else (Linear(), LEAF)
 
@@ -118,12 +128,11 @@ def against_all(trees: Mapping[int, Node]) -> Node:
     return tree
 
 
+def is_open(tree: Node) -> bool:
+    """Whether anything in it is left to prove."""
+    return any(isinstance(node, Open) for node in preorder(tree))
+
+
 def leaves(tree: Node) -> int:
     """How many leaves a tree has."""
-    count, waiting = 0, [tree]
-    while waiting:
-        node = waiting.pop()
-        inner = [getattr(node, side) for side in ("left", "right", "inner") if hasattr(node, side)]
-        waiting.extend(inner)
-        count += not inner
-    return count
+    return sum(not below(node) for node in preorder(tree))

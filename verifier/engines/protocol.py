@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Node as Tree
 
-from ..interval import Interval, Level
+from ..interval import Cover, Interval, Level
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,13 @@ class Bound:
     low: int
     tree: Tree
     level: Level
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What a search had done when it had to stop."""
+
+    cover: Cover
 
 
 class Unchecked(Exception):
@@ -71,7 +78,7 @@ class Disputed:
     sides: Mapping[str, Any]
 
 
-Finding = Sentence | Doubtful | Bound | Claimed | Disputed | Stopped
+Finding = Sentence | Doubtful | Bound | Covered | Claimed | Disputed | Stopped
 Findings = Generator[Finding, Interval, None]
 
 

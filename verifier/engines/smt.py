@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -11,17 +10,16 @@ from swapproof.encodings.formula import Formula
 from swapproof.encodings.query import Query
 from swapproof.encodings.smt import formula, parts
 from swapproof.encodings.solver_answer import Limits, Outcome
-from swapproof.encodings.solver_process import Apart
 from swapproof.encodings.solvers import Z3, Solver
 
 from ..interval import Interval
-from .milp import LONGEST, Asked, Effort, Here
+from .asking import LONGEST, Asked, Asking, Effort
 from .outside import Decision, narrowed
 from .protocol import Budget, Findings
 
 
 @dataclass(frozen=True)
-class Smt:
+class Smt(Asking):
     """Satisfiable: a sentence, over the reals. Unsatisfiable: a claim, whose numbers at least were exact."""
 
     solver: Solver = Z3
@@ -30,20 +28,10 @@ class Smt:
     apart: bool = True
     outside: bool = field(default=True, init=False)
 
-    @property
-    def name(self) -> str:
-        return self.solver.name
-
-    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
-        yield from self.measured(query, interval, budget, Effort())
-
     def measured(self, query: Query, interval: Interval, budget: Budget, effort: Effort) -> Findings:
         with self.asking() as child:
             decide = partial(self.decide, query, budget, effort, child)
             yield from narrowed(query, interval, budget, decide, upwards=not self.fewest, prove=self.prove)
-
-    def asking(self) -> AbstractContextManager[Asked]:
-        return Apart(self.solver.name) if self.apart else nullcontext(Here(self.solver))
 
     def decide(
         self, query: Query, budget: Budget, effort: Effort, child: Asked, k: int, interval: Interval

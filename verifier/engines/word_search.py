@@ -34,6 +34,10 @@ BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
 
+class Unfinished(Exception):
+    """Raised by `pause`: the search ends, and what it has not closed stays open."""
+
+
 class Bounds(Protocol):
     """Lower bounds of one margin on regions; `places` are in the order in which the search decides them."""
 
@@ -82,6 +86,8 @@ class Record:
     """Position -> choices -> their region (None: closed by its bound). Choices not listed are closed together."""
     tree: Node | None = None
     """Instead of all that: what another search proved the region with."""
+    expanded: bool = False
+    """Whether the region was gone through; else all of it is open."""
 
 
 @dataclass(eq=False)
@@ -101,6 +107,9 @@ class Waiting:
         )
         return first, second
 
+    def ordered(self, order: Array) -> Waiting:
+        return Waiting(self.paths[order], self.start[order], self.left[order], [self.records[i] for i in order])
+
 
 @dataclass(eq=False)
 class Search:
@@ -108,7 +117,7 @@ class Search:
 
     `judge(margins, paths)` is told of the sentences whose margin is not above the threshold, the lowest first; it
     returns when they are robust all the same, and raises otherwise. `pause` is told of regions about to be bounded and
-    may raise.
+    may raise Unfinished.
     """
 
     bounds: Bounds
@@ -119,8 +128,12 @@ class Search:
     """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
     patience: int = 0
     """Regions after which those that wait are searched anew."""
+    room: Callable[[int], None] | None = None
+    """Is told of regions about to be kept in memory, and may raise Unfinished."""
     regions: int = 0
     evaluations: int = 0
+    unfinished: bool = False
+    """Whether parts were left open."""
     stack: list[Waiting] = field(default_factory=list)
 
     def run(self) -> Record | None:
@@ -128,12 +141,29 @@ class Search:
         bounds, k = self.bounds, self.bounds.k
         zero, most = np.zeros(1, dtype=np.int64), np.full(1, k)
         path = np.full((1, k), -1)
-        self.evaluate(path)
-        if self.closed(path, zero, most)[0]:
-            return None
         root = Record(0, bounds.places.count, k)
-        if k:
-            self.stack.append(Waiting(path, zero, most, [root]))
+        try:
+            self.evaluate(path)
+            if self.closed(path, zero, most)[0]:
+                return None
+            if k:
+                self.stack.append(Waiting(path, zero, most, [root]))
+                self.work()
+            root.expanded = True
+        except Unfinished:
+            self.unfinished = True
+        return root
+
+    def go_on(self, regions: Waiting) -> None:
+        """Search these regions only, which an earlier search left open."""
+        try:
+            low = self.low(regions.paths, regions.start, regions.left)
+            self.stack.append(regions.ordered(np.argsort(-low, kind="stable")))
+            self.work()
+        except Unfinished:
+            self.unfinished = True
+
+    def work(self) -> None:
         while self.stack:
             rest, batch = self.stack.pop().split(BATCH)
             if rest.records:
@@ -142,17 +172,19 @@ class Search:
                 batch = self.handed_over(batch)
             if batch.records:
                 self.expand(batch)
-        return root
+            for record in batch.records:
+                record.expanded = True
 
     def handed_over(self, nodes: Waiting) -> Waiting:
         """Regions with many swaps left get searches of their own, with positions and slopes chosen for them."""
-        many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k)
+        places_left = nodes.start < self.bounds.places.count
+        many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k) & places_left
         for n in np.flatnonzero(many)[::-1].tolist():
+            self.pause(0)
             if self.anew is not None:
                 path = nodes.paths[n]
                 nodes.records[n].tree = self.anew(path[path >= 0], int(nodes.start[n]), int(nodes.left[n]))
-        few = np.flatnonzero(~many)
-        return Waiting(nodes.paths[few], nodes.start[few], nodes.left[few], [nodes.records[n] for n in few.tolist()])
+        return nodes.ordered(np.flatnonzero(~many))
 
     def states(self, paths: Array) -> Array:
         states = np.repeat(self.bounds.base[None], len(paths), axis=0)
@@ -231,6 +263,8 @@ class Search:
         start, left = place + 1, nodes.left[node] - 1
         low = self.low(paths, start, left)
         opened = ~(low > self.threshold)
+        if self.room is not None:
+            self.room(int(opened.sum()))
         records = []
         for row in np.flatnonzero(opened).tolist():
             n, p, c = int(node[row]), int(place[row]), int(choice[row])

@@ -1,0 +1,126 @@
+"""The open leaves of a kept tree, as regions that a search can go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.joint_bounds import GRID, Ascent, Relaxation, Shallow
+from swapproof.encodings.selection import Places
+from swapproof.proofs.certificate import Empty, Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
+from swapproof.proofs.tree_reader import below
+
+Choices = frozenset[int]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A part of a tree that is left to search, with what is decided above it, in rows and columns of `Places`."""
+
+    number: int
+    """Of the node in preorder."""
+    tree: Node
+    """An open leaf, or what a search with other slopes left."""
+    decided: frozenset[int]
+    made: tuple[tuple[int, int], ...]
+
+    @property
+    def leads(self) -> bool:
+        """Whether the first positions are decided and no others."""
+        return self.decided == frozenset(range(len(self.decided)))
+
+    def places(self, places: Places) -> Places:
+        """The positions that are left to decide."""
+        rows = [row for row in range(places.count) if row not in self.decided]
+        made = (int(places.swaps[row, column]) for row, column in self.made)
+        return Places(places.differences, places.swaps[rows], (*places.made, *made))
+
+
+def of_rivals(tree: Node | None, rivals: Sequence[int]) -> dict[int, Node]:
+    """Rival -> the tree against it, an open leaf where there is none: what `against_all` put together."""
+    found: dict[int, Node] = {}
+    rest = Open() if tree is None else tree
+    while isinstance(rest, Rivals):
+        (rival,) = rest.left_rivals
+        found[rival], rest = rest.left, rest.right
+    found |= {rival: rest for rival in rivals if rival not in found}
+    return found
+
+
+def unwrapped(tree: Node) -> tuple[Joint | None, Slopes | None, Node]:
+    """The joint groups and slopes set for a whole tree, and the tree below."""
+    joint = slopes = None
+    if isinstance(tree, Joint):
+        joint, tree = tree, tree.inner
+    if isinstance(tree, Slopes):
+        slopes, tree = tree, tree.inner
+    return joint, slopes, tree
+
+
+def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]:
+    """What is left to search of the tree of these nodes in preorder, from the node `first` on."""
+    rows = {int(position): row for row, position in enumerate(places.positions)}
+    full = [frozenset(range(int(there.sum()) + 1)) for there in places.there]
+    now: dict[int, Choices] = {}
+    ends = after_each(nodes)
+    waiting: list[tuple[int, int, Choices | None]] = [(first, -1, None)]
+    """(node, row to restrict, to what), or with node -1: a restriction to undo."""
+    while waiting:
+        number, row, choices = waiting.pop()
+        before = now.get(row)
+        if choices is not None:
+            now[row] = choices
+        elif row >= 0:
+            now.pop(row, None)
+        if number < 0:
+            continue
+        if row >= 0:
+            waiting.append((-1, row, before))
+        match node := nodes[number]:
+            case Words():
+                at = rows[node.position]
+                right = now.get(at, full[at]) - node.left_choices
+                waiting += [(ends[number + 1], at, right), (number + 1, at, node.left_choices)]
+            case Open() | Joint() | Slopes():
+                yield rest(number, node, now)
+            case Empty() | Linear() | Enumerate():
+                pass
+            case _:
+                raise BadInput(f"a kept tree with a node {type(node).__name__}")
+
+
+def rest(number: int, node: Node, now: Mapping[int, Choices]) -> Rest:
+    if any(len(choices) != 1 for choices in now.values()):
+        raise BadInput("a kept tree that leaves several choices of a word open")
+    made = ((row, choice - 1) for row, (choice,) in sorted(now.items()) if choice)
+    return Rest(number, node, frozenset(now), tuple(made))
+
+
+def after_each(nodes: Sequence[Node]) -> list[int]:
+    """Of each node in preorder, the number of the first one that is not below it."""
+    ends = [0] * len(nodes)
+    for number in range(len(nodes) - 1, -1, -1):
+        end = number + 1
+        for _ in below(nodes[number]):
+            end = ends[end]
+        ends[number] = end
+    return ends
+
+
+def kept_relaxation(
+    joint: Joint | None, slopes: Slopes | None, shallow: Shallow, numbers: Mapping[int, int], k: int
+) -> Relaxation:
+    """The slopes and groups that a tree sets: the inverse of `joint_tree`."""
+    neurons = {(numbers[index], element): neuron for neuron, (index, element) in enumerate(shallow.elements)}
+    steps = np.zeros(shallow.neurons, dtype=np.int64)
+    groups = () if joint is None else joint.groups
+    for layer, chosen in (*groups, *(() if slopes is None else slopes.values.items())):
+        for element, step in chosen.items():
+            steps[neurons[layer, element]] = step
+    ascent, leaks = Ascent(shallow, k, 1), shallow.leaks
+    inner = np.where(leaks < 1, (steps / GRID - leaks) / np.where(leaks < 1, 1.0 - leaks, 1.0), 0.0)
+    members = tuple(tuple(neurons[layer, element] for element in chosen) for layer, chosen in groups)
+    return Relaxation(np.where(ascent.unstable, inner, ascent.settled), tuple(steps.tolist()), members)
