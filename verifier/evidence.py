@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, open_model
-from swapproof.proofs.certificate import File, Lower, Statement, Upper, encode_tree, write_certificate
+from swapproof.proofs.certificate import Count, File, Lower, Statement, Upper, encode_tree, write_certificate
 from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused, Unusable, check_certificate, parse_canonical, read_model
+from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 
 from .engines.protocol import Bound, Unchecked
 from .inputs import Inputs, Text
+from .interval import Level
 from .ladder import Verdict
+from .open_part import counted
 from .run import sha256
-from .screening import Screen
+from .screening import Screen, canonical
 from .synonyms.freezing import digest_of
 from .tensors import external_files
 
@@ -80,13 +83,17 @@ class Certificate:
 
     data: bytes
     witness_levels: tuple[str, ...]
+    count: Count | None = None
+    """What is known of sentences with more swaps than are proved harmless, where the text is open."""
+    refusal: str | None = None
+    """Why a count that was to be there is not."""
 
 
 @dataclass(eq=False)
 class Checker:
     """The model as `proofs/check.py` reads it, independently of the rest.
 
-    Proofs are screened in float64 with error bounds first; whatever that leaves unsure, `proofs/check.py` decides.
+    All is screened in float64 with error bounds first; whatever that leaves unsure, `proofs/check.py` decides.
     """
 
     binding: Binding
@@ -111,10 +118,10 @@ class Checker:
             screen = None  # its external data lie elsewhere, say: then everything is checked exactly
         return cls(binding, checked, seconds, screen)
 
-    def try_length(self, length: int) -> None:
+    def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
         try:
-            self.model.network(length)
+            self.model.network(network.length, network.choices or ())
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
@@ -139,8 +146,13 @@ class Checker:
             refusal = self.refused(replace(statement, lower=lower))
             if refusal is not None:
                 return refusal
+        count = self.count(statement, query, verdict)
+        missing = count if isinstance(count, str) else None
+        count = None if isinstance(count, str) else count
         if witness is None:
-            return None if lower is None else Certificate(write_certificate(replace(statement, lower=lower)), ())
+            if lower is None and count is None:
+                return None
+            return Certificate(write_certificate(replace(statement, lower=lower, count=count)), (), count, missing)
         if lower is not None and len(witness.swaps) <= lower.swaps:
             return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
         refusal = None
@@ -148,20 +160,48 @@ class Checker:
             upper = Upper(tuple(sorted(witness.swaps)), levels)
             refusal = self.refused(replace(statement, upper=upper))
             if refusal is None:
-                return Certificate(write_certificate(replace(statement, lower=lower, upper=upper)), levels)
+                whole = replace(statement, lower=lower, count=count, upper=upper)
+                return Certificate(write_certificate(whole), levels, count, missing)
         return refusal
+
+    def count(self, statement: Statement, query: Query, verdict: Verdict) -> Count | str | None:
+        """The accepted count of what a search had done when it had to stop, or why it is refused; None without one."""
+        cover = verdict.interval.cover
+        part = None if cover is None or verdict.status != "open" else counted(cover, query.space)
+        if cover is None or part is None:
+            return None
+        refusal = None
+        levels: tuple[Level, ...] = ("float32", "real") if cover.level == "float32" else ("real",)
+        for level in levels:
+            part = replace(part, level=level)
+            try:
+                refusal = self.refused(replace(statement, count=part))
+            except Unchecked:
+                return None
+            if refusal is None:
+                return part
+        return refusal
+
+    def recall(self, text: Text, query: Query, lower: Lower) -> None:
+        """This proof was accepted before, in a certificate that is the same file still."""
+        self.accepted = {key(statement_of(self.binding, text, query), lower)}
+
+    def refused_proof(self, text: Text, query: Query, bound: Bound) -> bytes:
+        """The certificate that was refused, for inspection."""
+        lower = Lower(bound.low - 1, bound.level, bound.tree)
+        return write_certificate(replace(statement_of(self.binding, text, query), lower=lower))
 
     def refused(self, statement: Statement) -> str | None:
         data, started = write_certificate(statement), time.monotonic()
+        proof = statement.lower or statement.count
         try:
-            screen = None if statement.lower is None else self.screen
-            if screen is not None and screen.verdict(parse_canonical(data), self.seconds) is not None:
+            if self.screen is not None and self.screen.verdict(canonical(data), self.seconds) is not None:
                 return None
             left = max(0.0, self.seconds - (time.monotonic() - started))
             check_certificate(data, self.model, self.binding.vocabulary_sha256, left)
         except (Refused, Unusable) as error:
-            if statement.lower is not None and time.monotonic() - started >= self.seconds:
-                size = f"{len(data):,} bytes that {statement.lower.swaps} swaps are harmless"
+            if proof is not None and time.monotonic() - started >= self.seconds:
+                size = f"{len(data):,} bytes that {proof.swaps} swaps are harmless"
                 raise Unchecked(f"a proof of {size} could not be checked in {self.seconds:.0f} s") from None
             return str(error)
         finally:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,20 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import Refused, parse_canonical
 
-from .checking import Bench, Item, described, expect, items_of, own_inputs
+from .accounts import measured_differences
+from .checking import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, shown
 from .counting.binomial import outwards
 from .counting.fraction import Settings
-from .counting.station import Station
+from .counting.station import Measuring
 from .counting.summary import summarise
 from .counting.transcripts import drawn_again, drawn_again_deployed
 from .evidence import binding_of
 from .inputs import Inputs, Text
+from .measuring import STAGE
 from .progress import progress
 from .run import Run, existing
-from .store import Store
+from .settle import Station
+from .store import Store, intact
 
 HOLDS, UNCHECKED = 0, 4
 COUNTED = ("exact", "deterministic")
@@ -36,11 +40,15 @@ def question_of(folder: Path) -> dict[str, Any] | None:
     run = existing(folder)
     with Store.open(run.store, readonly=True) as store:
         asked = store.facts().get("measure")
-    return None if asked is None else dict(json.loads(asked))
+    with intact(run.store):
+        return None if asked is None else dict(json.loads(asked))
 
 
-def check_measured(folder: Path, question: dict[str, Any]) -> int:
-    """One line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same."""
+def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> int:
+    """One line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
+
+    Counts are screened in float64 with error bounds like other proofs, unless `exact`.
+    """
     if question["quantity"] != "pr":
         raise BadInput(f"{folder}: kappa has no certificates; measure it again to compare")
     run = existing(folder)
@@ -53,40 +61,50 @@ def check_measured(folder: Path, question: dict[str, Any]) -> int:
         count=False,
         seconds=None,
         deployed=question["deployed"],
+        width=None if question["width"] is None else Fraction(question["width"]),
+        batch=question["batch"],
     )
-    station = Station.open(run.folder, binding_of(model, inputs), settings)
-    bench = Bench.open(run.folder, exact=True)
+    measuring = Measuring(run.folder, binding_of(model, inputs), settings)
+    station = Station.open(measuring)
+    bench = Bench.open(run.folder, exact=exact)
     items = list(items_of(run, inputs))
-    certificates = samples = refused = 0
+    certificates = screened = samples = refused = 0
     with progress("check", len(items)) as advance:
-        for item in items:
+        for item, finding in zip(items, proofs(bench, items), strict=True):
             certificates += item.certificate is not None
-            finding = bench.examine(Item(item.id, None, item.certificate, item.text))
-            refusal = finding.refusal or line_refusal(station, item)
+            screened += finding.screened
+            refusal = finding.refusal or line_refusal(measuring, station, item)
             refused += refusal is not None
             again = has_sample(item.line)
             samples += again
             sentence = "its sample drawn again is the same" if again and item.certificate is None else finding.sentence
             print(f"text {item.id}: " + (sentence if refusal is None else f"refused: {refusal}"), flush=True)
             advance(1)
-    refusal = summary_refusal(run, items, question, inputs)
-    if refusal is not None:
+    for problem in chain(summary_refusals(run, items, question, inputs), measured_differences(run, inputs, STAGE)):
         refused += 1
-        print(f"refused: {refusal}")
+        print(f"refused: {problem}")
     if refused:
         print(f"refused {refused}, of {certificates} certificates")
         return UNCHECKED
     if samples:
         print(f"{samples} samples drawn again")
+    print(shown(screened, certificates))
     print(f"accepted {certificates} of {certificates}")
     return HOLDS
+
+
+def proofs(bench: Bench, items: list[Item]) -> Iterator[Finding]:
+    """What the certificates prove, whatever the lines say."""
+    for start in range(0, len(items), AT_ONCE):
+        some = items[start : start + AT_ONCE]
+        yield from bench.examine([Item(item.id, None, item.certificate, item.text) for item in some])
 
 
 def has_sample(line: Mapping[str, Any] | None) -> bool:
     return line is not None and line.get("robust_fraction") is not None and "sample" in line["robust_fraction"]
 
 
-def line_refusal(station: Station, item: Item) -> str | None:
+def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | None:
     """What the line claims beyond its certificate and its sample; None when it claims no more."""
     line, text = item.line, item.text
     if line is None:
@@ -99,25 +117,28 @@ def line_refusal(station: Station, item: Item) -> str | None:
         if item.certificate is not None:
             part = parse_canonical(item.certificate.read_bytes())["count"]
         described(line, text)
-        left_out(station, line, text)
+        if line["status"] == "lost":
+            expect(part is None and fraction is None, "of a text that was not measured claims something", "line")
+            return None
+        left_out(measuring, station, line, text)
         if fraction is None:
             expect(part is None, "counts nothing, and has a certificate", "line")
             return None
-        counted(line, part, station.settings.radius)
+        counted(line, part, measuring.settings.radius)
         if "sample" not in fraction:
             return None
         space = text.frozen.space
-        settings, drawn = station.settings, fraction["sample"]["samples"]
+        settings, stated = measuring.settings, fraction["sample"]
         classes = station.replay.outputs(np.array([space.original], dtype=np.int64)).shape[1]
-        about = station.about(text, tuple(rival for rival in range(classes) if rival != text.label))
+        about = measuring.about(text, tuple(rival for rival in range(classes) if rival != text.label))
         if settings.deployed:
-            again = drawn_again_deployed(station.replay, space, text.label, about, settings, drawn)
+            again = drawn_again_deployed(station.replay.answers, space, text.label, about, settings, stated)
         else:
-            query = Query.of(station.network(space.length), space, text.label)
-            again = drawn_again(query, about, settings.radius, settings.delta, drawn, part)
-        if again.line() != fraction["sample"]:
+            query = Query.of(station.network(space), space, text.label)
+            again = drawn_again(query, about, settings, stated, part)
+        if again.line() != stated:
             return "the sample drawn again is another"
-        if part is None and (fraction["low"], fraction["high"]) != outwards(*again.clopper_pearson):
+        if part is None and (fraction["low"], fraction["high"]) != outwards(*again.ends):
             return "the interval is not that of the sample"
     except Refused as error:
         return str(error)
@@ -126,12 +147,12 @@ def line_refusal(station: Station, item: Item) -> str | None:
     return None
 
 
-def left_out(station: Station, line: Mapping[str, Any], text: Text) -> None:
+def left_out(measuring: Measuring, station: Station, line: Mapping[str, Any], text: Text) -> None:
     """Raises Refused unless exactly the texts that are not answered rightly are left out of the mean."""
     predicted = int(station.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
     said = line["predicted"]
     expect(said == predicted, f"says the model answers {said}; it answers {predicted}", "line")
-    status = station.left_out(text, predicted)
+    status = measuring.left_out(station, text, predicted)
     if status is not None or line["robust_fraction"] is None:
         stated = line["status"] if line["robust_fraction"] is None else "measured"
         expect(stated == status, f"says {stated}, and the text is {status or 'answered rightly'}", "line")
@@ -152,16 +173,26 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
     ends = (float(low), float(high)) if low == high else outwards(low, high)
     if (fraction["low"], fraction["high"]) != ends or (line["status"] == "exact") != (low == high):
         raise Refused("the line's fractions are not those of its counts")
+    decided = int(fraction["rounding_may_decide"])
+    if int(fraction["open"]) != total - robust - broken or not 0 <= decided <= robust + broken:
+        raise Refused("the line's numbers of sentences do not add up")
+    if part["level"] == "float32" and decided:
+        raise Refused("the line says that rounding decides sentences of a count that holds for every rounding")
 
 
-def summary_refusal(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> str | None:
+def summary_refusals(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> Iterator[str]:
     lines = [item.line for item in items if item.line is not None]
     try:
         stated = json.loads(run.summary.read_text(encoding="utf-8"))
-        again = summarise(lines, question["radius"], len(inputs.texts))
+        again = summarise(lines, question["radius"], len(inputs.texts), Fraction(question["delta"]))
+        with Store.open(run.store, readonly=True) as store:
+            about = json.loads(store.facts()["about"])
+        again |= {name: about[name] for name in ("remarks", "swaps")}
         differing = [name for name, value in json.loads(json.dumps(again)).items() if stated.get(name) != value]
     except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"summary.json cannot be compared with results.jsonl: {type(error).__name__}: {error}"
-    return f"summary.json says another {differing[0]} than the lines of results.jsonl" if differing else None
+        return
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        yield f"summary.json cannot be compared with results.jsonl: {type(error).__name__}: {error}"
+        return
+    if differing:
+        yield f"summary.json says another {differing[0]} than the lines of results.jsonl"

@@ -31,8 +31,8 @@ def assert_above(path: Path, choices: tuple[tuple[int, ...], ...]) -> bool:
     model = open_model(path)
     try:
         network = network_of(model, len(choices))
-        found = covered(model, network)
         checked = check.read_model(path.read_bytes()).network(len(choices))
+        found = covered(model, network, checked)
     except (BadInput, Unsupported, Unsure, check.Unusable):
         return False
     if not found.float32:

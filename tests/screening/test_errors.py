@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
-
 import exact_recipe as exact
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_graphs import Sample
 from random_networks import swap_spaces, tiny
+from screening_cases import SHAPES, wild, within
 
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.query import Query
@@ -24,26 +20,6 @@ from swapproof.verifier.screening.margins import Recipe
 from swapproof.verifier.screening.moves import Moves
 from swapproof.verifier.screening.sets import Batch, Sets
 from swapproof.verifier.screening.tree import LINEAR, NONE, Cells, Leaf, Settings
-
-SHAPES = ("mlp", "deep", "mean", "cnn", "residual", "maximum")
-
-
-def wild(sample: Sample, source: int, folder: Path) -> Path:
-    """The sample with weights of very different sizes, many of them nearly cancelling each other."""
-    import onnx
-
-    random = np.random.default_rng(source)
-    for tensor in sample.model.graph.initializer:
-        if tensor.data_type != onnx.TensorProto.FLOAT:
-            continue
-        array = np.array(onnx.numpy_helper.to_array(tensor))
-        flat = array.reshape(-1)
-        flat *= (2.0 ** random.integers(-14, 15, size=flat.size)).astype(np.float32)
-        if flat.size > 1:
-            half = flat.size // 2
-            flat[half : 2 * half] = -flat[:half] * (1 + random.integers(-2, 3, size=half) * np.float32(2.0**-22))
-        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
-    return sample.save(folder)
 
 
 @st.composite
@@ -131,7 +107,7 @@ def test_margins_and_bounds_lie_within_their_errors(
             assert within(found.low[0, i], low, found.low_error[0, i])
             assert within(found.high[0, i], high, found.high_error[0, i])
     for rival in query.rivals:
-        number, error = recipe.margin(rival)
+        number, error = recipe.margin(0, rival)
         assert within(number[0], truth.margin(0, rival), error[0])
 
 
@@ -141,7 +117,3 @@ def region_truth(network: Network, choices: tuple[tuple[int, ...], ...], region:
         return exact.Recipe(network, choices, region)
     except exact.Void:
         return None
-
-
-def within(number: float, truth: Any, error: float) -> bool:
-    return bool(abs(Fraction(float(number)) - truth) <= Fraction(float(error)))

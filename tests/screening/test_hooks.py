@@ -10,9 +10,14 @@ from tiny import ROWS, write_task
 from swapproof.verifier.cli import main
 
 
-def test_check_says_the_same_with_and_without_screening(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [["certify"], ["measure", "--quantity", "pr", "--radius", "2"]], ids=["proofs", "counts"]
+)
+def test_check_says_the_same_with_and_without_screening(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All but the line that tells how many certificates were screened."""
-    assert main(["certify", str(write_task(tmp_path / "task")), "--out", str(tmp_path / "run")]) == 0
+    assert main([*command, str(write_task(tmp_path / "task")), "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     found = []
     for arguments in ([], ["--exact"]):

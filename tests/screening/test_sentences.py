@@ -79,7 +79,7 @@ def test_a_region_has_these_sentences_and_these_extremes(
                 tokens[position] = choices[position][int(swap - sets.first[i]) + 1]
             found.append(tuple(tokens))
     assert sorted(found) == wanted
-    every = linear_part(network, embedded(query, np.array(found)), "values").cut
+    every = linear_part(network, embedded(network, np.array(found)), "values").cut
     np.testing.assert_allclose(np.concatenate(cuts), every, atol=1e-9)
     low, high_ends = Batch(sets, [leaf]).ends
     np.testing.assert_allclose(low[0], every.min(axis=0), atol=1e-9)

@@ -10,36 +10,16 @@ from typing import Any
 
 import pytest
 from proof_cases import KINDS, Case, Maker, Prover, make_case, min_swaps, statement
+from screening_cases import ACCEPTED, PROOFS, REFUSED, mutated, same_or_nothing, screen_of
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen
-from swapproof.verifier.screening.verdict import UNFORESEEN
 
-PROOFS = Path(__file__).parent.parent / "proofs"
-ACCEPTED = sorted((PROOFS / "accepted").glob("*.json"))
-REFUSED = sorted((PROOFS / "refused").glob("*.json"))
 SCREENED = {"bag", "enumerated", "paper", "plane", "residual", "straight", "two_layers", "with-joint", "with-words"}
 """Of the accepted certificates, some that must not need the exact checker."""
-
-
-def screen_of(folder: Path, top: Any) -> Screen:
-    """With the model and the vocabulary that lie in the folder."""
-    model = folder / top["model"]["file"]
-    tensors = {name: (folder / name).read_bytes() for name, _ in top["model"]["tensors"]}
-    vocabulary = top["vocabulary"] and check.Files(folder).sha256(top["vocabulary"]["file"])
-    return Screen(open_model(model), check.read_model(model.read_bytes(), tensors), vocabulary)
-
-
-def same_or_nothing(screen: Screen, data: bytes) -> bool:
-    """Whether it was screened; then check.py must say exactly the same."""
-    found = screen.verdict(check.parse_canonical(data), 60.0)
-    assert not any(reason.startswith(UNFORESEEN) for reason in screen.reasons)
-    if found is not None:
-        assert found == check.check_certificate(data, screen.checked, screen.vocabulary_sha256)
-    return found is not None
 
 
 @pytest.mark.parametrize("path", ACCEPTED, ids=lambda path: path.stem)
@@ -106,26 +86,6 @@ def same_or_nothing_of_more(screen: Screen, claim: c.Statement) -> None:
     if found is not None:
         data = json.dumps(top, sort_keys=True, separators=(",", ":")).encode()
         assert found == check.check_certificate(data, screen.checked)
-
-
-def mutated(tree: bytes, chosen: random.Random) -> bytes:
-    """A byte changed, added, dropped, or a piece copied elsewhere."""
-    out = bytearray(tree)
-    for _ in range(chosen.choice((1, 1, 2, 3))):
-        at = chosen.randrange(len(out) + 1)
-        match chosen.randrange(5):
-            case 0 if at < len(out):
-                out[at] = chosen.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 64, 127, 128, 255))
-            case 1 if at < len(out):
-                out[at] ^= 1 << chosen.randrange(8)
-            case 2 if at < len(out):
-                del out[at]
-            case 3:
-                out.insert(at, chosen.choice((0, 1, 2, 4, 5, 6, 7, 8)))
-            case _:
-                start = chosen.randrange(len(out) + 1)
-                out[at:at] = out[start : start + chosen.randrange(1, 8)]
-    return bytes(out)
 
 
 WITH_PROOF = [path for path in ACCEPTED if json.loads(path.read_bytes())["lower"] is not None]

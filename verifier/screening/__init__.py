@@ -1,12 +1,16 @@
 """Proofs checked at speed: in float64 with error bounds, and where these decide nothing, by proofs/check.py.
 
-tree        bytes -> leaves           moves, linear_part   what swaps add to the cut, with errors
+statement   bytes -> certificate      tree                 bytes -> leaves
+kernels, linear_part, moves           what swaps add to the cut, with errors
 sets        selection of swaps        lines, magnitudes    relaxations with doubts, weights of errors
-substituted, margins, joint           linear leaves        sentences       enumerating leaves
+substituted, margins, joint           linear leaves        sentences            enumerating leaves
+census      numbers of sentences      together             many texts at once
 claims      E(r) from above           coverage             models it holds for
-screen      one proof                 verdict              one certificate
+witness     one sentence              screen, verdict      one proof, one certificate
 """
 
+from .statement import canonical
+from .unsure import Unsure
 from .verdict import Screen
 
-__all__ = ["Screen"]
+__all__ = ["Screen", "Unsure", "canonical"]

@@ -12,8 +12,9 @@ layers here than there: more is only greater. A product with its bias is two lay
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from swapproof.encodings.network import (
     Rectifier,
     Scaling,
     Sum,
+    Table,
 )
 from swapproof.encodings.space import SwapSpace
 
@@ -45,6 +47,11 @@ class Size:
     magnitude: Floats
     error: Floats
 
+    def of(self, row: int) -> Size:
+        """One of the batch."""
+        magnitude, error = (x[row : row + 1] if len(x) > 1 else x for x in (self.magnitude, self.error))
+        return Size(magnitude, error)
+
 
 def enlarged(array: Array) -> Floats:
     return np.asarray(np.where(array == 0, 0.0, array * SLOP + STEP))
@@ -52,13 +59,22 @@ def enlarged(array: Array) -> Floats:
 
 def whole_space(network: Network, space: SwapSpace, merged: frozenset[int]) -> dict[int, Size]:
     """Node -> its size over all choices; infinite at the end when any number on the way is beyond the format's."""
+    return whole_batch(network, [space], merged)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def whole_batch(network: Network, spaces: Sequence[SwapSpace], merged: frozenset[int]) -> dict[int, Size]:
+    """With a row for each space."""
     found: dict[int, Size] = {}
-    with np.errstate(invalid="ignore", over="ignore"):
-        for index, node in enumerate(network.nodes):
-            found[index] = layer_size(network, index, [found[source] for source in node.inputs], space, merged)
+    within = np.ones(len(spaces), dtype=np.bool_)
+    for index, node in enumerate(network.nodes):
+        size = layer_size(network, index, [found[source] for source in node.inputs], spaces, merged)
+        found[index] = size
+        for array in (size.magnitude, size.error):
+            within &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
     last = max(found)
-    if not all(np.isfinite(size.magnitude).all() and np.isfinite(size.error).all() for size in found.values()):
-        found[last] = Size(found[last].magnitude, np.full_like(found[last].error, np.inf))
+    beyond = np.where(within.reshape(-1, *[1] * (found[last].error.ndim - 1)), found[last].error, np.inf)
+    found[last] = Size(found[last].magnitude, beyond)
     return found
 
 
@@ -90,23 +106,18 @@ def of_sentences(
                 magnitude = enlarged(np.abs(values[node.inputs[0]]) + errors[node.inputs[0]] + STEP).max(axis=-1)
                 found[index] = Size(magnitude, inputs[0].error.max(axis=-1))
             case _:
-                found[index] = layer_size(network, index, inputs, None, merged)
+                found[index] = layer_size(network, index, inputs, (), merged)
     return found
 
 
 def layer_size(
-    network: Network, index: int, inputs: list[Size], space: SwapSpace | None, merged: frozenset[int]
+    network: Network, index: int, inputs: list[Size], spaces: Sequence[SwapSpace], merged: frozenset[int]
 ) -> Size:
+    """`spaces` are for embeddings."""
     node = network.nodes[index]
     match node.layer:
         case Embedding(table, positions):
-            choices = () if space is None else space.choices
-            width = max(map(len, choices))
-            tokens = np.array([[*options, *(options[:1] * (width - len(options)))] for options in choices])
-            magnitude = np.zeros((len(choices), table.shape[1]))
-            for column in tokens.T:
-                np.maximum(magnitude, np.abs(table[column]), out=magnitude)
-            magnitude = magnitude[positions][None]
+            magnitude = np.array([greatest(table, space) for space in spaces])[:, positions]
             return Size(enlarged(magnitude), np.zeros_like(magnitude))
         case Constant(value):
             return Size(enlarged(np.abs(value)[None]), np.zeros((1, *value.shape)))
@@ -118,12 +129,11 @@ def layer_size(
                 flat = [np.broadcast_to(a, (batch, *a.shape[1:])).reshape(batch, -1) for a in arrays]
                 parts.append(np.concatenate(flat, axis=1)[:, order.reshape(-1)].reshape(batch, *node.shape))
             return Size(parts[0], parts[1])
-        case Affine(weight, bias):
+        case Affine(_, bias):
             (x,) = inputs
-            absolute = np.abs(weight)
-            live = ((x.magnitude + x.error) > 0).astype(np.float64) @ (weight != 0).astype(np.float64)
+            absolute, there, largest = absolutes(node.layer)
+            live = ((x.magnitude + x.error) > 0).astype(np.float64) @ there
             added = np.zeros_like(bias) if index in merged else np.abs(bias)
-            largest = max(float(absolute.max(initial=0.0)), float(np.abs(bias).max(initial=0.0)))
             product = affine(x.magnitude @ absolute, x.error @ absolute, added, live, largest)
             if index not in merged:
                 return product
@@ -141,6 +151,25 @@ def layer_size(
             return inputs[0] if slope == 0 else leaked(inputs[0].magnitude, inputs[0].error)
         case Maximum():
             return Size(inputs[0].magnitude.max(axis=-1), inputs[0].error.max(axis=-1))
+
+
+def greatest(table: Floats | Table, space: SwapSpace) -> Floats:
+    """[positions, width]: the greatest |value| over the choices of each position."""
+    magnitude: Floats = np.abs(table[list(space.original)])
+    others = [token for options in space.choices for token in options[1:]]
+    if others:
+        counts = [len(space.choices[position]) - 1 for position in space.swappable]
+        highest = np.maximum.reduceat(np.abs(table[others]), np.cumsum(counts, dtype=np.int64) - counts, axis=0)
+        at = list(space.swappable)
+        magnitude[at] = np.maximum(magnitude[at], highest)
+    return magnitude
+
+
+@lru_cache(maxsize=64)
+def absolutes(layer: Affine) -> tuple[Floats, Floats, float]:
+    """|W|, where W is not 0, and the greatest of |W| and |b|."""
+    absolute, there = np.abs(layer.weight), (layer.weight != 0).astype(np.float64)
+    return absolute, there, max(float(absolute.max(initial=0.0)), float(np.abs(layer.bias).max(initial=0.0)))
 
 
 def affine(magnitude: Floats, error: Floats, bias: Floats, terms: Floats, largest: float) -> Size:

@@ -2,20 +2,23 @@
 
 The checker bounds elements operator by operator (FORMAT sections 4 and 7), and the network read here leaves out what
 changes no number: then an element might be bounded otherwise, or rounded less. So every operator that calculates with
-text must have its layers in the network; a product whose bias was added to it is the one exception (`merged`), and
-whatever else is missing is left to the exact checker.
+text must have its layers in the network; a product whose bias was added to it is the one exception (`merged`), the
+nonlinear layers must be check.py's, one for one, and whatever else is met is left to the exact checker.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from swapproof.encodings.network import Affine, Maximum, Network, Rearrangement, Rectifier
 from swapproof.encodings.reading import Model
+from swapproof.proofs.check import Network as CheckedNetwork
 
+from .kernels import Kernels
 from .tree import Named
 from .unsure import Unsure
 
@@ -24,6 +27,11 @@ CALCULATE = {
     "LeakyRelu", "MatMul", "Max", "MaxPool", "Min", "Mul", "Neg", "ReduceMax", "ReduceMean", "ReduceSum", "Relu", "Sub",
     "Sum",
 }  # fmt: skip
+MOVE = {
+    "Cast", "Concat", "Dropout", "Expand", "Flatten", "Gather", "Identity", "LogSoftmax", "Pad", "Reshape", "Shape",
+    "Sigmoid", "Slice", "Softmax", "Split", "Squeeze", "Tanh", "Tile", "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""Operators that make no layer: what they give are elements that were there before, or the head."""
 ARITHMETIC = {"Add", "Div", "Mul", "Sub"}
 """What the checker computes with constants; a model with such numbers claims nothing at level float32."""
 PRODUCTS = {"Gemm", "MatMul"}
@@ -42,10 +50,11 @@ class Covered:
     merged: frozenset[int]
     """Affine nodes of the network that are two layers of the file: a product, and the sum with a bias after it."""
     float32: bool
+    kernels: Kernels
 
 
-def covered(model: Model, network: Network) -> Covered:
-    """Raises Unsure for a network that is not the file operator by operator."""
+def covered(model: Model, network: Network, checked: CheckedNetwork) -> Covered:
+    """Raises Unsure for a network that is not the file operator by operator, as check.py reads it."""
     if network.inexact:
         raise Unsure(f"rounded constants: {network.inexact[0]}")
     nodes = list(model.proto.graph.node)
@@ -80,11 +89,24 @@ def covered(model: Model, network: Network) -> Covered:
             if reads_affine and node.inputs[0] not in network.cut:
                 raise Unsure("a rectifier of constants")
             named[node.number] = Named(index, node.size, node.layer.slope == 0.0, reads_affine)
-    layers = sum(isinstance(node.layer, Rectifier | Maximum) for node in network.nodes)
-    if layers > 64:
-        raise Unsure("more than 64 nonlinear layers")
-    single = network.unit == 2.0**-24 and network.head == "logits" and not computed
-    return Covered(named, frozenset(merged), single and only_single(model))
+    if nonlinear(network, played) != [(each.kind, each.size, Fraction(each.p, each.q)) for each in checked.nonlinear]:
+        raise Unsure("nonlinear layers that check.py reads otherwise")
+    single = network.unit == 2.0**-24 and network.head == "logits" and not computed and not checked.no_float32
+    return Covered(named, frozenset(merged), single and only_single(model), Kernels(network))
+
+
+def nonlinear(network: Network, played: set[int]) -> list[tuple[str, int, Fraction]]:
+    """Kind, size and slope (0 for a maximum) of the layers that play a part, in order."""
+    found = []
+    for index, node in enumerate(network.nodes):
+        match node.layer:
+            case Rectifier(slope) if index in played:
+                found.append(("rectifier", node.size, Fraction(slope)))
+            case Maximum() if index in played:
+                found.append(("maximum", node.size, Fraction(0)))
+            case _:
+                pass
+    return found
 
 
 def playing(network: Network) -> set[int]:
@@ -126,6 +148,8 @@ def varying(model: Model) -> tuple[set[int], bool]:
             whole |= outputs
         elif any(name in words for name in inputs):
             words |= outputs
+            if node.op_type not in CALCULATE | MOVE:
+                raise Unsure(f"node {number} ({node.op_type}) is not screened")
             if node.op_type in CALCULATE and outputs & needed:
                 found.add(number)
         elif any(name in tokens for name in inputs):

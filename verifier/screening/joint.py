@@ -23,11 +23,12 @@ MOST = 1 << 22
 
 @dataclass(eq=False)
 class Patterns:
-    """Functions [M, members] of elements `columns` of the cut, and what swaps add to them."""
+    """Functions [M, members] of elements `columns` of the cut, `width` for each group; what swaps add to them."""
 
     sets: Sets
     functions: Floats
     columns: NDArray[np.int64]
+    width: int
     rises: dict[int, Floats] = field(default_factory=dict)
     tops: dict[int, Floats] = field(default_factory=dict)
 
@@ -55,21 +56,24 @@ class Patterns:
         return self.tops[free]
 
     def heights(self, batch: Batch) -> Floats:
-        """[B, M]: the maximum of every pattern over every region."""
-        result = np.empty((len(batch.leaves), len(self.functions)))
+        """[B, M / width]: over every region the maximum of every group's patterns, of which there are `width`."""
+        result = np.empty((len(batch.leaves), len(self.functions) // self.width))
         start = self.functions @ self.sets.moves.base[self.columns]
-        for row, leaf in enumerate(batch.leaves):
-            if row in batch.plans:
-                gains = np.zeros((len(self.functions), len(self.sets.moves.touched)))
-                for i, cell in enumerate(batch.placed[0][row]):
-                    if cell >= 0:
-                        gains[:, i] = self.of_cell(int(cell))
-                result[row] = start + best(batch.plans[row], gains)
-                continue
-            tops = self.of_free(leaf.free)
-            np.add(start, tops[min(int(batch.spare[row]), len(tops) - 1)], out=result[row])
-            for _, cell in leaf.forced:
-                result[row] += self.of_cell(cell)
+        for row, plan in batch.plans.items():
+            gains = np.zeros((len(self.functions), len(self.sets.moves.touched)))
+            for i, cell in enumerate(batch.placed[0][row]):
+                if cell >= 0:
+                    gains[:, i] = self.of_cell(int(cell))
+            result[row] = (start + best(plan, gains)).reshape(-1, self.width).max(axis=1)
+        height = np.empty_like(start)  # one row at a time: it stays in the cache
+        for free, rows in batch.unplanned.items():
+            tops = self.of_free(free)
+            for row in rows:
+                leaf = batch.leaves[row]
+                np.add(start, tops[min(leaf.spare, len(tops) - 1)], out=height)
+                for _, cell in leaf.forced:
+                    np.add(height, self.of_cell(cell), out=height)
+                np.max(height.reshape(-1, self.width), axis=1, out=result[row])
         return result
 
 
@@ -82,7 +86,7 @@ class Groups:
         for index, pairs in settings.joint:
             elements, values = zip(*pairs, strict=True)
             self.nodes.setdefault(index, []).append((list(elements), np.array(values) / 64))
-        self.known: dict[tuple[int, bytes], list[tuple[Patterns, int]]] = {}
+        self.known: dict[tuple[int, bytes], list[Patterns]] = {}
 
     def at(self, index: int) -> bool:
         return index in self.nodes
@@ -114,16 +118,14 @@ class Groups:
         for number, row in enumerate(first):
             rows = np.flatnonzero(which.reshape(-1) == number)
             same = Batch(batch.sets, [batch.leaves[int(at)] for at in rows]) if len(first) > 1 else batch
-            for patterns, width in self.patterns(index, slope, weights[row], part.start):
-                heights = patterns.heights(same)
-                found = heights.reshape(len(rows), -1, width).max(axis=2)
+            for patterns in self.patterns(index, slope, weights[row], part.start):
+                found = patterns.heights(same)
                 total[rows] += found.sum(axis=1)
                 error[rows] += 2 * UNIT * (found.shape[1] + 4) * np.abs(found).sum(axis=1)
             error[rows] += 2 * (weights[row] @ self.sets.weight[part])
         return total, error * SLOP
 
-    def patterns(self, index: int, slope: float, weights: Floats, start: int) -> list[tuple[Patterns, int]]:
-        """Tables of patterns, with the number of patterns per group in each."""
+    def patterns(self, index: int, slope: float, weights: Floats, start: int) -> list[Patterns]:
         key = index, weights.tobytes()
         if key not in self.known:
             if len(self.known) >= 4:
@@ -131,7 +133,7 @@ class Groups:
             self.known[key] = list(self.made(index, slope, weights, start))
         return self.known[key]
 
-    def made(self, index: int, slope: float, weights: Floats, start: int) -> list[tuple[Patterns, int]]:
+    def made(self, index: int, slope: float, weights: Floats, start: int) -> list[Patterns]:
         found = []
         groups = [(np.array(elements), slopes) for elements, slopes in self.nodes[index]]
         # Elements that play no part double the patterns in vain.
@@ -148,5 +150,5 @@ class Groups:
                     own = slice(number * size, (number + 1) * size)
                     functions[number, :, own] = (ends - slopes) * weights[elements]
                 flat = functions.reshape(-1, len(columns))
-                found.append((Patterns(self.sets, flat, columns + start), len(ends)))
+                found.append(Patterns(self.sets, flat, columns + start, len(ends)))
         return found

@@ -29,18 +29,20 @@ LINE = 2.0 + 2.0**-10
 
 
 def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]:
-    """Node -> [size] for the cut (as given) and all that depends on it."""
-    known = {index: size.reshape(-1) for index, size in cut.items()}
+    """Node -> [..., size] for the cut (as given) and all that depends on it."""
+    lead = next(iter(cut.values())).shape[:-1]
+    known = dict(cut)
     for index in needed(network, frozenset(cut)):
         node = network.nodes[index]
         inputs = [known[source] for source in node.inputs]
         match node.layer:
             case Constant(value):
-                size = np.abs(value).reshape(-1)
+                size = np.broadcast_to(np.abs(value).reshape(-1), (*lead, node.size))
             case Rearrangement(order):
-                size = np.concatenate(inputs)[order.reshape(-1)]
+                size = np.concatenate(inputs, axis=-1)[..., order.reshape(-1)]
             case Affine(weight, bias):
-                size = (inputs[0].reshape(-1, len(weight)) @ np.abs(weight) + np.abs(bias)).reshape(-1)
+                blocks = inputs[0].reshape(*lead, -1, len(weight))
+                size = (blocks @ np.abs(weight) + np.abs(bias)).reshape(*lead, -1)
             case Scaling(multiply, divide, add, _):
                 size = inputs[0] * np.abs(multiply / divide).reshape(-1) + np.abs(add).reshape(-1)
             case Sum():
@@ -48,7 +50,7 @@ def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]
             case Rectifier():
                 size = inputs[0] * LINE
             case Maximum():
-                size = inputs[0].reshape(node.size, -1).max(axis=1)
+                size = inputs[0].reshape(*lead, node.size, -1).max(axis=-1)
             case _:
                 raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
         known[index] = size * SLOP
@@ -58,21 +60,21 @@ def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]
 
 
 def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mapping[int, Floats]) -> dict[int, Floats]:
-    """Node -> [size]: how far float64 values can be from the real ones, with these errors of the cut.
+    """Node -> [..., size]: how far float64 values can be from the real ones, with these errors of the cut.
 
     |W| e + growth(n + 2) M for n terms; rectifiers and maxima keep errors, but for the product of a leaky slope.
     """
-    known = {index: error.reshape(-1) for index, error in cut.items()}
+    known, lead = dict(cut), next(iter(cut.values())).shape[:-1]
     for index in needed(network, frozenset(cut)):
         node = network.nodes[index]
         inputs = [known[source] for source in node.inputs]
         match node.layer:
             case Constant():
-                error = np.zeros(node.size)
+                error = np.zeros((*lead, node.size))
             case Rearrangement(order):
-                error = np.concatenate(inputs)[order.reshape(-1)]
+                error = np.concatenate(inputs, axis=-1)[..., order.reshape(-1)]
             case Affine(weight, _):
-                carried = (inputs[0].reshape(-1, len(weight)) @ np.abs(weight)).reshape(-1)
+                carried = (inputs[0].reshape(*lead, -1, len(weight)) @ np.abs(weight)).reshape(*lead, -1)
                 error = carried + growth(len(weight) + 2) * (sizes[index] + carried)
             case Scaling(multiply, divide, _, _):
                 carried = inputs[0] * np.abs(multiply / divide).reshape(-1)
@@ -83,7 +85,7 @@ def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mappin
             case Rectifier(slope):
                 error = inputs[0] + (UNIT * (sizes[index] + inputs[0]) if slope not in (0.0, 1.0) else 0.0)
             case Maximum():
-                error = inputs[0].reshape(node.size, -1).max(axis=1)
+                error = inputs[0].reshape(*lead, node.size, -1).max(axis=-1)
             case _:
                 raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
         known[index] = error * SLOP + TINY

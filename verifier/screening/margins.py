@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.network import Constant, Maximum, Rearrangement, Rectifier
+from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
 
 from .balls import GRID, SLOP, TINY, UNIT, Floats
 from .joint import Groups
 from .lines import Bounds, maximum_picks, rectified, rectifier_lines
 from .sets import Batch
-from .substituted import Given, Replaced, Substitution, substitute
-from .tree import Settings
+from .substituted import Given, Replaced, Substitution, substitute, weighed
+from .tree import Leaf, Settings
 from .unsure import Unsure
+
+Classes = NDArray[np.int64]
+
+
+class Regions(Protocol):
+    """What is bounded together: regions of one text (sets), or of several (together)."""
+
+    @property
+    def leaves(self) -> Sequence[Leaf]: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def parts(self) -> dict[int, slice]: ...
+    @property
+    def errors(self) -> Floats: ...
+    @property
+    def weight(self) -> Floats: ...
+    @property
+    def ends(self) -> tuple[Floats, Floats]: ...
+    def least(self, coefficients: Floats) -> Floats: ...
 
 
 @dataclass(eq=False)
 class Recipe:
     """The recipe on one batch of regions that share their settings."""
 
-    batch: Batch
+    batch: Regions
     sizes: Mapping[int, Floats]
     settings: Settings
-    groups: Groups
+    groups: Groups | None
     phases: dict[int, NDArray[np.int8]] = field(default_factory=dict)
     """Relu -> [B, size]: +1 where pre-activations are >= 0 by the proof, -1 where <= 0, else 0."""
     known: dict[int, Bounds] = field(default_factory=dict)
@@ -40,8 +61,7 @@ class Recipe:
     """[B]: regions that surely hold no sentence, by their phases."""
 
     def __post_init__(self) -> None:
-        network, moves = self.batch.sets.moves.query.network, self.batch.sets.moves
-        self.network = network
+        self.network = network = self.batch.network
         self.void = np.zeros(len(self.batch.leaves), dtype=np.bool_)
         for row, leaf in enumerate(self.batch.leaves):
             for (index, element), sign in leaf.phases.items():
@@ -52,8 +72,8 @@ class Recipe:
         for (index, element), beta in self.settings.betas.items():
             self.betas.setdefault(index, np.zeros(network.nodes[index].size))[element] = beta
         low, high = self.batch.ends
-        error = np.broadcast_to(moves.errors(self.batch.sets.k), low.shape)
-        for index, part in moves.parts.items():
+        error = np.broadcast_to(self.batch.errors, low.shape)
+        for index, part in self.batch.parts.items():
             least, most, far = low[:, part], high[:, part], error[:, part]
             self.known[index] = Bounds(least, most, far, far, least - far, most + far)
         for index, node in enumerate(network.nodes):  # in file order, as the recipe goes: void regions are met here
@@ -104,11 +124,14 @@ class Recipe:
 
     # ---- functions
 
-    def margin(self, rival: int) -> tuple[Floats, Floats]:
-        """[B]: the recipe's m against a rival, and how far it can be from the recipe's."""
-        last = len(self.network.nodes) - 1
-        function = np.zeros((len(self.batch.leaves), 1, self.network.nodes[last].size))
-        function[:, :, self.batch.sets.moves.query.label], function[:, :, rival] = 1.0, -1.0
+    def margin(self, winner: int | Classes, loser: int | Classes) -> tuple[Floats, Floats]:
+        """[B]: the recipe's m of one class against another, and how far it can be from the recipe's.
+
+        Each class may be one for every region.
+        """
+        last, regions = len(self.network.nodes) - 1, np.arange(len(self.batch.leaves))
+        function = np.zeros((len(regions), 1, self.network.nodes[last].size))
+        function[regions, 0, winner], function[regions, 0, loser] = 1.0, -1.0
         number, error = self.least(last, function, margin=True)
         if any(index not in self.passed for index in self.betas.keys() & self.phases.keys()):
             raise Unsure("a beta on a rectifier the margin does not reach")
@@ -128,13 +151,13 @@ class Recipe:
         return self.concluded(state)
 
     def concluded(self, state: Substitution) -> tuple[Floats, Floats]:
-        moves = self.batch.sets.moves
-        coefficients = np.zeros((*state.constant.shape, moves.width))
-        for index, part in moves.parts.items():
+        parts = self.batch.parts
+        coefficients = np.zeros((*state.constant.shape, max(part.stop for part in parts.values())))
+        for index, part in parts.items():
             if index in state.handed:
                 coefficients[..., part] = state.handed[index].dense(part.stop - part.start)
         number = state.constant + self.batch.least(coefficients)
-        error = state.error + np.abs(coefficients) @ self.batch.sets.weight + 4 * UNIT * np.abs(number)
+        error = state.error + weighed(coefficients, self.batch.weight) + 4 * UNIT * np.abs(number)
         error = error + 4 * UNIT * np.abs(state.constant)
         return number, (error + TINY) * SLOP
 
@@ -154,7 +177,7 @@ class Recipe:
         terms = np.minimum(values, 0.0) * lines.raised[:, None]
         doubts = np.abs(values) * np.where(positive, lines.low_doubt[:, None], lines.high_doubt[:, None])
         constant, doubt = terms.sum(axis=2), doubts.sum(axis=2)
-        if margin and self.groups.at(index):
+        if margin and self.groups is not None and isinstance(self.batch, Batch) and self.groups.at(index):
             free = self.phases.get(index, np.zeros((len(values), node.size), dtype=np.int8)) == 0
             together = (values[:, 0] < 0) & free & self.groups.members(index)
             passed[:, 0] = np.where(together, values[:, 0] * self.groups.slopes(index), passed[:, 0])
@@ -165,7 +188,7 @@ class Recipe:
         beta = self.betas.get(index) if margin else None
         if beta is not None and index in self.phases:
             passed[:, 0] -= self.phases[index] * beta
-            doubt = doubt + 2 * UNIT * (np.abs(passed) @ self.sizes[source])
+            doubt = doubt + 2 * UNIT * weighed(passed, self.sizes[source])
         return Replaced(Given(passed, given.columns), constant, doubt, values.shape[2] + 4)
 
     def replaced_maximum(self, index: int, given: Given) -> Replaced:

@@ -1,17 +1,17 @@
 """What every single swap adds to the cut, and how far these float64 numbers can be from the reals.
 
 With x the original and d_p the difference of a swap's embedding, the cut of a sentence is C x + c + sum of C d_p over
-its swaps. The first part is computed in the longest float there is; of each C d_p only the local terms are rounded:
+its swaps. The first part is computed in the longest float there is, the others by the kernel of their position:
 
-    |base - real| <= growth(n) (|C| |x| + |c|) + u |base|        |row - real| <= growth(n + 1) |C| |d_p|
+    |base - real| <= growth(n) (|C| |x| + |c|) + u |base|        |row - real| <= growth(n + m + 3) |C| |d_p|
 
-with n the number of roundings a term meets (linear_part).
+with n the number of roundings a term meets (linear_part, kernels) and m that of the numbers looked up at the position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.network import Affine, Embedding, Network
 from swapproof.encodings.query import Query
+from swapproof.encodings.space import SwapSpace
 
 from .balls import GRID, SLOP, TINY, UNIT, Array, Floats, growth, running_tops
+from .kernels import Kernels
 from .linear_part import linear_part
 
 Indices = NDArray[np.int64]
 
-AT_ONCE = 1 << 21
-"""Numbers of the widest layer in one block of positions: bounds memory."""
 FEW_PRODUCTS = 4_000_000
 """Products of the linear part up to which the original is computed in long doubles, which no BLAS does."""
 
@@ -43,11 +43,14 @@ class Moves:
     """[swaps, touched] each."""
     row_errors: tuple[Floats, ...]
     """[touched] each, for all swaps of the position."""
+    tops: dict[int, tuple[Floats, Floats]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: Query) -> Moves:
-        base, error = original(query)
-        found = [part for block in blocks(query) for part in swaps_at(query, block)]
+    def of(cls, query: Query, kernels: Kernels | None = None, started: tuple[Floats, Floats] | None = None) -> Moves:
+        """`kernels` are those of the query's network, where they are kept, `started` is what `originals` gives."""
+        base, error = started or originals(query.network, [query.space])[0]
+        kernels = kernels or Kernels(query.network)
+        found = [swaps_at(kernels, query.space, position) for position in query.space.swappable]
         touched, rows, errors = zip(*found, strict=True) if found else ((), (), ())
         return cls(query, base, error, touched, rows, errors)
 
@@ -57,13 +60,7 @@ class Moves:
 
     @cached_property
     def parts(self) -> dict[int, slice]:
-        """Cut node -> its part of the width."""
-        result, start = {}, 0
-        for index in self.query.network.cut:
-            size = self.query.network.nodes[index].size
-            result[index] = slice(start, start + size)
-            start += size
-        return result
+        return parts_of(self.query.network)
 
     @cached_property
     def dense(self) -> bool:
@@ -111,27 +108,40 @@ class Moves:
     def gross(self, k: int, share: Array) -> Floats:
         """[width]: the same with another share of the absolute values, and no grid: a weight per unit of coefficient
         on an element, in a function of which the extreme is taken."""
-        reach, spread = (running_tops(values, k)[-1] for values in (self.reaches, self.spreads))
+        if k not in self.tops:
+            self.tops[k] = running_tops(self.reaches, k)[-1], running_tops(self.spreads, k)[-1]
+        reach, spread = self.tops[k]
         return np.asarray((self.base_error + spread + share * (np.abs(self.base) + reach) + TINY) * SLOP)
 
 
-def embedded(query: Query, tokens: Indices, dtype: type[np.floating] = np.float64) -> dict[int, Array]:
+def parts_of(network: Network) -> dict[int, slice]:
+    """Cut node -> its part of the width."""
+    result, start = {}, 0
+    for index in network.cut:
+        size = network.nodes[index].size
+        result[index] = slice(start, start + size)
+        start += size
+    return result
+
+
+def embedded(network: Network, tokens: Indices, dtype: type[np.floating] = np.float64) -> dict[int, Array]:
     """Embedding node -> [batch, *shape], exact."""
-    nodes = enumerate(query.network.nodes)
+    nodes = enumerate(network.nodes)
     tables = {index: node.layer for index, node in nodes if isinstance(node.layer, Embedding)}
     return {index: layer.table[tokens[:, layer.positions]].astype(dtype) for index, layer in tables.items()}
 
 
-def original(query: Query) -> tuple[Floats, Floats]:
-    tokens = np.array([query.space.original], dtype=np.int64)
-    short = products(query.network) > FEW_PRODUCTS
+def originals(network: Network, spaces: Sequence[SwapSpace]) -> list[tuple[Floats, Floats]]:
+    """The cut of each text itself, and how far that is from the reals."""
+    tokens = np.array([space.original for space in spaces], dtype=np.int64)
+    short = products(network) > FEW_PRODUCTS
     dtype, unit = (np.float64, UNIT) if short else longest()
-    found = linear_part(query.network, embedded(query, tokens, dtype), "values")
-    sizes = {index: np.abs(array) for index, array in embedded(query, tokens).items()}
-    gross = linear_part(query.network, sizes, "gross").cut[0]
-    base = found.cut[0].astype(np.float64)
-    error = growth(found.roundings, unit) * gross + UNIT * np.abs(base)
-    return base, (error + TINY) * SLOP
+    found = linear_part(network, embedded(network, tokens, dtype), "values")
+    sizes = {index: np.abs(array) for index, array in embedded(network, tokens).items()}
+    gross = linear_part(network, sizes, "gross").cut
+    base = found.cut.astype(np.float64)
+    error = (growth(found.roundings, unit) * gross + UNIT * np.abs(base) + TINY) * SLOP
+    return list(zip(base, error, strict=True))
 
 
 def longest() -> tuple[type[np.floating], float]:
@@ -145,35 +155,10 @@ def products(network: Network) -> int:
     return sum(node.size * len(node.layer.weight) for node in nodes if isinstance(node.layer, Affine))
 
 
-def blocks(query: Query) -> Iterator[list[int]]:
-    """Swappable positions, as many together as memory allows."""
-    widest = max(query.network.nodes[index].size for index in query.network.linear)
-    block, rows = list[int](), 0
-    for position in query.space.swappable:
-        more = len(query.space.choices[position])
-        if block and (rows + more) * widest > AT_ONCE:
-            yield block
-            block, rows = [], 0
-        block.append(position)
-        rows += more
-    if block:
-        yield block
-
-
-def swaps_at(query: Query, positions: list[int]) -> Iterator[tuple[Indices, Floats, Floats]]:
-    """Per position: the elements it moves, [swaps, elements] by how much, [elements] how far that is from the reals."""
-    others = [query.space.choices[position][1:] for position in positions]
-    counts = np.array([len(tokens) for tokens in others])
-    starts = np.cumsum(counts) - counts
-    sentences = np.repeat(np.array([query.space.original], dtype=np.int64), counts.sum(), axis=0)
-    before = embedded(query, sentences[:1])
-    sentences[np.arange(len(sentences)), np.repeat(positions, counts)] = np.concatenate(others)
-    steps = {index: array - before[index] for index, array in embedded(query, sentences).items()}
-    widest = {index: np.maximum.reduceat(np.abs(step), starts, axis=0) for index, step in steps.items()}
-    found = linear_part(query.network, steps, "differences")
-    passed = linear_part(query.network, widest, "gross differences")
-    roundings = max(found.roundings, passed.roundings) + 1
-    errors = (growth(roundings) * passed.cut + TINY) * SLOP
-    for start, count, gross, error in zip(starts, counts, passed.cut, errors, strict=True):
-        elements = np.flatnonzero(gross)
-        yield elements, found.cut[start : start + count, elements], error[elements]
+def swaps_at(kernels: Kernels, space: SwapSpace, position: int) -> tuple[Indices, Floats, Floats]:
+    """The elements that a position moves, [swaps, elements] by how much, [elements] how far that is from the reals."""
+    kernel = kernels.at(position)
+    rows = kernels.looked_up(position, np.array(space.choices[position], dtype=np.int64))
+    steps = rows[1:] - rows[0]
+    error = (kernel.share * (np.abs(steps).max(axis=0) @ kernel.gross) + TINY) * SLOP
+    return kernel.touched, steps @ kernel.matrix, error

@@ -15,8 +15,7 @@ sentences of the text (verdict.py); and the exact checker remains the reference,
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -30,21 +29,25 @@ from swapproof.encodings.query import Query
 
 from . import claims
 from .balls import Floats
+from .census import Census
 from .coverage import Covered
 from .joint import Groups
 from .magnitudes import evaluation_errors, magnitudes
 from .margins import Recipe
 from .moves import Moves
-from .sentences import sentences
+from .sentences import Swaps, blocks
 from .sets import Batch, Sets
-from .tree import EMPTY, LINEAR, Leaf, Reader, Settings
+from .tree import BROKEN, EMPTY, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .unsure import Unsure
+
+Flags = NDArray[np.bool_]
 
 AT_ONCE = 1 << 22
 """Numbers of the widest table of a batch: bounds memory."""
 MOST_LEAVES = 512
-MOST_SENTENCES, MOST_COUNTING = 20_000_000, 10_000_000
-"""FORMAT section 9."""
+ONE_LEAF = bytes([LINEAR])
+MOST_EXACT = 1_000
+"""Sentences of one block that are evaluated over the rationals: beyond, check.py does that as well."""
 
 
 @dataclass(eq=False)
@@ -53,6 +56,12 @@ class Text:
 
     query: Query
     covered: Covered
+    started: tuple[Floats, Floats] | None = None
+    """The cut of the text itself and its error, where they are known."""
+    proved: set[tuple[int, str]] = field(default_factory=set)
+    """Numbers of swaps, with levels, for which one linear leaf over the whole space surely holds."""
+    shown: set[tuple[tuple[tuple[int, int], ...], str]] = field(default_factory=set)
+    """Witnesses, with levels, that surely hold."""
 
     @property
     def network(self) -> Network:
@@ -60,20 +69,38 @@ class Text:
 
     @cached_property
     def moves(self) -> Moves:
-        return Moves.of(self.query)
+        return Moves.of(self.query, self.covered.kernels, self.started)
 
     @cached_property
     def whole(self) -> dict[int, claims.Size]:
         return claims.whole_space(self.network, self.query.space, self.covered.merged)
 
-    def screen(self, tree: bytes, swaps: int, level: Literal["real", "float32"], stop: float = float("inf")) -> None:
+    def screen(
+        self,
+        tree: bytes,
+        swaps: int,
+        level: Literal["real", "float32"],
+        stop: float = float("inf"),
+        counting: bool = False,
+    ) -> Tally:
         """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic()."""
         if level == "float32" and not self.covered.float32:
             raise Unsure("level float32 is not screened for this model")
+        if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
+            return Tally(0, 0, 0)
         sizes = [len(options) for options in self.query.space.choices]
-        reader = Reader(tree, sizes, self.query.rivals, self.covered.named, swaps)
+        reader = Reader(tree, sizes, self.query.rivals, self.covered.named, swaps, counting)
         leaves = reader.leaves()
-        Screening(self, Sets(self.moves, reader.cells, swaps), level, stop).run(leaves)
+        return Screening(self, Sets(self.moves, reader.cells, swaps), level, stop, counting).run(leaves)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sentences of a proof; those shown broken, in broken leaves or one by one; those in open leaves."""
+
+    total: int
+    broken: int
+    open: int
 
 
 @dataclass(eq=False)
@@ -84,20 +111,31 @@ class Screening:
     sets: Sets
     level: Literal["real", "float32"]
     stop: float
+    counting: bool
+    broken: int = 0
+    open: int = 0
 
-    def run(self, leaves: list[Leaf]) -> None:
+    def run(self, leaves: list[Leaf]) -> Tally:
+        if not np.isfinite(self.claimable[list(self.text.query.rivals)]).all():
+            raise Unsure("level float32 is beyond the format")
+        census = Census(self.sets)
         linear: dict[Settings, list[Leaf]] = {}
         listed: list[Leaf] = []
         for leaf in leaves:
-            if self.sets.is_empty(leaf):
+            if leaf.kind == ENUMERATE:
+                census.enumerate(leaf)
+            if leaf.kind == OPEN:
+                self.open += census.sentences(leaf)
+            elif leaf.kind == BROKEN:
+                self.broken += census.sentences(leaf)
+            if leaf.kind == OPEN or self.sets.is_empty(leaf):
                 continue
             if leaf.kind == EMPTY:
                 raise Unsure("a leaf said to be empty is not")
-            if leaf.kind == LINEAR:
-                linear.setdefault(leaf.settings, []).append(leaf)
-            else:
+            if leaf.kind == ENUMERATE:
                 listed.append(leaf)
-        self.count(listed)
+            else:
+                linear.setdefault(leaf.settings, []).append(leaf)
         for settings, group in linear.items():
             groups = Groups(self.sets, settings)
             # Regions that share their free positions share tables.
@@ -105,8 +143,8 @@ class Screening:
             for start in range(0, len(group), self.at_once):
                 self.look_at_the_clock()
                 self.linear(group[start : start + self.at_once], settings, groups)
-        for leaf in listed:
-            self.enumerate(leaf)
+        self.enumerate(listed)
+        return Tally(census.sentences(self.everything) if self.counting else 0, self.broken, self.open)
 
     def look_at_the_clock(self) -> None:
         if time.monotonic() >= self.stop:
@@ -115,12 +153,16 @@ class Screening:
     # ---- numbers for the whole proof
 
     @cached_property
+    def everything(self) -> Leaf:
+        """The whole space as a region."""
+        cells = np.arange(len(self.sets.cells.sizes), dtype=np.int32)  # those that a reader numbers first
+        groups = ((frozenset(cells.tolist()), 0, self.sets.k),)
+        return Leaf(LINEAR, self.sets.cells.free_number(cells), (), (), {}, Settings(), groups, self.sets.k)
+
+    @cached_property
     def ends(self) -> tuple[Floats, Floats]:
         """[width]: the extremes of the cut over the whole space."""
-        everything = np.arange(len(self.sets.cells.sizes), dtype=np.int32)  # the cells a reader numbers first
-        groups = ((frozenset(everything.tolist()), 0, self.sets.k),)
-        leaf = Leaf(LINEAR, self.sets.cells.free_number(everything), (), (), {}, Settings(), groups, self.sets.k)
-        low, high = Batch(self.sets, [leaf]).ends
+        low, high = Batch(self.sets, [self.everything]).ends
         return low[0], high[0]
 
     @cached_property
@@ -158,86 +200,79 @@ class Screening:
     # ---- leaves
 
     def linear(self, leaves: list[Leaf], settings: Settings, groups: Groups) -> None:
+        """The label against the rivals of each leaf; where all is broken, the rival that does it against the label."""
         recipe = Recipe(Batch(self.sets, leaves), self.sizes, settings, groups)
+        label = self.text.query.label
         for rival in self.text.query.rivals:
-            asked = np.array([rival in leaf.rivals for leaf in leaves])
-            if asked.any():
-                number, error = recipe.margin(rival)
+            robust = np.array([leaf.kind == LINEAR and rival in leaf.rivals for leaf in leaves])
+            broken = np.array([leaf.breaker == rival for leaf in leaves])
+            for asked, winner, loser in ((robust, label, rival), (broken, rival, label)):
+                if not asked.any():
+                    continue
+                number, error = recipe.margin(winner, loser)
                 sure = (number - error > self.claimable[rival]) | recipe.void | ~asked
                 if not sure.all():
                     at = int(np.argmin(sure))
                     raise Unsure(
-                        f"a linear leaf against class {rival}: {number[at]:.3g}, error {error[at]:.3g}, "
+                        f"a linear leaf, class {winner} against {loser}: {number[at]:.3g}, error {error[at]:.3g}, "
                         f"needed {self.claimable[rival]:.3g}"
                     )
 
-    def count(self, leaves: Iterable[Leaf]) -> None:
-        """Sentences to enumerate, as the checker counts them."""
-        positions = len(self.sets.cells.sizes)
-        total = 0
-        known: dict[tuple[int, int], int] = {}
-        for leaf in leaves:
-            if positions * min(positions, self.sets.k) > MOST_COUNTING:
-                raise Unsure("too many positions to count sentences")
-            key = leaf.free, leaf.spare
-            if key not in known:
-                known[key] = self.sentences_of(leaf)
-            product = known[key]
-            for _, cell in leaf.forced:
-                product *= self.sets.cells.listed[cell][1].bit_count()
-            total += product
-            if total > MOST_SENTENCES:
-                raise Unsure("too many sentences to enumerate")
-
-    def sentences_of(self, leaf: Leaf) -> int:
-        """With at most as many free swaps as are left."""
-        counts = [1]
-        for cell in self.sets.cells.rows[leaf.free]:
-            if cell >= 0:
-                options = self.sets.cells.listed[int(cell)][1].bit_count() - 1
-                pairs = zip([*counts, 0], [0, *counts], strict=True)
-                counts = [same + options * fewer for same, fewer in pairs][: leaf.spare + 1]
-                if max(counts) > 1 << 16000:
-                    raise Unsure("a count beyond the format")
-        return sum(counts)
-
-    def enumerate(self, leaf: Leaf) -> None:
-        query, moves = self.text.query, self.sets.moves
-        last = len(self.text.network.nodes) - 1
-        rivals = list(leaf.rivals)
+    def enumerate(self, leaves: list[Leaf]) -> None:
+        """Every sentence of these leaves is robust, or counted as broken where that is allowed."""
+        query, moves, network = self.text.query, self.sets.moves, self.text.network
+        if not leaves:
+            return
+        rivals = list(query.rivals)
+        asked = np.array([[rival in leaf.rivals for rival in rivals] for leaf in leaves])
+        may_break = np.array([self.counting and leaf.whole for leaf in leaves])
+        last = len(network.nodes) - 1
         errors = self.own_errors[last]
-        needed = self.claimable[rivals] + errors[query.label] + errors[rivals]
-        for cut, swaps in sentences(self.sets, leaf):
+        doubt = errors[query.label] + errors[rivals]
+        for block in blocks(self.sets, leaves):
             self.look_at_the_clock()
             given = {
-                index: cut[:, part].reshape(len(cut), *self.text.network.nodes[index].shape)
+                index: block.cut[:, part].reshape(len(block.cut), *network.nodes[index].shape)
                 for index, part in moves.parts.items()
             }
-            found = values(self.text.network, given=given)
+            found = values(network, given=given)
             logits = found[last][:, 0]
             margins = logits[:, [query.label]] - logits[:, rivals]
-            near = np.flatnonzero(~(margins - 4 * np.spacing(np.abs(margins)) > needed).all(axis=1))
+            judged = Judged.of(margins, asked[block.region], self.claimable[rivals] + doubt)
+            near = np.flatnonzero(judged.unsure)
             if len(near):
-                self.closely({index: array[near] for index, array in found.items()}, margins[near], swaps[near], rivals)
+                rows = {index: array[near] for index, array in found.items()}
+                closely = self.closely(rows, margins[near], block.swaps[near], asked[block.region[near]], doubt)
+                judged.robust[near], judged.broken[near] = closely.robust, closely.broken
+            refuted = judged.unsure | (judged.broken & ~may_break[block.region])
+            if refuted.any():
+                raise Unsure(f"an enumerated sentence: margins {margins[int(np.argmax(refuted))]}, error {doubt}")
+            self.broken += int(judged.broken.sum())
 
-    def closely(self, found: dict[int, Floats], margins: Floats, swaps: NDArray[np.int64], rivals: list[int]) -> None:
+    def closely(self, found: dict[int, Floats], margins: Floats, swaps: Swaps, asked: Flags, doubt: Floats) -> Judged:
         """Sentences that the whole space's numbers do not decide: by their own rounding, or over the rationals."""
-        query, network = self.text.query, self.text.network
+        network = self.text.network
         if self.level == "float32":
             sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
             far = {index: self.own_errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
             sizes = claims.of_sentences(network, self.text.whole, found, far, self.text.covered.merged)
-            own = claims.margin_errors(sizes, query.label)[:, rivals]
-            errors = self.own_errors[len(network.nodes) - 1]
-            needed = np.minimum(own, self.claimable[rivals]) + errors[query.label] + errors[rivals]
-            if not (margins - 4 * np.spacing(np.abs(margins)) > needed).all():
-                raise Unsure(f"an enumerated sentence: margin {margins.min():.3g}, needed {needed.min():.3g}")
-            return
-        for row in swaps:
-            logits, _ = exact_logits(network, self.tokens(row))
-            own_logit = logits[query.label]
-            if any(logits[r] > own_logit or (logits[r] == own_logit and r < query.label) for r in rivals):
-                raise Unsure("an enumerated sentence is not safe")
+            rivals = list(self.text.query.rivals)
+            own = claims.margin_errors(sizes, self.text.query.label)[:, rivals]
+            return Judged.of(margins, asked, np.minimum(own, self.claimable[rivals]) + doubt)
+        if len(swaps) > MOST_EXACT:
+            raise Unsure(f"{len(swaps)} enumerated sentences are nearly tied")
+        broken = np.zeros(len(swaps), dtype=np.bool_)
+        for row, (own_swaps, against) in enumerate(zip(swaps, asked, strict=True)):
+            self.look_at_the_clock()
+            broken[row] = self.is_beaten(own_swaps, against)
+        return Judged(~broken, broken)
+
+    def is_beaten(self, swaps: NDArray[np.int64], asked: Flags) -> bool:
+        query = self.text.query
+        logits, _ = exact_logits(self.text.network, self.tokens(swaps))
+        label = query.label
+        rivals = [rival for rival, against in zip(query.rivals, asked, strict=True) if against]
+        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def tokens(self, swaps: NDArray[np.int64]) -> list[int]:
         space = self.text.query.space
@@ -247,3 +282,22 @@ class Screening:
             position = space.swappable[i]
             tokens[position] = space.choices[position][int(swap - self.sets.first[i]) + 1]
         return tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """[n]: which sentences are surely robust, which surely broken."""
+
+    robust: Flags
+    broken: Flags
+
+    @classmethod
+    def of(cls, margins: Floats, asked: Flags, needed: Floats) -> Judged:
+        """By margins [n, rivals] that must exceed what is needed; of the rivals asked for."""
+        slack = 4 * np.spacing(np.abs(margins))
+        robust = (margins - slack > needed) | ~asked
+        return cls(robust.all(axis=1), ((-margins - slack > needed) & asked).any(axis=1))
+
+    @property
+    def unsure(self) -> Flags:
+        return ~(self.robust | self.broken)

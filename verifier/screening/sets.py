@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.network import Network
+
 from .balls import Array, Floats, growth, running_tops
 from .budgets import Plan
 from .moves import Moves
@@ -40,6 +42,8 @@ class Sets:
             self.swaps[i, :count] = np.arange(count) + self.first[i]
         self.reaches: dict[int, tuple[Floats, Floats]] = {}
         self.tables: dict[int, tuple[Floats, Floats]] = {}
+        self.listed: dict[tuple[int, int], tuple[NDArray[np.int64], Floats] | None] = {}
+        """(free, spare) -> up to so many of these swaps, in every way, and what they add to the cut; None: too many."""
         self.weight = moves.gross(k, growth(moves.width + 2 * k + 128))
         """[width]: the error of an extreme, per unit of coefficient."""
 
@@ -47,6 +51,35 @@ class Sets:
     def rows(self) -> Floats:
         """[swaps, width], when every position moves every element."""
         return np.concatenate([*self.moves.rows, np.zeros((0, self.moves.width))])
+
+    @cached_property
+    def padded(self) -> Floats | None:
+        """[swaps + 1, width], the last row 0, unless that is large and mostly 0."""
+        if not self.moves.dense and (self.first[-1] + 1) * self.moves.width > KEPT:
+            return None
+        result = np.zeros((int(self.first[-1]) + 1, self.moves.width))
+        for start, elements, rows in zip(self.first, self.moves.touched, self.moves.rows, strict=False):
+            result[start : start + len(rows), elements] = rows
+        return result
+
+    def moved(self, swaps: NDArray[np.int64]) -> Floats:
+        """[n, width]: what these swaps [n, m] by number, -1 for none, add to the cut."""
+        moves, total = self.moves, np.zeros((len(swaps), self.moves.width))
+        for column in swaps.T:
+            if self.padded is not None:
+                total += self.padded[column]
+                continue
+            there = np.flatnonzero(column >= 0)
+            positions = np.searchsorted(self.first, column[there], side="right") - 1
+            for i in np.unique(positions):
+                rows = there[positions == i]
+                total[np.ix_(rows, moves.touched[i])] += moves.rows[i][column[rows] - self.first[i]]
+        return total
+
+    def keep(self, key: tuple[int, int], found: tuple[NDArray[np.int64], Floats] | None) -> None:
+        if sum(part[0].size + part[1].size for part in self.listed.values() if part is not None) > KEPT:
+            self.listed.clear()
+        self.listed[key] = found
 
     def reach(self, cell: int) -> tuple[Floats, Floats]:
         """[touched] each: how far a swap of the cell can lower and raise the elements its position moves."""
@@ -101,6 +134,25 @@ class Batch:
     sets: Sets
     leaves: Sequence[Leaf]
 
+    @property
+    def network(self) -> Network:
+        return self.sets.moves.query.network
+
+    @property
+    def parts(self) -> dict[int, slice]:
+        """Cut node -> its part of the width."""
+        return self.sets.moves.parts
+
+    @property
+    def errors(self) -> Floats:
+        """[width]: of an element in any of the regions."""
+        return self.sets.moves.errors(self.sets.k)
+
+    @property
+    def weight(self) -> Floats:
+        """[width]: the error of an extreme, per unit of coefficient."""
+        return self.sets.weight
+
     @cached_property
     def spare(self) -> NDArray[np.int64]:
         """[B]: swaps left beside the forced ones."""
@@ -110,6 +162,28 @@ class Batch:
     def plans(self) -> dict[int, Plan]:
         """Of the regions that have more to keep than a number of swaps."""
         return {row: self.sets.plan(leaf) for row, leaf in enumerate(self.leaves) if is_planned(leaf)}
+
+    @cached_property
+    def unplanned(self) -> dict[int, NDArray[np.int64]]:
+        """Set of free positions -> the rows of the other regions that have it."""
+        found: dict[int, list[int]] = {}
+        for row, leaf in enumerate(self.leaves):
+            if row not in self.plans:
+                found.setdefault(leaf.free, []).append(row)
+        return {free: np.array(rows) for free, rows in found.items()}
+
+    @cached_property
+    def forced(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Rows without a plan and cells: the first cell each of them forces, then the second, and so on."""
+        found: list[tuple[list[int], list[int]]] = []
+        for row, leaf in enumerate(self.leaves):
+            if row not in self.plans:
+                for number, (_, cell) in enumerate(leaf.forced):
+                    if number == len(found):
+                        found.append(([], []))
+                    found[number][0].append(row)
+                    found[number][1].append(cell)
+        return [(np.array(rows), np.array(cells)) for rows, cells in found]
 
     @cached_property
     def placed(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -126,17 +200,23 @@ class Batch:
         """[B, width]: the least and greatest value of every element of the cut."""
         moves = self.sets.moves
         low, high = np.empty((len(self.leaves), moves.width)), np.empty((len(self.leaves), moves.width))
-        for row, leaf in enumerate(self.leaves):
-            if row in self.plans:
-                falls, rises = (self.planned(row, side) for side in (0, 1))
-                low[row], high[row] = moves.base - falls, moves.base + rises
+        for row in self.plans:
+            falls, rises = (self.planned(row, side) for side in (0, 1))
+            low[row], high[row] = moves.base - falls, moves.base + rises
+        for free, rows in self.unplanned.items():
+            falls, rises = self.sets.table(free)
+            at = np.minimum(self.spare[rows], len(falls) - 1)
+            low[rows], high[rows] = moves.base - falls[at], moves.base + rises[at]
+        for rows, cells in self.forced:
+            if moves.dense:
+                distinct, which = np.unique(cells, return_inverse=True)
+                reaches = [self.sets.reach(int(cell)) for cell in distinct]
+                low[rows] -= np.array([fall for fall, _ in reaches])[which]
+                high[rows] += np.array([rise for _, rise in reaches])[which]
                 continue
-            falls, rises = self.sets.table(leaf.free)
-            at = min(int(self.spare[row]), len(falls) - 1)
-            low[row], high[row] = moves.base - falls[at], moves.base + rises[at]
-            for i, cell in leaf.forced:
-                fall, rise = self.sets.reach(cell)
-                elements = slice(None) if moves.dense else moves.touched[i]
+            for row, cell in zip(rows, cells, strict=True):
+                fall, rise = self.sets.reach(int(cell))
+                elements = moves.touched[self.sets.cells.listed[cell][0]]
                 low[row, elements] -= fall
                 high[row, elements] += rise
         return low, high

@@ -83,29 +83,29 @@ class Substitution:
         if source in self.handed:
             size = self.network.nodes[source].size
             more = Given(self.handed[source].dense(size) + more.dense(size))
-            self.error = self.error + 2 * UNIT * (np.abs(more.values) @ self.sizes[source])
+            self.error = self.error + 2 * UNIT * weighed(more.values, self.sizes[source])
         self.handed[source] = more
 
     def add(self, constant: Floats) -> None:
         self.constant = self.constant + constant
         self.error = self.error + 2 * UNIT * np.abs(self.constant)
 
-    def linear(self, node: Node, given: Given, weighed: Floats) -> None:
+    def linear(self, node: Node, given: Given, weight: Floats) -> None:
         """One layer that is no rectifier and no maximum."""
         sources = node.inputs
         match node.layer:
             case Constant(value):
                 self.add(given.values @ given.at(value.reshape(-1)))
-                self.error = self.error + growth(given.values.shape[2] + 2) * weighed
-            case Affine(weight, bias):
+                self.error = self.error + growth(given.values.shape[2] + 2) * weight
+            case Affine(matrix, bias):
                 values = given.dense(node.size)
                 blocks = values.reshape(*values.shape[:2], -1, len(bias))
                 self.add(blocks.sum(axis=2) @ bias)
-                self.error = self.error + growth(blocks.shape[2] + len(bias) + 4) * weighed
-                self.hand(sources[0], Given((blocks @ weight.T).reshape(*values.shape[:2], -1)))
+                self.error = self.error + growth(blocks.shape[2] + len(bias) + 4) * weight
+                self.hand(sources[0], Given((blocks @ matrix.T).reshape(*values.shape[:2], -1)))
             case Scaling(multiply, divide, add, _):
                 self.add(given.values @ given.at(add.reshape(-1)))
-                self.error = self.error + growth(given.values.shape[2] + 6) * weighed
+                self.error = self.error + growth(given.values.shape[2] + 6) * weight
                 self.hand(sources[0], Given(given.values * given.at((multiply / divide).reshape(-1)), given.columns))
             case Sum(signs):
                 for sign, source in zip(signs, sources, strict=True):
@@ -121,7 +121,7 @@ class Substitution:
                     sort = np.argsort(index, kind="stable")
                     starts = np.searchsorted(index[sort], elements)
                     values = np.add.reduceat(values[..., sort], starts, axis=2)
-                    self.error = self.error + growth(most) * weighed
+                    self.error = self.error + growth(most) * weight
                 start = 0
                 for source in sources:
                     size = self.network.nodes[source].size
@@ -131,6 +131,13 @@ class Substitution:
                     start += size
             case _:
                 raise Unsure(f"a {type(node.layer).__name__} read across the cut")
+
+
+def weighed(values: Floats, sizes: Floats) -> Floats:
+    """[B, R]: sum |c| M of coefficients [B, R, n], with sizes [n], or [B, n]."""
+    if sizes.ndim == 1:
+        return np.asarray(np.abs(values) @ sizes)
+    return np.asarray((np.abs(values) @ sizes[:, :, None])[..., 0])
 
 
 def substitute(
@@ -148,13 +155,13 @@ def substitute(
             kept[index] = given
             continue
         layer = network.nodes[index].layer
-        weighed = np.abs(given.values) @ given.at(sizes[index])
+        weight = weighed(given.values, given.at(sizes[index]))
         if isinstance(layer, Rectifier | Maximum):
             found = replace(index, given)
             state.add(found.constant)
-            state.error = state.error + found.doubt + growth(found.terms) * weighed
+            state.error = state.error + found.doubt + growth(found.terms) * weight
             state.hand(network.nodes[index].inputs[0], found.passed)
         else:
-            state.linear(network.nodes[index], given, weighed)
+            state.linear(network.nodes[index], given, weight)
     state.handed = kept
     return state

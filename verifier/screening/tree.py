@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from .budgets import Group
 from .unsure import Unsure
 
 MOST_NODES, MOST_ABOVE, MOST_JOINT = 5_000_000, 100_000, 8
-EMPTY, LINEAR, ENUMERATE, WORDS, PHASE, BUDGET, RIVALS, SLOPES, BETAS, JOINT = 0, 1, 2, 4, 5, 6, 7, 8, 9, 10
+EMPTY, LINEAR, ENUMERATE, OPEN, BROKEN = 0, 1, 2, 3, 16
+WORDS, PHASE, BUDGET, RIVALS, SLOPES, BETAS, JOINT = 4, 5, 6, 7, 8, 9, 10
 MOST_GROUPS = 64
 """Of one region that is screened; the format has no limit."""
 NONE = -1
@@ -43,8 +44,7 @@ class Settings:
     """Per group: the rectifier node, and (element, slope) pairs."""
 
 
-@dataclass(frozen=True, eq=False)
-class Leaf:
+class Leaf(NamedTuple):
     """A region to prove: `free` numbers the cells of positions that may be swapped, `forced` are (position, cell)."""
 
     kind: int
@@ -56,6 +56,10 @@ class Leaf:
     groups: tuple[Group, ...]
     """Of swappable positions; when one is all there is, `high` says what it says."""
     high: int
+    breaker: int | None = None
+    """Of a leaf where all is broken: the rival that wins everywhere."""
+    whole: bool = True
+    """Whether no split by phases or rivals lies above."""
 
     @property
     def spare(self) -> int:
@@ -88,8 +92,7 @@ class Cells:
         return self.free[key]
 
 
-@dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(NamedTuple):
     """What holds where the next node of the tree stands."""
 
     masks: tuple[int, ...]
@@ -100,15 +103,22 @@ class Frame:
     settings: Settings
     groups: tuple[Group, ...]
     depth: int
+    whole: bool
 
 
 class Reader:
     """Goes through the bytes once; whatever is not as it should be ends in Unsure, for the exact checker to judge."""
 
     def __init__(
-        self, data: bytes, sizes: Sequence[int], rivals: Sequence[int], named: Mapping[int, Named], swaps: int
+        self,
+        data: bytes,
+        sizes: Sequence[int],
+        rivals: Sequence[int],
+        named: Mapping[int, Named],
+        swaps: int,
+        counting: bool = False,
     ) -> None:
-        self.data, self.at = data, 0
+        self.data, self.at, self.counting = data, 0, counting
         self.positions = [position for position, size in enumerate(sizes) if size > 1]
         self.index = {position: i for i, position in enumerate(self.positions)}
         self.sizes = [sizes[position] for position in self.positions]
@@ -116,11 +126,13 @@ class Reader:
         self.length = len(sizes)
         self.everywhere = frozenset(range(len(sizes)))
         self.cells = Cells(self.sizes)
+        self.swappable: dict[tuple[Group, ...], tuple[Group, ...]] = {}
+        """Groups of positions of the text -> of swappable ones."""
 
     def leaves(self) -> list[Leaf]:
         masks = tuple((1 << size) - 1 for size in self.sizes)
         free = np.array([self.cells.number(i, mask) for i, mask in enumerate(masks)], dtype=np.int32)
-        stack = [Frame(masks, free, (), self.rivals, {}, Settings(), ((self.everywhere, 0, self.swaps),), 0)]
+        stack = [Frame(masks, free, (), self.rivals, {}, Settings(), ((self.everywhere, 0, self.swaps),), 0, True)]
         found: list[Leaf] = []
         nodes = 0
         while stack:
@@ -130,6 +142,11 @@ class Reader:
             kind = self.byte()
             if kind in (EMPTY, LINEAR, ENUMERATE):
                 found.append(self.leaf(kind, frame))
+            elif kind in (OPEN, BROKEN):
+                expect(self.counting and frame.whole, "an open or broken leaf where none is allowed")
+                breaker = self.number() if kind == BROKEN else None
+                expect(breaker is None or breaker in frame.rivals, "broken by a class that is no rival")
+                found.append(self.leaf(kind, frame, breaker))
             elif kind == WORDS:
                 stack += self.words(frame)
             elif kind == PHASE:
@@ -145,11 +162,25 @@ class Reader:
         expect(self.at == len(self.data), "bytes after the end of the tree")
         return found
 
-    def leaf(self, kind: int, frame: Frame) -> Leaf:
-        groups = tuple((frozenset(self.index[p] for p in g if p in self.index), a, b) for g, a, b in frame.groups)
-        high = next(b for g, _, b in frame.groups if g == self.everywhere)
+    def leaf(self, kind: int, frame: Frame, breaker: int | None = None) -> Leaf:
+        groups = self.swappable.get(frame.groups)
+        if groups is None:
+            groups = tuple((frozenset(self.index[p] for p in g if p in self.index), a, b) for g, a, b in frame.groups)
+            self.swappable[frame.groups] = groups
+        high = next(b for g, _, b in frame.groups if g is self.everywhere or g == self.everywhere)
         free = self.cells.free_number(frame.free)
-        return Leaf(kind, free, frame.forced, frame.rivals, frame.phases, frame.settings, groups, high)
+        return Leaf(
+            kind,
+            free,
+            frame.forced,
+            frame.rivals,
+            frame.phases,
+            frame.settings,
+            groups,
+            high,
+            breaker,
+            frame.whole,
+        )
 
     # ---- splits, right child first: the stack hands out the left one next
 
@@ -181,7 +212,7 @@ class Reader:
         element = self.number()
         key = rectifier.node, element
         expect(element < rectifier.size and key not in frame.phases, "a phase out of range or set twice")
-        return [below(frame, phases={**frame.phases, key: sign}) for sign in (1, -1)]
+        return [below(frame, phases={**frame.phases, key: sign}, whole=False) for sign in (1, -1)]
 
     def budget(self, frame: Frame) -> list[Frame]:
         count = self.number()
@@ -210,7 +241,7 @@ class Reader:
         left = tuple(rival for rival in frame.rivals if rival in named)
         right = tuple(rival for rival in frame.rivals if rival not in named)
         expect(left == named and bool(left) and bool(right), "a split of rivals that splits nothing")
-        return [below(frame, rivals=side) for side in (right, left)]
+        return [below(frame, rivals=side, whole=False) for side in (right, left)]
 
     # ---- multipliers
 
@@ -303,8 +334,7 @@ class Reader:
 
 
 def below(frame: Frame, **news: Any) -> Frame:
-    parts = {**frame.__dict__, **news, "depth": frame.depth + 1}
-    return Frame(**parts)
+    return frame._replace(depth=frame.depth + 1, **news)
 
 
 def expect(fact: bool, otherwise: str) -> None:

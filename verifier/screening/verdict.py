@@ -1,18 +1,19 @@
 """Certificates screened: what check.py says of them, much sooner, or None when check.py itself has to look.
 
-Everything but the tree of `lower` and the margin of `upper` is judged by check.py here too: it is handed the
-certificate without them. So hashes, binding, choices and limits of the model are as it sees them.
+What a certificate says (hashes, binding, choices, limits) is compared with what check.py has read of the model; proofs
+and witnesses are judged in float64 with error bounds.
 """
 
 from __future__ import annotations
 
 import base64
-import json
+import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -25,24 +26,28 @@ from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, network_of
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.certificate import space_digest
+from swapproof.proofs.certificate import decimal
+from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict
 from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused, Unusable, Verdict, check_certificate
+from swapproof.proofs.check import Network as CheckedNetwork
 
+from . import claims
 from .coverage import Covered, covered
-from .screen import Text
+from .screen import ONE_LEAF, Tally, Text
+from .statement import MOST_SWAPS, bound, decoded, well_formed, whole
+from .together import Asked, decide
 from .unsure import Unsure
 from .witness import breaks
 
-MOST_SWAPS = 1_000_000
 NETWORKS = 4
 """Lengths whose network is kept, for a model that takes any."""
 SAMPLES = 3
 """Sentences, beside the original, on which the two readings of a model are compared."""
-LOWER = {"level", "recipe", "swaps", "tree"}
 UNFORESEEN = "screening met"
-LEVELS = ("real", "float32", "replay")
 Run = Callable[[NDArray[np.int64]], Any]
+Choices = tuple[tuple[int, ...], ...]
+Key = tuple[Choices, int, tuple[int, ...]]
+"""Choices, label and rivals."""
 
 
 @dataclass(eq=False)
@@ -57,16 +62,18 @@ class Screen:
     networks: dict[int, Covered | str] = field(default_factory=dict)
     """Length -> what is screened of its network, or why nothing is."""
     read: dict[int, Any] = field(default_factory=dict)
-    last: Text | None = None
-    judged: tuple[bytes, Verdict] | None = None
-    """The certificate that check.py judged last, its proof left out, and its verdict."""
+    ready: dict[Key, Text] = field(default_factory=dict)
+    """Texts that are prepared together."""
+    last: tuple[Key, Text] | None = None
+    """The last one that was not."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Why certificates were left to check.py."""
 
     def verdict(self, top: Any, seconds: float) -> Verdict | None:
         """What check.py says of a certificate it accepts; None: ask it. `top` is its value, from canonical JSON."""
         try:
-            return self.screened(top, time.monotonic() + seconds)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is infinite or NaN exceeds no bound
+                return self.screened(top, time.monotonic() + seconds)
         except Unsure as reason:
             self.reasons[str(reason)] += 1
         except (Refused, Unusable) as refusal:
@@ -76,46 +83,55 @@ class Screen:
         return None
 
     def screened(self, top: Any, stop: float) -> Verdict:
-        lower, upper = parts_of(top)
-        without = self.rest(top, stop)
-        text = self.text(top, stop)
-        if upper is not None:
-            if lower is not None and len(upper["swaps"]) <= lower["swaps"]:
-                raise Unsure("upper and lower contradict each other")
-            for level in upper["levels"]:
-                if level != "replay" and not breaks(text, upper["swaps"], level):
-                    raise Unsure(f"the witness at level {level}")
+        well_formed(top)
+        bound(top, self.checked, self.checked.network(len(top["choices"])), self.vocabulary_sha256)
+        text = self.text(top)
+        lower, count, upper = top["lower"], top["count"], top["upper"]
+        failed = None if upper is None else breaks(text, upper["swaps"], upper["levels"])
+        if failed is not None:
+            raise Unsure(f"the witness at level {failed}")
         if lower is not None:
             text.screen(decoded(lower["tree"]), lower["swaps"], lower["level"], stop)
-        return together(top, without, text.network.classes)
+        counted = None
+        if count is not None:
+            tally = text.screen(decoded(count["tree"]), count["swaps"], count["level"], stop, counting=True)
+            counted = compared(count, tally)
+        return together(top, text.network.classes, counted)
 
-    def rest(self, top: Mapping[str, Any], stop: float) -> Verdict:
-        """The verdict of check.py on the certificate without what is screened: a claim that says nothing is left, with
-        the same swaps, which are compared with the choices so."""
-        swaps = [] if top["upper"] is None else top["upper"]["swaps"]
-        data = canonical({**top, "lower": None, "upper": {"levels": ["replay"], "swaps": swaps}})
-        if self.judged is None or self.judged[0] != data:
-            seconds = max(0.0, stop - time.monotonic())
-            self.judged = data, check_certificate(data, self.checked, self.vocabulary_sha256, seconds)
-        return self.judged[1]
+    def prepare(self, tops: Iterable[Any]) -> None:
+        """Begin with these certificates, the next ones asked for, all at once; whatever is wrong with one is met when
+        its turn comes."""
+        self.ready.clear()
+        found: dict[int, list[tuple[Text, Asked]]] = {}
+        for top in tops:
+            with suppress(Exception):
+                asked = asked_of(top)
+                self.ready[key_of(top)] = text = self.made(key_of(top))
+                found.setdefault(len(top["choices"]), []).append((text, asked))
+        for pairs in found.values():
+            with suppress(Exception), np.errstate(over="ignore", invalid="ignore"):
+                decide(*zip(*pairs, strict=True))
 
-    def text(self, top: Mapping[str, Any], stop: float) -> Text:
-        choices = tuple(map(tuple, top["choices"]))
-        found = self.covered(len(choices), top, stop)
-        last, rivals = self.last, tuple(top["rivals"])
-        if last is None or (last.query.space.choices, last.query.label, last.query.rivals) != (
-            choices,
-            top["label"],
-            rivals,
-        ):
-            try:
-                query = Query(self.read[len(choices)], SwapSpace(choices), top["label"], rivals)
-            except BadInput as error:
-                raise Unsure(str(error)) from None
-            self.last = last = Text(query, found)
-        return last
+    def text(self, top: Mapping[str, Any]) -> Text:
+        key = key_of(top)
+        found = self.ready.get(key)
+        if found is not None:
+            return found
+        if self.last is None or self.last[0] != key:
+            self.last = key, self.made(key)
+        return self.last[1]
 
-    def covered(self, length: int, top: Mapping[str, Any], stop: float) -> Covered:
+    def made(self, key: Key) -> Text:
+        choices, label, rivals = key
+        found = self.covered(choices)
+        try:
+            query = Query(self.read[len(choices)], SwapSpace(choices), label, rivals)
+        except BadInput as error:
+            raise Unsure(str(error)) from None
+        return Text(query, found)
+
+    def covered(self, choices: Choices) -> Covered:
+        length = len(choices)
         if length not in self.networks:
             while len(self.networks) >= NETWORKS:
                 oldest = next(iter(self.networks))
@@ -123,114 +139,95 @@ class Screen:
                 self.read.pop(oldest, None)
             try:
                 self.read[length] = network = network_of(self.model, length)
-                self.networks[length] = covered(self.model, network)
-                self.compare(length, top, stop)
-            except (BadInput, Unsupported, Disagreement, Unsure) as error:
+                found = covered(self.model, network, self.checked.network(length))
+                self.compare(choices, found)
+                self.networks[length] = found
+            except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:
                 self.networks[length] = str(error)
-        found = self.networks[length]
-        if isinstance(found, str):
-            raise Unsure(found)
-        return found
+        kept = self.networks[length]
+        if isinstance(kept, str):
+            raise Unsure(kept)
+        return kept
 
-    def compare(self, length: int, top: Mapping[str, Any], stop: float) -> None:
-        """Both readings name the same winner on sentences of the text, over the reals; onnxruntime gives the same
-        logits up to rounding. Raises Unsure or Disagreement."""
-        chosen = random.Random(0)
-        choices = top["choices"]
+    def compare(self, choices: Choices, found: Covered) -> None:
+        """Both readings give the same logits on sentences of the text, over the reals; onnxruntime gives them up to
+        rounding; and rounding is not thought smaller here than there. Raises Unsure or Disagreement."""
+        chosen, network = random.Random(0), self.read[len(choices)]
         sentences = [[options[0] for options in choices]]
         sentences += [[chosen.choice(options) for options in choices] for _ in range(SAMPLES)]
         for tokens in sentences:
-            logits, _ = exact_logits(self.read[length], tokens)
-            for label in range(len(logits)):
-                rivals = [rival for rival in range(len(logits)) if rival != label]
-                if beaten(logits, label, rivals) != self.is_beaten(top, tokens, label, rivals, stop):
-                    raise Unsure("the two readings of the model differ")
+            ours, _ = exact_logits(network, tokens)
+            if list(ours) != logits_of(self.checked.network(len(choices)), tokens):
+                raise Unsure("the two readings of the model differ")
+        if found.float32:
+            theirs = whole_errors(self.checked.network(len(choices)), choices)
+            bounds = claims.margin_errors(claims.whole_space(network, SwapSpace(choices), found.merged), 0)[0]
+            if any(math.isfinite(bound) and bound < error for bound, error in zip(bounds, theirs, strict=True)):
+                raise Unsure("the two readings of the model round otherwise")
         if self.run is not None:
-            agree(self.read[length], self.run, np.array(sentences, dtype=np.int64))
-
-    def is_beaten(
-        self, top: Mapping[str, Any], tokens: Sequence[int], label: int, rivals: Sequence[int], stop: float
-    ) -> bool:
-        """Whether some rival beats the label in this sentence, as check.py finds it over the reals."""
-        choices = [[token] for token in tokens]
-        claim = {"levels": ["real"], "swaps": []}
-        about = {**top, "choices": choices, "space": space_digest(choices), "label": label, "rivals": list(rivals)}
-        data = canonical({**about, "lower": None, "upper": claim})
-        try:
-            check_certificate(data, self.checked, self.vocabulary_sha256, max(0.0, stop - time.monotonic()))
-        except Refused:
-            if time.monotonic() >= stop:
-                raise Unsure("out of time") from None
-            return False
-        return True
+            agree(network, self.run, np.array(sentences, dtype=np.int64))
 
 
-def parts_of(top: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """`lower` and `upper` of a certificate that counts nothing; their fields are as FORMAT section 3 has them."""
-    if not isinstance(top, dict) or not {"lower", "count", "upper"} <= top.keys():
-        raise Unsure("no certificate")
-    if top["count"] is not None:
-        raise Unsure("counts are not screened")
+def asked_of(top: Mapping[str, Any]) -> Asked:
+    """What of a certificate is decided together with others."""
     lower, upper = top["lower"], top["upper"]
-    if lower is None and upper is None:
-        raise Unsure("a certificate that claims nothing")
-    fits = lower is None or (
-        isinstance(lower, dict)
-        and set(lower) == LOWER
-        and lower["level"] in ("real", "float32")
-        and lower["recipe"] == "linear-1"
-        and type(lower["swaps"]) is int
-        and 0 <= lower["swaps"] <= MOST_SWAPS
-        and type(lower["tree"]) is str
-    )
-    if fits and upper is not None:
-        fits = isinstance(upper, dict) and set(upper) == {"levels", "swaps"} and isinstance(upper["swaps"], list)
-        named = [level for level in LEVELS if fits and isinstance(upper["levels"], list) and level in upper["levels"]]
-        fits = bool(named) and upper["levels"] == named
-    if not fits:
-        raise Unsure("a claim that is not as it should be")
-    return lower, upper
+    leaf = lower is not None and lower["tree"] == base64.b64encode(ONE_LEAF).decode()
+    witness = None if upper is None else tuple((position, token) for position, token in upper["swaps"])
+    return Asked(lower["swaps"] if leaf and whole(lower["swaps"], MOST_SWAPS + 1) else None, witness)
 
 
-def decoded(tree: str) -> bytes:
-    try:
-        data = base64.b64decode(tree, validate=True)
-    except ValueError:
-        raise Unsure("the tree is not base64") from None
-    if base64.b64encode(data).decode() != tree:
-        raise Unsure("the tree is not canonical base64")
-    return data
+def key_of(top: Mapping[str, Any]) -> Key:
+    return tuple(map(tuple, top["choices"])), top["label"], tuple(top["rivals"])
 
 
-def canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+def logits_of(network: CheckedNetwork, tokens: Sequence[int]) -> list[Fraction]:
+    """As check.py computes them."""
+    values = [0] * len(network.owner)
+    network.evaluate(network.layers, values, tokens)
+    return [Fraction(values[i], network.owner[i].scale) for i in network.logits]
 
 
-def beaten(logits: Sequence[Fraction], label: int, rivals: Sequence[int]) -> bool:
-    return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
+def whole_errors(network: CheckedNetwork, choices: Choices) -> list[Fraction]:
+    """E of every class against class 0 over all sentences, as check.py computes it; Refused where there is none."""
+    space = Space(network, [list(options) for options in choices], 0)
+    space.prepare_float32()
+    return [Fraction(space.error(space.whole, rival), 1 << 64) for rival in range(network.classes)]
 
 
-def together(top: Mapping[str, Any], rest: Verdict, classes: int) -> Verdict:
-    """The verdict on the whole, in the words of check.py."""
-    lower, upper, rivals = top["lower"], top["upper"], top["rivals"]
-    parts, low, level = [], 0, None
-    high: int | None = None
-    levels: tuple[str, ...] = ()
+def compared(count: Mapping[str, Any], tally: Tally) -> Count:
+    """Raises Unsure unless these are the numbers of sentences that the proof shows."""
+    robust = tally.total - tally.broken - tally.open
+    for name, number in (("total", tally.total), ("broken", tally.broken), ("robust", robust)):
+        if number < 0 or count[name] != decimal(number):
+            raise Unsure(f"the number of sentences {name} is another")
+    return Count(count["swaps"], count["level"], robust, tally.broken, tally.total)
+
+
+def together(top: Mapping[str, Any], classes: int, counted: Count | None) -> Verdict:
+    """The verdict in the words of check.py."""
+    lower, count, upper, rivals = top["lower"], top["count"], top["upper"], top["rivals"]
+    against = "the class" if len(rivals) == classes - 1 else f"the class to one of {rivals}"
+    parts, low, high = [], 0, None
     if lower is not None:
-        low, level = lower["swaps"] + 1, lower["level"]
+        low = lower["swaps"] + 1
         able = sum(len(options) > 1 for options in top["choices"])
-        against = "the class" if len(rivals) == classes - 1 else f"the class to one of {rivals}"
         extent = "however many swaps" if lower["swaps"] >= able else f"at most {swaps(lower['swaps'])}"
-        parts.append(f"no sentence with {extent} changes {against} ({level})")
+        parts.append(f"no sentence with {extent} changes {against} ({lower['level']})")
+    if counted is not None:
+        extent = f"of the {count['total']} sentences with at most {swaps(count['swaps'])}"
+        found = f"{count['robust']} do not change {against}, {count['broken']} do"
+        rest = "; the others are open" if counted.robust + counted.broken < counted.total else ""
+        parts.append(f"{extent}, {found} ({count['level']}{rest})")
     if upper is not None:
-        high, levels = len(upper["swaps"]), tuple(upper["levels"])
-        how = ", ".join("replay as recorded, not checked" if name == "replay" else name for name in levels)
+        high = len(upper["swaps"])
+        how = ", ".join("replay as recorded, not checked" if name == "replay" else name for name in upper["levels"])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
     if high == low:
         parts.append(f"min_swaps = {high}")
     sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
-    return replace(rest, low=low, high=high, level=level, witness_levels=levels, sentence=sentence)
+    level = None if lower is None else lower["level"]
+    return Verdict(top["id"], low, high, level, () if upper is None else tuple(upper["levels"]), sentence, counted)
 
 
 def swaps(number: int) -> str:

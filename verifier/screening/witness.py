@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import numpy as np
@@ -15,12 +15,19 @@ from . import claims
 from .magnitudes import evaluation_errors, magnitudes
 from .screen import Text
 
+Level = Literal["real", "float32"]
 
-def breaks(text: Text, swaps: Sequence[tuple[int, int]], level: Literal["real", "float32"]) -> bool:
-    """Whether some rival surely wins in the sentence with these (position, token) swaps.
+
+def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]) -> Level | None:
+    """None when in the sentence with these (position, token) swaps some rival surely wins at all levels, else the first
+    where that is not sure.
 
     `real`: z_r - z_y above the error of float64, else compared exactly. `float32`: also above an upper bound of E(r).
     """
+    known = tuple((position, token) for position, token in swaps)
+    levels = [level for level in levels if level != "replay" and (known, level) not in text.shown]
+    if not levels:
+        return None
     query, moves, network = text.query, text.moves, text.network
     vector = moves.base.copy()
     for position, token in swaps:
@@ -35,15 +42,19 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], level: Literal["real", 
     logits = found[last][0, 0]
     wins = logits[rivals] - logits[label]
     wins = wins - 4 * np.spacing(np.abs(wins)) - errors[last][rivals] - errors[last][label]
-    if level == "real":
-        return bool((wins > 0).any()) or is_beaten(text, swaps)
-    if not text.covered.float32:
-        return False
+    if "real" in levels and not (wins > 0).any() and not is_beaten(text, swaps):
+        return "real"
+    if "float32" not in levels:
+        return None
+    needed = claims.margin_errors(text.whole, label)[0][rivals]
+    if not text.covered.float32 or not np.isfinite(needed).all():
+        return "float32"
+    if (wins > needed).any():
+        return None
     sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
     far = {index: errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
     own = claims.of_sentences(network, text.whole, found, far, text.covered.merged)
-    needed = np.minimum(*(claims.margin_errors(each, label)[0][rivals] for each in (text.whole, own)))
-    return bool((wins > needed).any())
+    return None if (wins > claims.margin_errors(own, label)[0][rivals]).any() else "float32"
 
 
 def is_beaten(text: Text, swaps: Sequence[tuple[int, int]]) -> bool:

@@ -1,0 +1,165 @@
+"""A certificate read as FORMAT sections 2 and 3 have it, at the speed of the standard library's JSON.
+
+`canonical` alone lets through what is canonical JSON in shape but not in content (floats, other strings); `well_formed`
+demands every key, type and range, which leaves nothing of that. What is accepted here, check.py reads alike; whatever
+else it is, is left to check.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from swapproof.proofs.check import Model as CheckedModel
+from swapproof.proofs.check import Network as CheckedNetwork
+from swapproof.proofs.check import Refused
+
+from .unsure import Unsure
+
+LARGEST, MOST_PARTS = 1 << 26, 4_000_000
+MOST_SWAPS, MOST_POSITIONS, MOST_CHOICES, MOST_CLASSES, MOST_STEPS = 10**6, 1 << 16, 1_000_000, 1024, 1 << 25
+"""FORMAT section 9, and what check.py takes on."""
+KEYS = {
+    "choices", "count", "format", "id", "label", "lower", "model", "rivals", "space", "synonyms", "text", "upper",
+    "version", "vocabulary",
+}  # fmt: skip
+TREE = {"level", "recipe", "swaps", "tree"}
+COUNTED = ("robust", "broken", "total")
+LEVELS = ("real", "float32", "replay")
+HASH, NAME = re.compile("[0-9a-f]{64}"), re.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
+
+
+def canonical(data: bytes) -> Any:
+    """The value of JSON that is spelt in the one way there is: ASCII, keys ascending and once, no white space."""
+    fits(len(data) <= LARGEST, "the certificate is too large")
+    fits(data.count(b"[") + data.count(b"{") + data.count(b",") <= MOST_PARTS, "too many parts")
+    try:
+        value = json.loads(data.decode("ascii"))
+        same = json.dumps(value, sort_keys=True, separators=(",", ":")).encode() == data
+    except (ValueError, RecursionError, TypeError):
+        raise Unsure("no canonical JSON") from None
+    fits(same, "no canonical JSON")
+    return value
+
+
+def well_formed(top: Any) -> None:
+    """Raises Unsure unless this is the value of a certificate, by what can be seen without its model."""
+    fits(type(top) is dict and top.keys() == KEYS, "no certificate")
+    fits(top["format"] == "swapproof certificate" and whole(top["version"], 2) and top["version"] == 1, "no version 1")
+    fits(whole(top["id"], 1 << 63), "no id")
+    model, vocabulary = top["model"], top["vocabulary"]
+    fits(type(model) is dict and model.keys() == {"file", "sha256", "tensors"}, "no model")
+    tensors = model["tensors"]
+    fits(type(tensors) is list, "no tensors")
+    fits(all(type(pair) is list and len(pair) == 2 and named(*pair) for pair in tensors), "no tensors")
+    names = [name for name, _ in tensors]
+    fits(named(model["file"], model["sha256"]) and names == sorted(set(names)), "no files")
+    if vocabulary is not None:
+        fits(type(vocabulary) is dict and vocabulary.keys() == {"file", "sha256"}, "no vocabulary")
+        fits(named(vocabulary["file"], vocabulary["sha256"]), "no vocabulary")
+    fits(text_of(HASH, top["text"]) and text_of(HASH, top["space"]), "no hashes")
+    fits(top["synonyms"] is None or text_of(HASH, top["synonyms"]), "no hashes")
+    well_formed_choices(top["choices"], top["space"])
+    rivals = top["rivals"]
+    fits(whole(top["label"], MOST_CLASSES) and type(rivals) is list and bool(rivals), "no classes")
+    fits(all(whole(rival, MOST_CLASSES) for rival in rivals), "no classes")
+    fits(rivals == sorted(set(rivals)) and top["label"] not in rivals, "impossible rivals")
+    well_formed_claims(top)
+
+
+def well_formed_choices(choices: Any, digest: str) -> None:
+    fits(type(choices) is list and bool(choices) and set(map(type, choices)) == {list}, "no choices")
+    sizes = list(map(len, choices))
+    fits(len(sizes) <= MOST_POSITIONS and sum(sizes) <= MOST_CHOICES, "too many choices")
+    fits(min(sizes) > 0 and max(sizes) <= MOST_POSITIONS, "too many choices at one position, or none")
+    every = list(chain.from_iterable(choices))
+    fits(set(map(type, every)) == {int} and min(every) >= 0 and max(every) < 1 << 31, "no token ids")
+    distinct = all(size == 1 or len(set(options)) == size for size, options in zip(sizes, choices, strict=True))
+    fits(distinct, "a position lists a token twice")
+    written = json.dumps(choices, separators=(",", ":")).encode()
+    fits(hashlib.sha256(written).hexdigest() == digest, "the hash of the choices is another")
+
+
+def well_formed_claims(top: Mapping[str, Any]) -> None:
+    lower, count, upper = top["lower"], top["count"], top["upper"]
+    fits(any(part is not None for part in (lower, count, upper)), "a certificate that claims nothing")
+    low = 0
+    if lower is not None:
+        proof(lower, TREE)
+        low = lower["swaps"] + 1
+    if count is not None:
+        proof(count, TREE | set(COUNTED))
+        fits(all(text_of(DECIMAL, count[name]) for name in COUNTED), "no counts")
+        fits(count["swaps"] >= low, "a count that adds nothing to lower")
+    if upper is not None:
+        fits(type(upper) is dict and upper.keys() == {"levels", "swaps"}, "no witness")
+        levels, swaps = upper["levels"], upper["swaps"]
+        fits(type(levels) is list and bool(levels), "no levels")
+        fits(levels == [level for level in LEVELS if level in levels], "impossible levels")
+        fits(type(swaps) is list and len(swaps) >= low, "no witness, or one that contradicts lower")
+        last = -1
+        for swap in swaps:
+            fits(type(swap) is list and [type(part) for part in swap] == [int, int], "no swaps")
+            position, token = swap
+            fits(last < position < len(top["choices"]), "positions of a witness must ascend, within the text")
+            fits(token in top["choices"][position][1:], "a witness with another token than the choices")
+            last = position
+
+
+def proof(part: Any, keys: set[str]) -> None:
+    fits(type(part) is dict and part.keys() == keys, "no proof")
+    fits(part["level"] in ("real", "float32") and part["recipe"] == "linear-1", "no level or recipe")
+    fits(whole(part["swaps"], MOST_SWAPS + 1) and type(part["tree"]) is str, "no proof")
+
+
+def bound(top: Mapping[str, Any], model: CheckedModel, network: CheckedNetwork, vocabulary_sha256: str | None) -> None:
+    """Raises Refused or Unsure unless a certificate that is well formed is about this model and vocabulary.
+
+    Of check.py's network only what it knows of its sizes is asked.
+    """
+    vocabulary, choices = top["vocabulary"], top["choices"]
+    expect(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
+    expect(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
+    expect(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
+    expect(max(top["label"], *top["rivals"]) < network.classes, "label or rivals beyond the classes")
+    expect(max(map(max, choices)) < network.vocabulary, "tokens beyond the embedding")
+    touched = network.touched
+    steps = sum(len(touched.get(p, ())) * len(options) for p, options in enumerate(choices) if len(options) > 1)
+    fits(steps <= MOST_STEPS, "too many choices for a network of this size")
+
+
+def decoded(tree: str) -> bytes:
+    try:
+        data = base64.b64decode(tree, validate=True)
+    except ValueError:
+        raise Unsure("the tree is not base64") from None
+    fits(base64.b64encode(data).decode() == tree, "the tree is not canonical base64")
+    return data
+
+
+def whole(value: Any, end: int) -> bool:
+    return type(value) is int and 0 <= value < end
+
+
+def text_of(pattern: re.Pattern[str], value: Any) -> bool:
+    return type(value) is str and pattern.fullmatch(value) is not None
+
+
+def named(name: Any, digest: Any) -> bool:
+    return text_of(NAME, name) and text_of(HASH, digest)
+
+
+def fits(fact: bool, otherwise: str) -> None:
+    if not fact:
+        raise Unsure(otherwise)
+
+
+def expect(fact: bool, otherwise: str) -> None:
+    if not fact:
+        raise Refused(otherwise)
