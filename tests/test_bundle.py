@@ -73,6 +73,9 @@ def resealed(changed: Contents, key: Path | None) -> Contents:
     inner["run/certificates/root"] = f"{said['merkleRoot']}\n".encode()
     members["run/certificates/root"] = archive.measured("run/certificates/root", inner["run/certificates/root"])
     said["checker"] = {"name": "check.py", "sha256": members["check.py"].sha256}
+    if (summary := inner.get("run/summary.json")) is not None:
+        found = json.loads(bytes_of(summary))
+        said["counts"] = {name: found[name] for name in bundle.COUNTS if name in found}
     payload = statement_bytes(((n, m.sha256) for n, m in members.items()), bundle.KIND, said)
     return {**inner, bundle.ENVELOPE: seal(payload, None if key is None else private_key(key))}
 
@@ -262,9 +265,10 @@ class TestVerify:
         held["check.py"] = b"print('accepted 8 of 8')\n"
         good = resealed(held, made / "key.pem")
         assert verify(packed(tmp_path / "good.zip", good), made / "key.pub.pem") == 0
-        assert "not the one of this installation" in capsys.readouterr().out
-        held[CERTIFICATE] = bytes_of(held[CERTIFICATE]).replace(b'"label":1', b'"label":0')
-        bad = resealed(held, made / "key.pem")
+        assert "not those of this installation, whose checker checks here: check.py" in capsys.readouterr().out
+        more = bytes_of(held[CERTIFICATE]).replace(b'"linear-1","swaps":0', b'"linear-1","swaps":1')
+        assert more != held[CERTIFICATE]
+        bad = resealed({**held, CERTIFICATE: more}, made / "key.pem")
         assert verify(packed(tmp_path / "bad.zip", bad), made / "key.pub.pem") == 4
         out = capsys.readouterr().out
         assert "refused 000000.json" in out
@@ -388,6 +392,96 @@ class TestTampering:
             assert verify(packed(tmp_path / f"{key}.zip", bad)) == 4
 
 
+class TestAccount:
+    """A producer may sign any account of a run: `--verify` refuses one that claims more than its certificates."""
+
+    def refusal(self, made: Path, tmp_path: Path, capsys: Capture, changed: Contents) -> str:
+        path = packed(tmp_path / "changed.zip", resealed(changed, made / "key.pem"))
+        capsys.readouterr()
+        assert verify(path, made / "key.pub.pem") == 4
+        out = capsys.readouterr().out
+        assert "accepted" not in out
+        return out
+
+    @pytest.mark.parametrize("name", ["run/report.html", "run/note.txt", "run/extra.bin"])
+    def test_a_file_that_no_bundle_holds_is_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture, name: str
+    ) -> None:
+        held = {**contents(made / "signed.zip"), name: b"all texts are proved robust"}
+        assert f"{name} does not belong" in self.refusal(made, tmp_path, capsys, held)
+
+    @pytest.mark.parametrize("name", bundle.FILES)
+    def test_a_file_that_every_bundle_holds_is_missed(
+        self, made: Path, tmp_path: Path, capsys: Capture, name: str
+    ) -> None:
+        held = contents(made / "signed.zip")
+        del held[f"run/{name}"]
+        assert f"run/{name} is missing" in self.refusal(made, tmp_path, capsys, held)
+
+    @pytest.mark.parametrize(
+        ("id", "change", "said"),
+        [
+            (0, {"min_swaps": {"low": 2, "high": 2}}, "the line claims"),
+            (0, {"status": "unbreakable", "min_swaps": {"low": 4, "high": None}}, "the line claims"),
+            (0, {"certificate": None}, "the line names None"),
+            (0, {"text": "a fine film"}, "another text than texts.jsonl"),
+            (0, {"label": 0}, "another text or label"),
+            (0, {"status": "proved"}, "has the status 'proved'"),
+            (2, {"status": "exact", "min_swaps": {"low": 2, "high": 2}}, "the line claims a witness of 2 swaps"),
+            (2, {"covered": {"swaps": 1, "robust": "9", "total": "9", "level": "real"}}, "counts other sentences"),
+            (2, {"id": 99}, "is not in both"),
+            (2, {"min_swaps": None}, "cannot be compared"),
+        ],
+    )
+    def test_a_line_that_claims_more_than_its_certificate_is_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture, id: int, change: dict[str, Any], said: str
+    ) -> None:
+        held = contents(made / "signed.zip")
+        lines = [json.loads(raw) for raw in bytes_of(held["run/results.jsonl"]).splitlines()]
+        lines[id] |= change
+        held["run/results.jsonl"] = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        assert said in self.refusal(made, tmp_path, capsys, held)
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"exact": 99}, "summary.json says exact = 99"),
+            ({"certified_accuracy": {"1": 1.0}}, "summary.json says certified_accuracy"),
+            ({"quantity": "pr", "radius": 1}, "not one of `measure`"),
+            ({"radius": "2"}, "cannot be compared"),
+        ],
+    )
+    def test_a_summary_of_other_lines_is_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture, change: dict[str, Any], said: str
+    ) -> None:
+        held = contents(made / "signed.zip")
+        summary = json.loads(bytes_of(held["run/summary.json"])) | change
+        held["run/summary.json"] = json.dumps(summary).encode()
+        assert said in self.refusal(made, tmp_path, capsys, held)
+
+    def test_other_swaps_than_the_certificates_bind_are_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture
+    ) -> None:
+        held = contents(made / "signed.zip")
+        held["run/spaces.jsonl"] = bytes_of(held["run/spaces.jsonl"]).replace(b"fine", b"evil")
+        assert "other swaps than spaces.jsonl" in self.refusal(made, tmp_path, capsys, held)
+
+    def test_a_count_that_no_certificate_proves_is_refused(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
+        task, run = str(made / "task" / "task.toml"), str(tmp_path / "run")
+        assert main(["measure", task, "--quantity", "pr", "--radius", "2", "--out", run]) in (0, 3)
+        assert main(["bundle", run, "--out", str(tmp_path / "b.zip")]) == 0
+        held = contents(tmp_path / "b.zip")
+        lines = [json.loads(raw) for raw in bytes_of(held["run/results.jsonl"]).splitlines()]
+        counted = next(line for line in lines if line["certificate"] is not None)
+        counted["robust_fraction"]["robust"] += "0"
+        held["run/results.jsonl"] = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        assert "another count than the certificate" in self.refusal(made, tmp_path, capsys, held)
+
+    def test_a_bundle_does_not_say_in_which_folders_its_files_lay(self, made: Path) -> None:
+        folder = str(made / "task").encode()
+        assert not [name for name, data in contents(made / "signed.zip").items() if folder in bytes_of(data)]
+
+
 class TestForeignArchives:
     """Nothing is unpacked that is not as the writer writes it."""
 
@@ -436,6 +530,11 @@ class TestForeignArchives:
         for number, data in enumerate((huge, bomb, b"\x1f\x8b" + bytes(100), b"")):
             (tmp_path / f"{number}.zip").write_bytes(data)
             assert verify(tmp_path / f"{number}.zip") == 4
+
+    def test_another_kind_of_file_is_called_no_archive(self, tmp_path: Path, capsys: Capture) -> None:
+        (tmp_path / "text.zip").write_text("a run of ours, believe me, and longer than a header" * 9)
+        assert verify(tmp_path / "text.zip") == 4
+        assert "not an archive that `swapproof bundle` makes" in capsys.readouterr().out
 
     def test_cut_and_lengthened_archives_are_refused(self, made: Path, tmp_path: Path) -> None:
         data = (made / "plain.zip").read_bytes()

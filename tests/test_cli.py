@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -245,6 +246,17 @@ def timeless(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
 
 
+def interrupt_at(id: int, settle_one: Callable[..., Any]) -> Callable[..., Any]:
+    """Settles texts until this one, where the user presses Ctrl-C."""
+
+    def settled(station: settle.Station, text: Any) -> Any:
+        if text.id == id:
+            raise KeyboardInterrupt
+        return settle_one(station, text)
+
+    return settled
+
+
 class TestCheck:
     """`check` accepts what is proved, and refuses a line that claims more."""
 
@@ -325,13 +337,6 @@ class TestCheck:
         assert main(["check", str(run)]) == 4
         assert "elsewhere than the text does" in capsys.readouterr().out
 
-    def test_a_line_that_claims_less_is_accepted(self, run: Path) -> None:
-        lines = results(run)
-        lines[1] |= {"status": "open", "min_swaps": {"low": 1, "high": 3}, "level": "real"}
-        (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (run / "summary.json").unlink()
-        assert main(["check", str(run)]) == 0
-
     @pytest.mark.parametrize(
         ("name", "change"),
         [
@@ -360,10 +365,12 @@ class TestCheck:
         assert main(["check", str(tmp_path / "run")]) == 2
         assert "no text of this run was proved or broken" in capsys.readouterr().err
 
-    def test_texts_without_a_line_are_counted(self, run: Path, capsys: Capture) -> None:
-        (run / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in results(run)[2:]))
-        for gone in ("summary.json", "certificates/000000.json", "certificates/000001.json"):
-            (run / gone).unlink()
+    def test_texts_without_a_line_are_counted(self, task: Path, tmp_path: Path, capsys: Capture) -> None:
+        """A run that was interrupted has none for the rest."""
+        run = tmp_path / "run"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(settle.Station, "settle", interrupt_at(6, settle.Station.settle))
+            assert main(["certify", str(task), "--out", str(run)]) == 130
         assert main(["check", str(run)]) == 0
         assert "2 of the run's 8 texts have no line in results.jsonl" in capsys.readouterr().out
 
@@ -379,6 +386,10 @@ class TestCheck:
         assert main(["check", str(tmp_path)]) == 2
         assert main(["check", str(tmp_path / "absent")]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2
+
+    def test_a_folder_of_runs_names_one_of_them(self, run: Path, tmp_path: Path, capsys: Capture) -> None:
+        assert main(["report", str(tmp_path)]) == 2
+        assert f"{run} may be one" in capsys.readouterr().err
 
 
 def classifier(**changes: Any) -> Spoil:
@@ -717,6 +728,26 @@ class TestOthers:
         monkeypatch.setattr(doctor, "doctor", interrupted)
         assert main(["doctor"]) == 130
         assert "interrupted" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("command", ["report", "check"])
+    def test_output_that_finds_no_room_is_one_line(self, run: Path, command: str) -> None:
+        code = "import sys; from swapproof.verifier.cli import main; sys.exit(main(sys.argv[1:]))"
+        with Path("/dev/full").open("w") as full:
+            arguments = [sys.executable, "-c", code, command, str(run)]
+            done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert "No space left" in done.stderr
+
+    def test_a_terminal_without_our_letters_shows_a_text_all_the_same(self, tmp_path: Path) -> None:
+        task = write_task(tmp_path / "task", [("a good Köşe", "positive")])
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        code = "import sys; from swapproof.verifier.cli import main; sys.exit(main(sys.argv[1:]))"
+        arguments = [sys.executable, "-c", code, "report", str(tmp_path / "run")]
+        done = subprocess.run(
+            arguments, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=True
+        )
+        assert b"a good K\\xf6\\u015fe" in done.stdout
 
     def test_a_bug_is_not_dressed_as_bad_input(self, monkeypatch: Any) -> None:
         from swapproof.verifier import doctor

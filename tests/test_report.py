@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sqlite3
@@ -15,12 +16,14 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from tiny import ROWS, write_task
 
 from swapproof.verifier.certifying import certify
 from swapproof.verifier.cli import main
-from swapproof.verifier.figures import scale_top
-from swapproof.verifier.report import chosen_radii, ends, interval
+from swapproof.verifier.figures import bars_of, scale_top
+from swapproof.verifier.page import chosen_radii, covered_share, ends, interval
+from swapproof.verifier.report import rows_table
 from swapproof.verifier.results import pieces
 from swapproof.verifier.summary import Short, mmws, summarise
 
@@ -135,6 +138,20 @@ class TestShowing:
         assert interval({"low": 1.5, "high": 2.25}) == "[1.500, 2.250]"
         assert ends(line(0, "unbreakable", 4, None)) == "never"
 
+    @pytest.mark.parametrize(
+        ("robust", "total", "shown"),
+        [
+            ("0", "7", "0.0000 %"),
+            ("2", "3", "66.6666 %"),
+            ("9" * 4500, "1" + "0" * 4500, "99.9999 %"),
+            ("7", "7", "100.0000 %"),
+        ],
+    )
+    def test_the_share_of_an_open_text_that_is_proved_is_rounded_down(
+        self, robust: str, total: str, shown: str
+    ) -> None:
+        assert covered_share({"robust": robust, "total": total}) == shown
+
     def test_pieces_are_the_text_and_the_sentence(self) -> None:
         text = "A good, good film"
         swaps = [
@@ -145,6 +162,28 @@ class TestShowing:
         assert "".join(piece.before for piece in found) == text
         assert "".join(piece.after for piece in found) == "A great, fine film"
         assert [piece.after for piece in found if piece.swapped] == ["great", "fine"]
+
+    @pytest.mark.parametrize("width", [64, 80, 99, 100, 120, 200])
+    def test_the_table_fills_the_terminal_and_cuts_only_the_text(self, width: int) -> None:
+        from rich.console import Console
+
+        texts = ["good " * 100, "w" * 2000, "\N{CLAPPER BOARD}" * 90, "هذا فيلم " * 40, "short"]
+        lines = [line(10**id, "already_wrong", 0, 0) | {"text": text} for id, text in enumerate(texts)]
+        console = Console(width=width, file=io.StringIO())
+        console.print(rows_table(lines, len(lines), width))
+        assert isinstance(console.file, io.StringIO)
+        _, *shown = console.file.getvalue().splitlines()
+        assert {cell_len(row) for row in shown} == {width}
+        for one, row in zip(lines, shown[3:-1], strict=True):
+            assert [cell.strip() for cell in row.split("│")[1:4]] == [str(one["id"]), "0", "already wrong"]
+            assert "0.500" in row
+            assert row.endswith("… │") == (one["text"] != "short")
+
+    def test_every_text_is_in_one_bar_of_the_histogram(self) -> None:
+        lines = [line(0, "exact", 2, 2), line(1, "open", 1, None), line(2, "ambiguous", 0, 3)]
+        lines += [line(3, "already_wrong", 0, 0), line(4, "unbreakable", 4, None)]
+        bars = list(bars_of(summarise(lines)))
+        assert [(bar.name, bar.total) for bar in bars] == [("0", 1), ("1", 1), ("2", 1), ("never", 1), ("ambiguous", 1)]
 
     def test_radii_at_which_nothing_changes_are_left_out_but_the_one_asked_for(self) -> None:
         summary = summarise([line(0, "exact", 2, 2), line(1, "exact", 6, 6)], 4)

@@ -212,7 +212,7 @@ class TestChanges:
         run, folder = tmp_path / "run", small.parent
         assert main(["certify", str(small), "--out", str(run)]) == 0
         assert "--engines changed" in self.changed(small, run, capsys, "--engines", "enumerate")
-        assert "--seconds changed" in self.changed(small, run, capsys, "--seconds", "5")
+        assert "--seconds 5 is less" in self.changed(small, run, capsys, "--seconds", "5")
         assert "the texts, their labels or their number (--limit)" in self.changed(small, run, capsys, "--limit", "2")
 
         (folder / "synonyms.json").write_text(json.dumps({**SYNONYMS, "a": ["the"]}))

@@ -142,6 +142,8 @@ def read_members(file: BinaryIO, end: int, allowed: Mapping[str, int], folder: P
         if header + name.encode("latin-1") != found.local():
             raise Malformed(f"the header of {name} is not as it must be")
         members.append(found)
+    if not members:
+        raise Malformed("not an archive that `swapproof bundle` makes")
     rest = header + file.read(MOST_MEMBERS * (CENTRAL.size + 256))
     if rest != directory(members):
         raise Malformed("the directory at its end is not that of its members")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import re
 import tempfile
 from collections.abc import Iterable
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.reading import open_model
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
+from swapproof.proofs.check import Refused, Unusable
 
 from .archive import Content, Malformed, Member, measured, read_archive, write_archive
 from .checking import check
 from .envelope import Signed, Tampered, fingerprint, new_key, private_key, public_key, seal, statement_bytes, unseal
+from .handed import compared, statements_of
 from .rechecking import check_measured, question_of
 from .run import CERTIFICATE, Run, existing, held
 from .summary import HOLDS, UNCHECKED
@@ -31,6 +33,9 @@ ENVELOPE = "statement.dsse.json"
 CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py")
 PAGE = "HOW-TO-CHECK.md"
 FOLDER = "run/"
+FILES = ("model.onnx", "results.jsonl", "spaces.jsonl", "summary.json", "task.toml", "texts.jsonl", "vocabulary.json")
+"""Of a run, besides its certificates and the external tensors that these name."""
+ROOT = f"{FOLDER}certificates/root"
 COUNTS = ("texts", "already_wrong", "unbreakable", "exact", "open", "ambiguous")
 """Of summary.json, those it has, as they go into the statement."""
 MEBIBYTE = 1 << 20
@@ -62,6 +67,12 @@ many swaps it keeps it. FORMAT.md says what is claimed, what is not, and why it 
 The certificates bind the model, the vocabulary and the listed choices by SHA-256. Whether the choices are synonyms, and
 whether these are the texts that matter, is for you to judge. `run/results.jsonl` and `run/summary.json` are the
 producer's account, which the first command does not read: the sentences that the checker prints are what is proved.
+The third refuses an account that claims more. What the model answers, how long anything took and, of sampled shares,
+how the samples fell, it does not find out again.
+
+Whoever gets this bundle gets the whole model, its vocabulary, every text with its label, and every swap.
+`run/task.toml` names the files that the run was made from, without their folders, the versions it was made with, and
+the operating system.
 """
 
 
@@ -116,15 +127,18 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
 
 def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
-    needed = [run.task, run.model, run.vocabulary, run.texts, run.spaces, run.results, run.summary]
-    needed += [run.folder / name for name in external_files(open_model(run.model))]
+    needed = [run.folder / name for name in (*FILES, *external_files(open_model(run.model)))]
     certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
     contents: dict[str, Content] = {FOLDER + path.name: path for path in needed}
     contents |= {f"{FOLDER}certificates/{path.name}": path for path in certificates}
-    contents[f"{FOLDER}certificates/root"] = f"{root_of(certificates)}\n".encode()
-    contents |= {name: files("swapproof.proofs").joinpath(name).read_bytes() for name in CHECKERS}
-    contents[PAGE] = HOW_TO_CHECK.encode()
-    return contents
+    contents[ROOT] = f"{root_of(certificates)}\n".encode()
+    return contents | own_files()
+
+
+def own_files() -> dict[str, bytes]:
+    """What comes from this installation: the checkers, their format, and how to use them."""
+    checkers = {name: files("swapproof.proofs").joinpath(name).read_bytes() for name in CHECKERS}
+    return {**checkers, PAGE: HOW_TO_CHECK.encode()}
 
 
 def certificates_among(names: Iterable[str]) -> list[str]:
@@ -138,7 +152,7 @@ def root_of(certificates: Iterable[Path]) -> str:
 
 def predicate(contents: dict[str, Content], members: dict[str, Member]) -> dict[str, Any]:
     """What is said of the files as a whole; `--verify` finds all of it again but the versions."""
-    root = contents[f"{FOLDER}certificates/root"]
+    root = contents[ROOT]
     summary, task = (contents.get(FOLDER + name) for name in ("summary.json", "task.toml"))
     return {
         "certificates": len(certificates_among(members)),
@@ -172,13 +186,15 @@ def verify(path: Path, public: Path | None = None) -> int:
             signed = unseal((folder / ENVELOPE).read_bytes())
             print(signature_line(signed, trusted), flush=True)
             compare(signed.statement, members, folder)
-        except (Malformed, Tampered) as error:
+            account = compared(folder / FOLDER)
+        except (Malformed, Tampered, Refused, Unusable) as error:
             print(f"refused {path}: {error}")
             return UNCHECKED
         print(f"{len(members) - 1} files are those of the statement", flush=True)
-        ours = hashlib.sha256(files("swapproof.proofs").joinpath("check.py").read_bytes()).hexdigest()
-        if members["check.py"].sha256 != ours:
-            print("its check.py is not the one of this installation, which is the one that checks here", flush=True)
+        print(account, flush=True)
+        strange = [name for name, data in own_files().items() if members[name].sha256 != sha256(data).hexdigest()]
+        if strange:
+            print(f"not those of this installation, whose checker checks here: {', '.join(strange)}", flush=True)
         return checker.main([str(folder / FOLDER)])
 
 
@@ -209,12 +225,15 @@ def compare(statement: dict[str, Any], members: dict[str, Member], folder: Path)
         if stated.get(name) != subjects.get(name):
             fault = "is missing" if name not in subjects else "was added" if name not in stated else "is another file"
             raise Tampered(f"{name} {fault}, by the statement")
-    missing = [name for name in (*CHECKERS, PAGE) if name not in members]
-    certificates = certificates_among(members)
-    if missing or not certificates:
-        raise Tampered(f"it holds no {missing[0] if missing else 'certificates'}")
+    listed = certificates_among(members)
+    if not listed:
+        raise Tampered("it holds no certificates")
+    tensors = {name for one in statements_of(folder / FOLDER).values() for name, _ in one["model"]["tensors"]}
+    needed = {FOLDER + name for name in (*FILES, *tensors)} | {*CHECKERS, PAGE}
+    for name in sorted(needed.symmetric_difference(subjects.keys() - {*listed, ROOT})):
+        raise Tampered(f"{name} {'is missing' if name in needed else 'does not belong into such an archive'}")
     contents: dict[str, Content] = {name: folder / name for name in subjects}
-    contents[f"{FOLDER}certificates/root"] = f"{root_of(folder / name for name in certificates)}\n".encode()
+    contents[ROOT] = f"{root_of(folder / name for name in listed)}\n".encode()
     try:
         again = {**predicate(contents, members), "versions": versions}
     except (KeyError, TypeError, ValueError) as error:

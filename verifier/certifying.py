@@ -8,7 +8,7 @@ import math
 import platform
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from .inputs import Inputs, read_inputs
 from .progress import progress as shown_progress
 from .report import write_report
 from .results import lost, written
+from .resuming import KEPT, Earlier, had_less
 from .run import Run, copy_atomically, held, refuse_foreign, remove_own, sha256, write_atomically
 from .settle import Lost, Setting, Settled
 from .store import Store, writing
@@ -40,7 +41,6 @@ WHAT = {  # facts that must be the same for a run to go on, and what to call the
     "texts": "the texts, their labels or their number (--limit)",
     "spaces": "the swaps",
     "engines": "--engines",
-    "seconds": "--seconds",
     "swapproof": "the version of swapproof",
 }
 
@@ -69,9 +69,10 @@ def certify(
     """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
     `radius`: the number of swaps every text must withstand, which decides the exit code. `engines`: names separated by
-    commas. `seconds`: time per text, None for no limit. A folder with a run of the same task is resumed;
-    `resume=False` starts it anew. Raises BadInput or Unsupported before anything is written when the task cannot be
-    run. With `jobs` > 1 the calling script needs the usual `if __name__ == "__main__":`.
+    commas. `seconds`: time per text, None for no limit. A folder with a run of the same task is resumed; its open texts
+    are gone on with when there is more time than there was. `resume=False` starts it anew. Raises BadInput or
+    Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling script needs the
+    usual `if __name__ == "__main__":`.
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(radius is None or radius >= 0, f"radius = {radius}: at least 0")
@@ -86,7 +87,7 @@ def certify(
     trial = tried(model, length_of(given, model), inputs)
     binding = binding_of(model, inputs)
     checker = Checker.open(binding, model.path, model.path.parent)
-    checker.try_length(trial.network.length)
+    checker.try_network(trial.network)
     facts = facts_of(given, binding, inputs, trial, names, seconds)
     made = not run.folder.exists()
     with writing(run.folder):
@@ -97,6 +98,9 @@ def certify(
         begin(run, given, trial, binding, inputs, facts, made=made, anew=not resume)
         with Store.open(run.store) as store:
             store.set_facts({"radius": json.dumps(radius)})
+            with writing(run.folder):  # those of what was known before; the new ones are written last
+                run.summary.unlink(missing_ok=True)
+                run.report.unlink(missing_ok=True)
             try:
                 work(run, store, Setting(run.folder, binding, names, seconds), inputs, jobs, shown=progress)
             finally:
@@ -164,6 +168,12 @@ def refuse_changes(run: Run, facts: dict[str, str]) -> None:
             f"{run.folder}: the run there is of another task: {', '.join(changed)} changed; give --out a new folder, "
             "or --no-resume to start anew here"
         )
+    now, then = json.loads(facts["seconds"]), json.loads(before["seconds"])
+    if now is not None and (then is None or now < then):
+        raise BadInput(
+            f"{run.folder}: the run there has {'no limit of' if then is None else f'{then:g}'} seconds for a text, and "
+            f"--seconds {now:g} is less; give at least as many, --out a new folder, or --no-resume to start anew here"
+        )
 
 
 def begin(
@@ -189,6 +199,9 @@ def begin(
             with Store.open(run.store) as store:
                 before = store.facts()
                 if before.get("state") == READY and not anew:
+                    if before["seconds"] != facts["seconds"]:
+                        write_atomically(run.task, resolved(run, task, facts, inputs).encode())
+                        store.set_facts({name: facts[name] for name in ("seconds", "about")})
                     return
                 keep_sources(run, task)
                 store.set_facts({**facts, "state": PREPARING}, forget_results=True)
@@ -252,7 +265,7 @@ def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str
         f"Engines {facts['engines']}; seconds per text {facts['seconds']}; swaps from {inputs.source}.",
         "",
         "It was made from:",
-        *(f"  {line}" for line in task.resolved().splitlines()),
+        *(f"  {line}" for line in task.placeless.resolved().splitlines()),
         "",
     ]
     return copied.resolved(notes)
@@ -261,6 +274,8 @@ def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str
 def work(run: Run, store: Store, setting: Setting, inputs: Inputs, jobs: int, *, shown: bool) -> None:
     """Settle what is not settled yet. This process alone writes, one transaction per text, its certificate first."""
     finished = {id for id, certificate in store.finished(STAGE) if intact(run, id, certificate)}
+    setting = replace(setting, earlier=open_before(run, store, finished, setting.seconds))
+    finished -= setting.earlier.keys()
     todo = [text for text in inputs.texts if text.id not in finished]
     with (
         shown_progress("certify", len(inputs.texts), len(finished), shown=shown) as advance,
@@ -268,14 +283,34 @@ def work(run: Run, store: Store, setting: Setting, inputs: Inputs, jobs: int, *,
     ):
         for one in found if todo else ():
             match one:
+                case Lost(text) if text.id in setting.earlier:
+                    pass  # what was known of it stays
                 case Lost(text, reason, seconds):
                     store.put(STAGE, text.id, written(lost(text, reason, seconds)), None, lost=True)
-                case Settled(id, line, certificate):
+                case Settled(id, line, certificate, kept, refused):
                     digest = None
                     if certificate is not None:
-                        digest = write_atomically(run.certificate(id), certificate)
+                        digest = write_atomically(run.certificate(id), certificate, durable=False)
+                    if refused is not None:
+                        with writing(run.refused):
+                            run.refused.mkdir(exist_ok=True)
+                        write_atomically(run.refused / run.certificate(id).name, refused)
                     store.put(STAGE, id, written(line), digest)
+                    if kept is not None or id in setting.earlier:
+                        store.put(KEPT, id, kept or "{}", None)
             advance(1)
+
+
+def open_before(run: Run, store: Store, finished: set[int], seconds: float | None) -> dict[int, Earlier]:
+    """The texts that less time left open, with nothing that did not check."""
+    kept = {id: store.line(KEPT, id) for id, _ in store.finished(KEPT)}
+    found = {}
+    for id in sorted(finished):
+        line = store.result(STAGE, id)
+        if line["status"] == "open" and "contradiction" not in line and had_less(kept.get(id), seconds):
+            data = None if line["certificate"] is None else run.certificate(id).read_bytes()
+            found[id] = Earlier(line, data, kept.get(id))
+    return found
 
 
 def intact(run: Run, id: int, certificate: str | None) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,8 +44,17 @@ app = typer.Typer(
 bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure engines beside outside solvers.")
 app.add_typer(bench, name="bench")
 
-Out = Annotated[Path, typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False)]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)]
+# `readable=False`: what cannot be read is said by whoever reads it, in one line.
+TaskFile = Annotated[
+    Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.", readable=False)
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
+]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False, readable=False)
+]
 
 
 def version(wanted: bool) -> None:
@@ -75,7 +86,7 @@ def demo(
 
 @app.command()
 def certify(
-    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    task: TaskFile,
     out: Out,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     radius: Annotated[
@@ -85,9 +96,15 @@ def certify(
         ),
     ] = None,
     engines: Annotated[
-        str | None, typer.Option(help="Engines to use, in order, separated by commas.", show_default="all")
+        str | None,
+        typer.Option(
+            help="Engines, in order; there are also gurobi, scip, highs and z3.",
+            show_default="greedy,exact,enumerate",
+        ),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Time for each text.")] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="Time for each text; with more than a run had, its open texts are gone on with.")
+    ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
     small_proofs: Annotated[
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
@@ -119,15 +136,22 @@ def check(
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")] = None,
 ) -> None:
-    """Check every certificate and witness of a run.
+    """Check every certificate and witness of a run, or one certificate of `verify --proof`.
 
-    Every certificate is checked, every witness replayed, and both are compared with what results.jsonl claims.
+    Every certificate is checked, every witness replayed, and both are compared with what results.jsonl, the summary
+    and the report claim.
     """
     from .checking import check
     from .rechecking import check_measured, question_of
 
+    if run.is_file():
+        from .boxes.rechecking import recheck
+
+        raise typer.Exit(recheck(run))
     question = question_of(run)
-    raise typer.Exit(check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question))
+    raise typer.Exit(
+        check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question, exact=exact)
+    )
 
 
 @app.command()
@@ -169,7 +193,7 @@ def bundle(
 
 @app.command()
 def measure(
-    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    task: TaskFile,
     out: Out,
     quantity: Annotated[str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho.")],
     radius: Annotated[
@@ -184,6 +208,14 @@ def measure(
     ] = None,
     epsilon: Annotated[str, typer.Option(help="pr: how far a sampled share may be off ...")] = "0.025",
     delta: Annotated[str, typer.Option(help="... and with which probability it may be further off.")] = "0.005",
+    stop_when_width: Annotated[
+        str | None,
+        typer.Option(
+            help="pr: sample each text until its interval is no wider, not a number fixed beforehand.",
+            metavar="W",
+            show_default=False,
+        ),
+    ] = None,
     sampled: Annotated[bool, typer.Option("--sampled", help="pr: only sample, count nothing.")] = False,
     brute_force: Annotated[
         bool, typer.Option("--brute-force", help="kappa: evaluate every sentence by onnxruntime, for any model.")
@@ -191,18 +223,33 @@ def measure(
     euba: Annotated[
         int | None,
         typer.Option(
-            min=1, help="kappa: also what EUBA finds, stopping after M failures (512).", metavar="M", show_default=False
+            min=1, help="kappa: what EUBA finds, stopping after M failures (512).", metavar="M", show_default=False
         ),
     ] = None,
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
     jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
-    resume: Annotated[bool, typer.Option(help="pr: go on with a run in this folder, or start it anew.")] = True,
+    resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
 ) -> None:
     """Measure how much of a data set's swaps a model withstands.
 
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     """
+    if quantity == "kappa":
+        from .measuring_words import command as measure_words
+
+        code = measure_words(
+            task,
+            out,
+            limit,
+            seconds=seconds,
+            brute_force=brute_force,
+            euba=euba,
+            variant=euba_variant,
+            resume=resume,
+            for_pr=radius is not None or sampled or stop_when_width is not None,
+        )
+        raise typer.Exit(code)
     from .measuring import command
 
     code = command(
@@ -215,10 +262,10 @@ def measure(
         samples=samples,
         epsilon=epsilon,
         delta=delta,
+        width=stop_when_width,
         sampled=sampled,
         brute_force=brute_force,
         euba=euba,
-        euba_variant=euba_variant,
         jobs=jobs,
         resume=resume,
     )
@@ -242,7 +289,7 @@ def train(
 
 @bench.command("exact")
 def bench_exact(
-    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    task: TaskFile,
     engines: Annotated[
         str, typer.Option(help="Our engines and outside solvers, separated by commas.")
     ] = "exact,gurobi,scip,highs",
@@ -265,9 +312,29 @@ def bench_exact(
     raise typer.Exit(table.exit_code)
 
 
+@bench.command("check")
+def bench_check(
+    run: RunFolder,
+    seconds: Annotated[float, typer.Option(help="Time for each checker.")] = 600.0,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="A file for the figures, as JSON.", show_default=False)
+    ] = None,
+) -> None:
+    """Time every checker on a run.
+
+    swapproof check, check.py and check.js (where there is node), one after the other; exit code 4 if one refuses, 3 if
+    one was stopped.
+    """
+    from .bench_checking import bench_check, print_timings
+
+    timings = bench_check(run, seconds, json)
+    print_timings(timings)
+    raise typer.Exit(timings.exit_code)
+
+
 @app.command()
 def export(
-    task: Annotated[Path, typer.Argument(metavar="TASK.toml", help="Which model, which texts, which swaps.")],
+    task: TaskFile,
     text_id: Annotated[int, typer.Option("--text-id", min=0, help="Which text.", show_default=False)],
     format: Annotated[
         str, typer.Option("--format", help="lp, mps, smt2, vnnlib (1.0) or vnnlib2 (2.0).", show_default=False)
@@ -317,7 +384,13 @@ def verify(
         float | None, typer.Option(help="Seconds for one query.", show_default="60, or what the batch says")
     ] = None,
     proof: Annotated[
-        Path | None, typer.Option("--proof", help="A certificate for unsat: not yet.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--proof",
+            help="Answer unsat only with a certificate, written to this file (--batch: to this folder) and checked; "
+            "without the solver of last resort.",
+            show_default=False,
+        ),
     ] = None,
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
@@ -346,6 +419,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         variable
     ) in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
         os.environ.setdefault(variable, "1")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a text never fails to be shown
     try:
         app(args=None if arguments is None else list(arguments), prog_name="swapproof")
     except SystemExit as exit:
@@ -367,6 +443,8 @@ def code_of(error: BaseException) -> int | None:
 
     if isinstance(error, encodings.Disagreement):
         return UNCHECKED
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return USAGE  # wherever it was met
     bad = encodings.BadInput | models.BadInput | proofs.BadInput | proofs.Unusable
     unsupported = encodings.Unsupported | models.Unsupported | proofs.Unsupported
     return USAGE if isinstance(error, bad | unsupported) else None

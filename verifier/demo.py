@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import as_file, files
 from itertools import islice
 from pathlib import Path
@@ -27,7 +26,7 @@ def demo(out: Path) -> int:
     print()
     console = terminal()
     with Store.open(Run(outcome.folder).store, readonly=True) as store:
-        lines = [json.loads(line) for line in store.lines(STAGE)]
+        lines = list(store.results(STAGE))
     console.print(rows_table(lines, 0, console.width))
     fooled = (line for line in lines if line["status"] == "exact" and line["min_swaps"]["low"] > 0)
     labels = outcome.summary["labels"]

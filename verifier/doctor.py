@@ -28,6 +28,7 @@ PARTS: tuple[Part, ...] = (
     Part("networkx", "graphs of layers and of synonyms", "nothing works"),
     Part("pydantic", "checks task files", "nothing works"),
     Part("jinja2", "report.html", "no report"),
+    Part("matplotlib", "figures of `measure`", "no figures"),
     Part("rich", "tables and progress on the terminal", "no tables"),
     Part("cryptography", "signs bundles, checks signatures", "bundles are not signed", "swapproof[sign]"),
     Part("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
@@ -62,7 +63,7 @@ def doctor() -> None:
     console.print(f"{os.cpu_count()} cores, {sys.executable}\n")
     table = Table()
     for column in ("part", "version", "for", "without it"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for part in PARTS:
         found = version(part.distribution)
         use = f"{part.use}; {gurobi_licence()}" if found and part.distribution == "gurobipy" else part.use

@@ -24,6 +24,7 @@ from swapproof.encodings.tight_rows import Options
 from swapproof.encodings.vnnlib_writing import vnnlib_text
 
 from .inputs import Inputs, Text, read_inputs
+from .run import write_atomically
 from .task import read_task
 from .trial import length_of
 
@@ -47,7 +48,7 @@ def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | 
     text = next((text for text in inputs.texts if text.id == text_id), None)
     if text is None:
         raise BadInput(f"--text-id {text_id}: no such text; {task.data.file} holds {len(inputs.texts)}")
-    network = network_of(model, text.frozen.space.length)
+    network = network_of(model, text.frozen.space.length, text.frozen.space.choices)
     query = Query.of(network, text.frozen.space, text.label)
     remarks = list(about(text, inputs, query, radius, model.path.name))
     if format in ("vnnlib", "vnnlib2"):
@@ -62,13 +63,7 @@ def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | 
 
 
 def written(path: Path, content: str | bytes) -> None:
-    try:
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+    write_atomically(path, content if isinstance(content, bytes) else content.encode())
 
 
 def about(text: Text, inputs: Inputs, query: Query, radius: int | None, model: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ class Bar:
 
 
 def histogram(summary: Mapping[str, Any]) -> Markup:
-    """Texts by min_swaps: exact values, open texts at their low end, and those no number of swaps can break."""
+    """Texts by min_swaps: exact values, open texts at their low end, those no number of swaps can break, the unsure."""
     bars = list(bars_of(summary))
     top = scale_top(max([1, *(bar.total for bar in bars)]))
     step = (WIDTH - LEFT - RIGHT) / len(bars)
@@ -46,14 +46,14 @@ def histogram(summary: Mapping[str, Any]) -> Markup:
             )
         if bar.total and len(bars) <= 40:
             drawn.append(f'<text class="count" x="{middle:.1f}" y="{bottom - 5:.1f}">{bar.total}</text>')
-        if index % skip == 0 or bar.name == "never":
+        if index % skip == 0 or not bar.name.isdecimal():
             drawn.append(f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 16}">{bar.name}</text>')
     drawn.append(f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">swaps needed to change the answer</text>')
     return svg("Number of texts by minimum number of swaps", drawn)
 
 
 def bars_of(summary: Mapping[str, Any]) -> Iterator[Bar]:
-    """From 0 (already wrong) to the largest number of swaps seen, then `never`."""
+    """From 0 (already wrong) to the largest number of swaps seen, then `never` and, if there are such, `ambiguous`."""
     exact, open_at = summary["exact_counts"], summary["open_counts"]
     for swaps in range(max([1, *map(int, exact), *map(int, open_at)]) + 1):
         parts = [
@@ -65,6 +65,8 @@ def bars_of(summary: Mapping[str, Any]) -> Iterator[Bar]:
         yield Bar(str(swaps), tuple(part for part in parts if part[0]))
     unbreakable = (summary["unbreakable"], "unbreakable", "rows?status=unbreakable")
     yield Bar("never", (unbreakable,) if summary["unbreakable"] else ())
+    if summary["ambiguous"]:
+        yield Bar("ambiguous", ((summary["ambiguous"], "ambiguous", "rows?status=ambiguous"),))
 
 
 def accuracy_curve(summary: Mapping[str, Any]) -> Markup:

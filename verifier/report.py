@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .figures import accuracy_curve, histogram
+from .page import HARDEST_FIRST, chosen_radii, ends, hardness, interval, page, percent
 from .results import pieces
 from .run import Run, existing, write_atomically
 from .store import Store
@@ -25,10 +22,9 @@ ROWS_SHOWN = 30
 """Rows of the table on the terminal."""
 COLUMNS_UNSEEN = 120
 """Width of the tables when nobody's terminal tells one."""
-WIDE, ROOM_WIDE, ROOM_NARROW = 100, 74, 54
-"""Columns from which level and engine are shown, and columns that all but the text takes."""
+WIDE, LEAST = 100, 12
+"""Columns from which level and engine are shown, and columns that a text gets however narrow the terminal is."""
 STYLES = {"exact": "", "unbreakable": "green", "open": "yellow", "ambiguous": "yellow", "already_wrong": "red"}
-HARDEST_FIRST = "Hardest first: open and ambiguous texts, then by time."
 
 
 def report(folder: Path) -> int:
@@ -54,61 +50,41 @@ def terminal() -> Console:
 
 def hardest_first(store: Store) -> list[int]:
     """Ids of the settled texts: open and ambiguous ones first, then the ones that took longest."""
-    keys = []
-    for line in store.lines(STAGE):
-        one = json.loads(line)
-        keys.append((one["status"] not in ("open", "ambiguous"), -one["seconds"], one["id"]))
-    return [id for _, _, id in sorted(keys)]
+    return [id for *_, id in sorted(map(hardness, store.results(STAGE)))]
 
 
 def read(store: Store, order: Iterable[int]) -> Iterator[dict[str, Any]]:
     for id in order:
-        yield json.loads(store.line(STAGE, id))
-
-
-def interval(ends: Mapping[str, Any]) -> str:
-    """`3` when both ends meet, `[2, 5]`, `[2, ?]` when no witness is known."""
-    low, high = ends["low"], ends["high"]
-    if low == high:
-        return "none" if low is None else shown(low)
-    return f"[{shown(low)}, {'?' if high is None else shown(high)}]"
-
-
-def shown(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.3f}"
-
-
-def ends(line: Mapping[str, Any]) -> str:
-    """The interval of a text; of an unbreakable one, that no number of swaps is enough."""
-    return "never" if line["status"] == "unbreakable" else interval(line["min_swaps"])
+        yield store.result(STAGE, id)
 
 
 def rows_table(lines: Iterable[Mapping[str, Any]], total: int, width: int) -> Table:
     """One row a text, its words cut to what is left of the width; a narrow table leaves out level and engine."""
+    from rich.cells import cell_len, set_cell_size
     from rich.table import Table
     from rich.text import Text
 
     wide = width >= WIDE
+    names = ("id", "min_swaps", "status", *(("level", "engine") if wide else ()), "seconds", "text")
     table = Table(title="Texts", title_justify="left")
-    table.add_column("id", justify="right", no_wrap=True)
-    table.add_column("min_swaps", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    if wide:
-        table.add_column("level", no_wrap=True)
-        table.add_column("engine", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("text", no_wrap=True, overflow="ellipsis")
-    room = width - (ROOM_WIDE if wide else ROOM_NARROW)
-    for line in lines:
-        text = one_line(line["text"])
-        table.add_row(
+    for name in names:
+        table.add_column(name, justify="right" if name in ("id", "min_swaps", "seconds") else "left", no_wrap=True)
+    rows = [
+        (
             str(line["id"]),
             ends(line),
-            Text(line["status"].replace("_", " "), style=STYLES[line["status"]]),
-            *([line["level"], line["engine"] or ""] if wide else []),
+            line["status"],
+            *((line["level"], line["engine"] or "") if wide else ()),
             f"{line['seconds']:.3f}",
-            text if len(text) <= room else text[: room - 1] + "…",
+            one_line(line["text"]),
         )
+        for line in lines
+    ]
+    taken = sum(max(map(len, column)) for column in zip(names[:-1], *(row[:-1] for row in rows), strict=True))
+    room = max(LEAST, width - taken - 3 * len(names) - 1)
+    for id, swaps, status, *others, text in rows:
+        cut = text if cell_len(text) <= room else set_cell_size(text, room - 1) + "…"
+        table.add_row(id, swaps, Text(status.replace("_", " "), style=STYLES[status]), *others, cut)
     if total > ROWS_SHOWN:
         table.caption = f"and {total - ROWS_SHOWN:,} more in report.html"
     return table
@@ -162,20 +138,6 @@ def radius_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def chosen_radii(summary: Mapping[str, Any]) -> list[tuple[int, float, float]]:
-    """The radii at which something changes, and the one asked for."""
-    found: list[tuple[int, float, float]] = []
-    for name, share in summary["accuracy_under_attack"].items():
-        row = (int(name), share["low"], share["high"])
-        if not found or found[-1][1:] != row[1:] or row[0] == summary["radius"]:
-            found.append(row)
-    return found
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
 def highlighted(line: Mapping[str, Any]) -> Text:
     """The witness of a text on the terminal: `[good → fine]` where a word was swapped."""
     from rich.text import Text
@@ -195,28 +157,6 @@ def highlighted(line: Mapping[str, Any]) -> Text:
 
 def write_report(run: Run) -> None:
     """RUN/report.html, from the store, without holding its rows in memory."""
-    from jinja2 import Environment
-
-    # No loader and no file of the user's: the template is ours, and everything put into it is escaped.
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string(files("swapproof.verifier").joinpath("report.html").read_text(encoding="utf-8"))
     with Store.open(run.store, readonly=True) as store:
-        summary = summary_of(store)
-        facts = store.facts()
-        order = hardest_first(store)
-        parts = template.generate(
-            folder=run.folder.absolute().name,
-            summary=summary,
-            facts=facts,
-            rows=read(store, order),
-            pieces=pieces,
-            ends=ends,
-            interval=interval,
-            percent=percent,
-            radii=chosen_radii(summary),
-            histogram=partial(histogram, summary),
-            curve=partial(accuracy_curve, summary),
-            definitions=DEFINITIONS,
-            hardest_first=HARDEST_FIRST,
-        )
-        write_atomically(run.report, (part.encode() for part in parts))
+        lines = read(store, hardest_first(store))
+        write_atomically(run.report, page(summary_of(store), store.facts(), lines))

@@ -7,14 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from swapproof.proofs.certificate import Count, decimal
+
 from .inputs import Text
 from .interval import Interval
 from .ladder import Verdict
 
 
-def result(text: Text, verdict: Verdict, certificate: str | None, witness_levels: tuple[str, ...]) -> dict[str, Any]:
+def result(
+    text: Text,
+    verdict: Verdict,
+    certificate: str | None,
+    witness_levels: tuple[str, ...],
+    count: Count | None = None,
+) -> dict[str, Any]:
     """The line of a text whose verdict is known; `certificate` is the path of its certificate inside the run folder,
-    `witness_levels` are the levels of truth at which its witness was found to hold.
+    `witness_levels` are the levels of truth at which its witness was found to hold, `count` what is known beyond the
+    low end.
 
     An unbreakable text has low = words + 1 whatever the number of words that can be swapped, and no high.
     """
@@ -37,6 +46,8 @@ def result(text: Text, verdict: Verdict, certificate: str | None, witness_levels
     }
     if verdict.reason is not None:
         line["reason"] = verdict.reason
+    if count is not None:
+        line["covered"] = covered(count.swaps, decimal(count.robust), decimal(count.total), count.level)
     if verdict.claims:
         line["claims"] = [asdict(claim) for claim in verdict.claims]
     if verdict.contradiction is not None:
@@ -44,6 +55,11 @@ def result(text: Text, verdict: Verdict, certificate: str | None, witness_levels
     if verdict.dispute is not None:
         line["dispute"] = dict(verdict.dispute)
     return line
+
+
+def covered(swaps: int, robust: str, total: str, level: str) -> dict[str, Any]:
+    """Of `total` sentences with at most so many swaps, `robust` are proved to keep the class; the others are open."""
+    return {"swaps": swaps, "robust": robust, "total": total, "level": level}
 
 
 def lost(text: Text, reason: str, seconds: float) -> dict[str, Any]:

@@ -59,6 +59,11 @@ class Run:
         return self.folder / "certificates"
 
     @property
+    def refused(self) -> Path:
+        """Proofs that the checker did not accept: to be looked at, not published."""
+        return self.folder / "refused"
+
+    @property
     def summary(self) -> Path:
         return self.folder / "summary.json"
 
@@ -86,11 +91,12 @@ class Run:
             self.report,
         ]
         found = [*fixed, *(self.folder / name for name in tensors)]
-        for folder in (self.folder, self.certificates):
+        for folder in (self.folder, self.certificates, self.refused):
             with suppress(OSError):
                 found += [path for path in folder.iterdir() if UNFINISHED.fullmatch(path.name)]
-        with suppress(OSError):
-            found += [path for path in self.certificates.iterdir() if CERTIFICATE.fullmatch(path.name)]
+        for folder in (self.certificates, self.refused):
+            with suppress(OSError):
+                found += [path for path in folder.iterdir() if CERTIFICATE.fullmatch(path.name)]
         return found
 
 
@@ -100,7 +106,9 @@ def existing(folder: Path) -> Run:
     if not folder.is_dir():
         raise BadInput(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; give the folder of a run")
     if not is_store(run.store):
-        raise BadInput(f"{folder}: not the folder of a run: `swapproof certify` makes one")
+        inside = min(folder.glob("*/store.sqlite"), default=None)
+        remedy = "`swapproof certify` makes one" if inside is None else f"{inside.parent} may be one"
+        raise BadInput(f"{folder}: not the folder of a run: {remedy}")
     return run
 
 
@@ -142,8 +150,11 @@ def held(run: Run) -> Iterator[None]:
         file.close()
 
 
-def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> str:
-    """Replace a file in one step, its bytes on the disk before its name is. Returns their SHA-256."""
+def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> str:
+    """Replace a file in one step, its bytes on the disk before its name is. Returns their SHA-256.
+
+    Not `durable`: a power cut can leave other bytes, which whoever knows the SHA-256 notices.
+    """
     unfinished = path.with_name(f".{path.name}.unfinished")
     digest = hashlib.sha256()
     with writing(path):
@@ -153,7 +164,8 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes]) -> str:
                     digest.update(part)
                     file.write(part)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             unfinished.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -192,8 +204,9 @@ def remove_own(run: Run, tensors: Iterable[str], *, store: bool) -> None:
     with writing(run.folder):
         for path in run.contents(tensors):
             path.unlink(missing_ok=True)
-        with suppress(OSError):  # someone else's files in it
-            run.certificates.rmdir()
+        for folder in (run.certificates, run.refused):
+            with suppress(OSError):  # not there, or someone else's files in it
+                folder.rmdir()
         if store:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 run.store.with_name(run.store.name + suffix).unlink(missing_ok=True)

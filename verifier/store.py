@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
 APPLICATION = 0x53574150
 """Marks the file as ours ("SWAP")."""
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+LATER = "what is finished stays, and the same command goes on from there"
 
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
@@ -56,13 +62,14 @@ class Store:
         """A store that exists; `readonly` never changes a byte of a run that nobody is writing."""
         if not is_store(path):
             raise BadInput(f"{path}: not the store of a run; give the folder of a run, or a new one")
-        with writing(path):
+        with intact(path), writing(path):
             if readonly:
                 connection = reading(path)
             else:
                 connection = sqlite3.connect(path, isolation_level=None, timeout=30)
                 connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")
+                # A killed process loses nothing; a power cut can take the last texts, which are then settled again.
+                connection.execute("PRAGMA synchronous = NORMAL")
         return cls(path, connection)
 
     def __enter__(self) -> Store:
@@ -80,7 +87,8 @@ class Store:
         self.connection.close()
 
     def facts(self) -> dict[str, str]:
-        return dict(self.connection.execute("SELECT name, value FROM facts"))
+        with intact(self.path):
+            return dict(self.connection.execute("SELECT name, value FROM facts"))
 
     def set_facts(self, facts: Mapping[str, str], *, forget_results: bool = False) -> None:
         """In one transaction."""
@@ -99,19 +107,33 @@ class Store:
 
     def finished(self, stage: str) -> Iterator[tuple[int, str | None]]:
         """(id, SHA-256 of its certificate) of every text that needs no second try."""
-        yield from self.connection.execute(
-            "SELECT id, certificate FROM results WHERE stage = ? AND NOT lost ORDER BY id", (stage,)
-        )
+        with intact(self.path):
+            yield from self.connection.execute(
+                "SELECT id, certificate FROM results WHERE stage = ? AND NOT lost ORDER BY id", (stage,)
+            )
 
     def lines(self, stage: str) -> Iterator[str]:
         """The JSON lines, by id, never all of them in memory."""
-        for (line,) in self.connection.execute("SELECT line FROM results WHERE stage = ? ORDER BY id", (stage,)):
-            yield line
+        with intact(self.path):
+            for (line,) in self.connection.execute("SELECT line FROM results WHERE stage = ? ORDER BY id", (stage,)):
+                yield line
+
+    def results(self, stage: str) -> Iterator[dict[str, Any]]:
+        """What the JSON lines say, by id."""
+        with intact(self.path):
+            for line in self.lines(stage):
+                yield dict(json.loads(line))
+
+    def result(self, stage: str, id: int) -> dict[str, Any]:
+        """What the JSON line of a text says that has one."""
+        with intact(self.path):
+            return dict(json.loads(self.line(stage, id)))
 
     def line(self, stage: str, id: int) -> str:
         """The JSON line of a text that has one."""
         query = "SELECT line FROM results WHERE stage = ? AND id = ?"
-        (line,) = self.connection.execute(query, (stage, id)).fetchone()
+        with intact(self.path):
+            (line,) = self.connection.execute(query, (stage, id)).fetchone()
         return str(line)
 
     def count(self, stage: str) -> int:
@@ -152,9 +174,23 @@ def is_store(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             head = file.read(100)
+    except PermissionError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
     except OSError:
         return False
     return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Turns what only damage to a store explains into one line."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (sqlite3.Error, LookupError, RecursionError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise BadInput(f"{path}: damaged ({reason}); give --out a new folder") from error
 
 
 @contextmanager
@@ -167,7 +203,8 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def unwritable(path: Path, error: Exception) -> BadInput:
-    reason = error.strerror if isinstance(error, OSError) else None
-    return BadInput(
-        f"{path}: cannot be written ({reason or error}); what is finished stays, and the run can be resumed"
-    )
+    """The path, the reason and what would help: room for a disk that is full, else another place."""
+    if not isinstance(error, OSError):
+        return BadInput(f"{path}: cannot be written ({error}); {LATER}")
+    remedy = f"make room; {LATER}" if error.errno in NO_ROOM else "give another place"
+    return BadInput(f"{path}: cannot be written ({error.strerror or error}); {remedy}")

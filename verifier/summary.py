@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .store import Store
+from .store import Store, intact
 
 STAGE = "min_swaps"
 """The stage of the store whose lines are results.jsonl."""
@@ -65,11 +65,16 @@ def short(line: Mapping[str, Any]) -> Short:
 
 def summary_of(store: Store) -> dict[str, Any]:
     """The content of summary.json: a function of the store alone, also while texts are missing."""
-    facts = store.facts()
-    lines = (json.loads(line) for line in store.lines(STAGE))
+    with intact(store.path):
+        return summary_from(store.results(STAGE), store.facts())
+
+
+def summary_from(lines: Iterable[Mapping[str, Any]], facts: Mapping[str, str]) -> dict[str, Any]:
+    """The same of these lines of results.jsonl and the facts of a store."""
     about: dict[str, Any] = json.loads(facts["about"])
     radius = json.loads(facts.get("radius", "null"))  # written last: a run killed while it began has none yet
-    return summarise(lines, radius, json.loads(facts["total"])) | about
+    found = summarise(lines, radius, json.loads(facts["total"]))
+    return found | about | found  # what follows from the lines is not for the store to say
 
 
 def summarise(

@@ -20,8 +20,8 @@ from .task import Task
 
 REAL, RANDOM = 64, 64
 """Sentences compared, of the texts and at random."""
-LENGTHS = 3
-"""Different lengths tried when the model takes any."""
+LENGTHS, TEXTS = 3, 4
+"""Different lengths tried when the model takes any, and texts of each when every text has a network of its own."""
 FITTING = 8
 """Sentences whose answers are compared alone and together."""
 
@@ -41,29 +41,41 @@ class Trial:
         found = []
         if self.batch_dependence is not None:
             found.append(f"{self.batch_dependence}; a witness must break the text both alone and in a batch")
-        if self.network.inexact:
-            found.append(f"rounded constants ({', '.join(self.network.inexact)}): proofs speak of the rounded network")
-        if self.unnamed:
-            found.append(f"{self.unnamed} rows of the embedding have no word in the vocabulary")
-        return tuple(found)
+        return (*found, *remarks_on(self.network, self.unnamed))
 
     def facts(self) -> dict[str, str | int]:
         """For the report."""
-        network = self.network
         return {
             "file": self.model.path.name,
-            "opset": self.model.opset,
-            "tokens": "any number" if self.model.length is None else self.model.length,
-            "classes": network.classes,
-            "embedding_rows": network.vocabulary_size,
-            "embedding_rows_without_a_word": self.unnamed,
-            "hidden_units": network.hidden,
-            "final_function": "none" if network.head == "logits" else network.head,
+            **facts_on(self.model, self.network, self.unnamed),
             "largest_difference_from_onnxruntime": (
                 f"{self.agreement.difference:.3g} on {self.agreement.sentences} sentences, where rounding allows "
                 f"{self.agreement.bound:.3g}"
             ),
         }
+
+
+def remarks_on(network: Network, unnamed: int) -> list[str]:
+    """What a reader of the report should know of this network."""
+    found = []
+    if network.inexact:
+        found.append(f"rounded constants ({', '.join(network.inexact)}): proofs speak of the rounded network")
+    if unnamed:
+        found.append(f"{unnamed} rows of the embedding have no word in the vocabulary")
+    return found
+
+
+def facts_on(model: Model, network: Network, unnamed: int) -> dict[str, str | int]:
+    """What the model's file says, the same wherever it is read."""
+    return {
+        "opset": model.opset,
+        "tokens": "any number" if model.length is None else model.length,
+        "classes": network.classes,
+        "embedding_rows": network.vocabulary_size,
+        "embedding_rows_without_a_word": unnamed,
+        "hidden_units": network.hidden,
+        "final_function": "none" if network.head == "logits" else network.head,
+    }
 
 
 def length_of(task: Task, model: Model) -> int | None:
@@ -102,15 +114,21 @@ def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:
 
 
 def samples(model: Model, length: int | None, inputs: Inputs) -> Iterator[tuple[Network, Indices]]:
-    """A network and the tokens of some texts, for the one length or a few of those that occur."""
-    originals = [text.frozen.space.original for text in inputs.texts]
-    lengths = [length] if length is not None else sorted({len(tokens) for tokens in originals})
+    """A network and the tokens of texts it is for, for the one length or a few of those that occur."""
+    spaces = [text.frozen.space for text in inputs.texts]
+    lengths = [length] if length is not None else sorted({space.length for space in spaces})
     step = max(1, len(lengths) // LENGTHS)
     for chosen in lengths[::step][:LENGTHS]:
-        network = network_of(model, chosen)
+        some = [space for space in spaces if space.length == chosen][:REAL]
+        if not some:
+            continue
+        network = network_of(model, chosen, some[0].choices)
         refuse_misfits(model, network, inputs)
-        some = [tokens for tokens in originals if len(tokens) == chosen][:REAL]
-        yield network, np.array(some, dtype=np.int64)
+        if network.choices is None:
+            yield network, np.array([space.original for space in some], dtype=np.int64)
+        else:
+            for space in some[:TEXTS]:
+                yield network_of(model, chosen, space.choices), np.array([space.original], dtype=np.int64)
 
 
 def refuse_misfits(model: Model, network: Network, inputs: Inputs) -> None:

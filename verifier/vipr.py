@@ -61,7 +61,7 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
     if lower is None:
         raise BadInput(f"the certificate of text {top['id']} proves no low end, only a witness")
     choices = tuple(tuple(options) for options in top["choices"])
-    network = network_of(model, len(choices))
+    network = network_of(model, len(choices), choices)
     query = Query(network, SwapSpace(choices), top["label"], tuple(top["rivals"]))
     derivation = Derivation(query, exact_functions(query), lower["swaps"], most)
     Walk(derivation, base64.b64decode(lower["tree"]), top["rivals"]).run()

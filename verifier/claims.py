@@ -1,0 +1,53 @@
+"""What a line of results.jsonl may claim: as much as its certificate states, or less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .results import covered, strongest
+
+
+def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any] | None, words: int) -> Iterator[str]:
+    """What the line of a text of so many words claims beyond the statement of its certificate, which was accepted.
+
+    Without one the line may claim nothing. That the witness is the same word by word is compared elsewhere.
+    """
+    lower, upper, count = (None if statement is None else statement[part] for part in ("lower", "upper", "count"))
+    low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
+    proved = 0 if lower is None else lower["swaps"] + 1
+    shown = None if upper is None else len(upper["swaps"])
+    movable = 0 if statement is None else sum(len(options) > 1 for options in statement["choices"])
+    certificate = None if statement is None else f"certificates/{id:06d}.json"
+    if line["certificate"] != certificate:
+        yield f"names {line['certificate']} as its certificate, not {certificate}"
+    if high != shown or (line["witness"] is None) != (upper is None):
+        yield f"claims a witness of {high} swaps, and the certificate has {shown}"
+    match status:
+        case "unbreakable":
+            if proved <= movable or high is not None:
+                yield f"claims unbreakable, and {proved - 1} swaps are proved harmless"
+            if low != words + 1:
+                yield "has another low end than words + 1"
+        case "exact":
+            if low != high or low <= 0:
+                yield "claims an exact minimum with two ends"
+        case "already_wrong":
+            if not low == high == 0:
+                yield "claims to be already wrong, with swaps"
+        case "open" | "ambiguous":
+            if type(low) is not int:
+                yield "has no low end"
+        case _:
+            yield f"has the status {status!r}"
+    if status != "unbreakable" and not low <= proved:
+        yield f"claims that {low - 1} swaps are harmless, and {proved - 1} are proved"
+    if status == "already_wrong":
+        level = "none" if upper is None else strongest(upper["levels"])
+        if line["level"] != level:
+            yield f"claims {line['level']}, and the wrong answer is shown at {level}"
+    elif line["level"] == "float32" and lower is not None and lower["level"] != "float32":
+        yield "claims float32, and real is proved"
+    stated = None if count is None else covered(count["swaps"], count["robust"], count["total"], count["level"])
+    if line.get("covered") != stated:
+        yield "counts other sentences than the certificate"
