@@ -152,6 +152,21 @@ def test_the_store_cannot_override_what_follows_from_the_lines(run: Path, capsys
     assert main(["check", str(run)]) == 0
 
 
+def test_a_certificate_that_the_store_did_not_record_is_refused(run: Path, capsys: Capture) -> None:
+    """Without its vocabulary it still proves what it claims, of fewer files."""
+    path = run / "certificates" / "000000.json"
+    certificate = json.loads(path.read_bytes()) | {"vocabulary": None}
+    path.write_text(json.dumps(certificate, sort_keys=True, separators=(",", ":")))
+    assert "000000.json is another certificate than the store recorded" in refusal(run, capsys)
+
+
+def test_a_task_file_that_names_another_model_is_refused(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    shutil.copy(run / "model.onnx", tmp_path / "other.onnx")
+    task = run / "task.toml"
+    task.write_text(task.read_text().replace('"model.onnx"', '"../other.onnx"'))
+    assert "not the run's own model.onnx" in refusal(run, capsys)
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("engines", ["none"]), ("remarks", ["trust me"]), ("seconds", -1), ("texts", 9), ("more", 1)]
 )
@@ -161,19 +176,21 @@ def test_a_changed_summary_is_refused(run: Path, capsys: Capture, name: str, val
     assert f"summary.json says {name} = {value}" in refusal(run, capsys)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", "\N{REPLACEMENT CHARACTER}", "null"])
+@pytest.mark.parametrize("content", ["", "[]", "{", "\N{REPLACEMENT CHARACTER}", "null", '{"texts": 1, "texts": 1}'])
 def test_a_summary_that_is_none_is_refused(run: Path, capsys: Capture, content: str) -> None:
     (run / "summary.json").write_text(content)
     assert "cannot be compared" in refusal(run, capsys)
 
 
-@pytest.mark.parametrize("damage", ["cut", "overwritten", "emptied", "no text", "no JSON"])
+@pytest.mark.parametrize("damage", ["cut", "shortened", "overwritten", "emptied", "no text", "no JSON"])
 def test_a_damaged_store_is_one_line(run: Path, capsys: Capture, damage: str) -> None:
     path = run / "store.sqlite"
     data = path.read_bytes()
     match damage:
         case "cut":
             path.write_bytes(data[: len(data) // 2])
+        case "shortened":
+            path.write_bytes(data[:5000])
         case "overwritten":
             path.write_bytes(data[:100] + bytes(len(data) - 100))
         case "emptied":

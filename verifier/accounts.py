@@ -22,6 +22,7 @@ from .run import Run
 from .run import sha256 as sha256_of
 from .store import Store
 from .summary import STAGE, summary_from
+from .task import read_task
 from .trial import facts_on, remarks_on
 
 AGAIN = "give the same command again to bring the run's files to one state"
@@ -41,9 +42,14 @@ def compared(run: Run, stage: str, others: Callable[[Mapping[str, str]], Iterabl
     """The lines first: where these differ, nothing else is looked at."""
     with Store.open(run.store, readonly=True) as store:
         facts, other = store.facts(), line_that_differs(run, store, stage)
+        certificates = list(store.finished(stage))
     if other is not None:
         yield f"results.jsonl and store.sqlite differ in {other}; {AGAIN}"
         return
+    for id, stated in certificates:
+        path = run.certificate(id)
+        if stated != (sha256_of(path) if path.exists() else None):
+            yield f"{path.name} is another certificate than the store recorded"
     try:
         yield from others(facts)
     except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
@@ -63,7 +69,13 @@ def line_that_differs(run: Run, store: Store, stage: str) -> str | None:
 
 
 def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator[str]:
-    """What the store says the run is about, beside the files of the run."""
+    """What the store and the task file say the run is about, beside the files of the run."""
+    task = read_task(run.task)
+    own = {"onnx": run.model, "vocabulary": run.vocabulary, "data": run.texts, "frozen": run.spaces}
+    named = (task.model.onnx, task.model.vocabulary, task.data.file, task.swaps.frozen)
+    for (name, path), other in zip(own.items(), named, strict=True):
+        if other is None or other.resolve() != path.resolve():
+            yield f"task.toml names {other} as {name}, not the run's own {path.name}"
     about, binding = json.loads(facts["about"]), binding_of(open_model(run.model), inputs)
     spaces = sha256_of(run.spaces)
     compared = {
@@ -89,7 +101,7 @@ def pages_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
         lines = sorted((json.loads(raw) for raw in file), key=hardness)
     summary = summary_from(sorted(lines, key=lambda line: int(line["id"])), facts)
     if run.summary.exists():
-        stated = json.loads(run.summary.read_bytes())
+        stated = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
         for name in sorted(stated.keys() | summary.keys()):
             if stated.get(name) != summary.get(name):
                 yield f"summary.json says {name} = {stated.get(name)}, and the lines make {summary.get(name)}"
@@ -112,6 +124,13 @@ def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> I
     for remark in remarks_on(network, unnamed):
         if remark not in about["remarks"]:
             yield f"store.sqlite does not remark that {remark}"
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Which of two values for one key counts is the reader's guess."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
 
 
 def digest(parts: Iterable[bytes]) -> str:

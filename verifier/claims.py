@@ -19,6 +19,8 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
     shown = None if upper is None else len(upper["swaps"])
     movable = 0 if statement is None else sum(len(options) > 1 for options in statement["choices"])
     certificate = None if statement is None else f"certificates/{id:06d}.json"
+    if type(low) is not int or low < 0:
+        yield f"has {low} as its low end, not a number of swaps"
     if line["certificate"] != certificate:
         yield f"names {line['certificate']} as its certificate, not {certificate}"
     if high != shown or (line["witness"] is None) != (upper is None):
@@ -36,8 +38,7 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
             if not low == high == 0:
                 yield "claims to be already wrong, with swaps"
         case "open" | "ambiguous":
-            if type(low) is not int:
-                yield "has no low end"
+            pass
         case _:
             yield f"has the status {status!r}"
     if status != "unbreakable" and not low <= proved:

@@ -142,7 +142,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with writing(self.path):
+        with intact(self.path), writing(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -198,7 +198,7 @@ def writing(path: Path) -> Iterator[None]:
     """Turns what the operating system or SQLite cannot write (a full disk, say) into one line."""
     try:
         yield
-    except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+    except (OSError, sqlite3.OperationalError) as error:
         raise unwritable(path, error) from error
 
 
