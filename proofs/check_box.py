@@ -490,8 +490,11 @@ def check_claims(
         tree.walk()
         nodes, leaves = nodes + tree.nodes, leaves + tree.leaves
         require(nodes <= MAX_NODES, "the trees are too large")
-    boxes = f"{len(cases)} boxes" if len(cases) != 1 else "its box"
-    sentence = f"{top['model']['file']} has no input that {top['query']['file']} asks for, in {boxes} (real)"
+    many = f"{len(cases)} cases" if len(cases) != 1 else "case"
+    sentence = (
+        f"{top['model']['file']} has no input that meets the {many} stated here (real; "
+        f"that {top['query']['file']} says the same is not checked here)"
+    )
     return Verdict(len(cases), nodes, leaves, f"{sentence}; {leaves} leaves")
 
 

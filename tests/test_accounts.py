@@ -160,6 +160,11 @@ def test_a_certificate_that_the_store_did_not_record_is_refused(run: Path, capsy
     assert "000000.json is another certificate than the store recorded" in refusal(run, capsys)
 
 
+def test_another_merkle_root_is_refused(run: Path, capsys: Capture) -> None:
+    (run / "certificates" / "root").write_text("0" * 64 + "\n")
+    assert "not the Merkle root" in refusal(run, capsys)
+
+
 def test_a_task_file_that_names_another_model_is_refused(run: Path, tmp_path: Path, capsys: Capture) -> None:
     shutil.copy(run / "model.onnx", tmp_path / "other.onnx")
     task = run / "task.toml"

@@ -15,6 +15,8 @@ from typing import Any
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.reading import Model, network_of, open_model
 
+from swapproof.proofs.certificate import merkle_root
+
 from .evidence import binding_of
 from .inputs import Inputs
 from .page import hardness, page
@@ -50,6 +52,11 @@ def compared(run: Run, stage: str, others: Callable[[Mapping[str, str]], Iterabl
         path = run.certificate(id)
         if stated != (sha256_of(path) if path.exists() else None):
             yield f"{path.name} is another certificate than the store recorded"
+    stated_root = run.certificates / "root"
+    if stated_root.exists():
+        leaves = [(run.certificate(id).name, run.certificate(id).read_bytes()) for id, stated in certificates if stated]
+        if stated_root.read_bytes() != f"{merkle_root(leaves)}\n".encode():
+            yield "certificates/root is not the Merkle root of the certificates"
     try:
         yield from others(facts)
     except Exception as error:  # whatever an ill-formed file does to us, it is not accepted

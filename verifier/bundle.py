@@ -129,6 +129,8 @@ def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
     needed = [run.folder / name for name in (*FILES, *external_files(open_model(run.model)))]
     certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
+    if not certificates:
+        raise BadInput(f"{run.folder}: holds no certificates: nothing in it can be proved to an auditor")
     contents: dict[str, Content] = {FOLDER + path.name: path for path in needed}
     contents |= {f"{FOLDER}certificates/{path.name}": path for path in certificates}
     contents[ROOT] = f"{root_of(certificates)}\n".encode()

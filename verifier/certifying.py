@@ -99,6 +99,7 @@ def certify(
         with Store.open(run.store) as store:
             store.set_facts({"radius": json.dumps(radius)})
             with writing(run.folder):  # those of what was known before; the new ones are written last
+                run.results.unlink(missing_ok=True)
                 run.summary.unlink(missing_ok=True)
                 run.report.unlink(missing_ok=True)
             try:

@@ -125,6 +125,9 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
             expect(part is None, "counts nothing, and has a certificate", "line")
             return None
         counted(line, part, measuring.settings.radius)
+        if part is None:
+            level = "replay" if measuring.settings.deployed else "real"
+            expect(line["level"] == level, f"claims {line['level']}; its sample holds at {level}", "line")
         if "sample" not in fraction:
             return None
         space = text.frozen.space
@@ -163,11 +166,13 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
     fraction = line["robust_fraction"]
     if (part is not None) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
         raise Refused("the line claims a count that no certificate proves, or the other way round")
+    if line["radius"] != radius:
+        raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")
     if part is None:
         return
     robust, broken, total = (int(part[name]) for name in ("robust", "broken", "total"))
-    stated = [fraction["robust"], fraction["broken"], fraction["total"], line["radius"], radius, line["level"]]
-    if stated != [part[name] for name in ("robust", "broken", "total", "swaps", "swaps", "level")]:
+    stated = [fraction["robust"], fraction["broken"], fraction["total"], radius, line["level"]]
+    if stated != [part[name] for name in ("robust", "broken", "total", "swaps", "level")]:
         raise Refused("the line claims another count than the certificate")
     low, high = Fraction(robust, total), 1 - Fraction(broken, total)
     ends = (float(low), float(high)) if low == high else outwards(low, high)

@@ -255,7 +255,7 @@ def test_it_runs_alone(hat: Path) -> None:
 
     code, lines, _ = run(str(path))
     assert (code, lines[-1]) == (0, "accepted 1 of 1")
-    assert "model.onnx has no input that q.vnnlib asks for, in its box (real)" in lines[0]
+    assert "model.onnx has no input that meets the case stated here (real; that q.vnnlib says the same" in lines[0]
     code, lines, _ = run(str(written(hat, [hat_case(-1, 1, at_least(0), LEAF)], 1, 1)))
     assert (code, lines[-1]) == (4, "refused 1 of 1")
     assert not any("accepted" in line for line in lines)
