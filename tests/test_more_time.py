@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -201,3 +203,18 @@ def test_a_refused_count_is_not_published_and_the_run_says_so(
         assert "the count of an open text is refused" in line["contradiction"]
         assert "covered" not in line
         assert json.loads((outcome.folder / line["certificate"]).read_text())["count"] is None
+
+
+@pytest.mark.parametrize(
+    "damage", ["{nope", '{"seconds": "x"}', '{"seconds": 1.0, "cover": {"swaps": 1, "tree": "Hw=="}}']
+)
+def test_a_damaged_search_is_one_line(task: Path, tmp_path: Path, capsys: Capture, damage: str) -> None:
+    run = tmp_path / "run"
+    command = ["certify", str(task), "--out", str(run), "--engines", "greedy,exact", "--seconds"]
+    assert main([*command, str(LITTLE)]) == 0
+    with closing(sqlite3.connect(run / "store.sqlite", isolation_level=None)) as store:
+        assert store.execute("UPDATE results SET line = ? WHERE stage = 'kept'", (damage,)).rowcount
+    capsys.readouterr()
+    assert main([*command, str(MORE)]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("swapproof:")]
+    assert "store.sqlite: damaged" in line

@@ -14,7 +14,6 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.reading import Model, network_of, open_model
-
 from swapproof.proofs.certificate import merkle_root
 
 from .evidence import binding_of

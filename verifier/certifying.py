@@ -25,6 +25,7 @@ from .resuming import KEPT, Earlier, had_less
 from .run import Run, copy_atomically, held, refuse_foreign, remove_own, sha256, write_atomically
 from .settle import Lost, Setting, Settled
 from .store import Store, writing
+from .store import intact as undamaged
 from .summary import STAGE, summary_of
 from .task import DataSection, SwapsSection, Task, read_task
 from .trial import Trial, length_of, tried
@@ -308,7 +309,9 @@ def open_before(run: Run, store: Store, finished: set[int], seconds: float | Non
     found = {}
     for id in sorted(finished):
         line = store.result(STAGE, id)
-        if line["status"] == "open" and "contradiction" not in line and had_less(kept.get(id), seconds):
+        with undamaged(run.store):
+            less = had_less(kept.get(id), seconds)
+        if line["status"] == "open" and "contradiction" not in line and less:
             data = None if line["certificate"] is None else run.certificate(id).read_bytes()
             found[id] = Earlier(line, data, kept.get(id))
     return found

@@ -22,6 +22,8 @@ from .ladder import Verdict, climb
 from .replay import Replay
 from .results import result
 from .resuming import Earlier, kept_line
+from .run import Run
+from .store import intact as undamaged
 
 CHECK_FACTOR = 5
 """Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
@@ -134,7 +136,8 @@ class Setting:
             return checker.refusal(text, query, bound)
 
         before = self.earlier.get(text.id)
-        known = None if before is None else before.known(query)
+        with undamaged(Run(self.folder).store):
+            known = None if before is None else before.known(query)
         if before is not None and (lower := before.lower(query)) is not None:
             checker.recall(text, query, lower)
         verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
