@@ -76,7 +76,7 @@ def test_a_disjunction_has_a_tree_for_every_case(tmp_path: Path, sample: Numeric
     path = tmp_path / "proof" / "certificate.json"
     assert check_box.check_file(path).cases == 4
     assert main(["check", str(path)]) == 0
-    assert "in 4 boxes" in capsys.readouterr().out
+    assert "the 4 cases stated here" in capsys.readouterr().out
 
 
 def test_other_answers_leave_nothing(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
