@@ -74,6 +74,14 @@ class Differences:
             start += size
         return result
 
+    def numbers(self, tokens: tuple[int, ...]) -> NDArray[np.int64]:
+        """Of the swaps that make this sentence."""
+        numbers = [
+            np.flatnonzero((self.positions == position) & (self.tokens == token))
+            for position, token in self.query.space.swaps_of(tokens)
+        ]
+        return np.concatenate([np.empty(0, dtype=np.int64), *numbers])
+
     def sentence(self, swaps: Iterable[int]) -> tuple[int, ...]:
         """Token ids after these swaps, by their numbers."""
         return self.query.space.sentence((int(self.positions[s]), int(self.tokens[s])) for s in swaps)
@@ -122,6 +130,12 @@ class Differences:
     def for_rivals(self, classes: Array) -> Floats:
         return np.asarray(classes[..., list(self.query.rivals)], dtype=np.float64)
 
+    @cached_property
+    def errors_at_cut(self) -> Floats:
+        """[width]: how far a float64 evaluation of the cut can be from the real one, anywhere in the space."""
+        errors = rounding_errors(self.query.network, self.magnitudes, DOUBLE)
+        return np.concatenate([errors[index].reshape(-1) for index in self.query.network.cut])
+
     def evaluation_errors(self, swaps: int, unit: float) -> Floats:
         """[rivals]: how far `margins` can be from the real margins, for `swaps` swaps and floats of this unit.
 
@@ -129,7 +143,7 @@ class Differences:
         (swaps + 2) u (|base| + sum |difference|), beside the float64 error in base and differences themselves.
         """
         network, last = self.query.network, len(self.query.network.nodes) - 1
-        linear = rounding_errors_at_cut(self)
+        linear = self.errors_at_cut
         travelled = np.abs(self.base) + swaps * np.abs(self.rows).max(axis=0, initial=0.0)
         own = (2 * swaps + 1) * linear + (swaps + 1) * DOUBLE * travelled
         at_cut_errors = ((swaps + 2) * unit * (travelled + own) + own) * SLOP
@@ -146,10 +160,3 @@ def at_cut(query: Query, sentences: NDArray[np.int64]) -> Floats:
     network = query.network
     found = values(network, sentences, wanted=network.cut)
     return np.concatenate([found[index].reshape(len(sentences), -1) for index in network.cut], axis=1)
-
-
-def rounding_errors_at_cut(differences: Differences) -> Floats:
-    """[width]: how far a float64 evaluation of the cut can be from the real one, anywhere in the space."""
-    network = differences.query.network
-    errors = rounding_errors(network, differences.magnitudes, DOUBLE)
-    return np.concatenate([errors[index].reshape(-1) for index in network.cut])
