@@ -1258,6 +1258,8 @@ def ceiling(above: int, below: int) -> int:
 # ------------------------------------------------------------------------------------------------------ words
 
 Group = tuple[frozenset[int], int, int]
+# Of the words: the sum of c times the number of a slot.
+Function = tuple[tuple[int, int], ...]
 
 
 # A set of sentences: a mask of choices for every swappable position, and groups of positions with swap ranges.
@@ -1380,7 +1382,7 @@ class Space:
             self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
         self.known_gains: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
-        self.known_rises: dict[tuple[tuple[int, int], ...], list[dict[int, int]]] = {}
+        self.known_rises: dict[Function, list[dict[int, int]]] = {}
         self.magnitudes: list[int] = []
         self.errors: list[int] = []
         self.whole: list[int] = []
@@ -1546,25 +1548,34 @@ class Space:
 
     # The maximum over the words of the sum, over (slot, a, b) with a <= b, of max(a x, b x).
     #
-    # It is the greatest of the maxima with a or b chosen for each, which are affine in the words. Where x has one
-    # sign the choice is plain; the others are tried in the order of what they can reach at most.
+    # It is the greatest of the maxima of all functions with a or b chosen for each, which are affine in the words. One
+    # function reaches at most what its two halves reach apart, so they are tried in the order of that.
     def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
-        patterns: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, ())]
+        half = len(members) // 2
+        firsts, seconds = self.maxima(words, members[:half]), self.maxima(words, members[half:])
+        pairs = sorted([(x + y, (*f, *g)) for x, f in firsts for y, g in seconds], reverse=True)
+        highest = self.maximum(words, pairs[0][1])
+        for most, function in pairs[1:]:
+            if most <= highest:
+                break
+            highest = max(highest, self.maximum(words, function))
+        return highest
+
+    # All functions with a or b chosen for each (slot, a, b), and the maximum of each; where x has one sign the choice
+    # is plain.
+    def maxima(self, words: Words, members: list[tuple[int, int, int]]) -> list[tuple[int, Function]]:
+        functions: list[Function] = [()]
         for slot, off, on in members:
             low, high = words.element(slot)
             ends = [on] if low >= 0 else [off] if high <= 0 else [off, on]
-            reach = [(c, max(c * low, c * high) * self.scales[slot]) for c in ends]
-            patterns = [(most + step, (*chosen, (slot, c))) for most, chosen in patterns for c, step in reach]
-        highest: int | None = None
-        for most, function in sorted(patterns, reverse=True):
-            if highest is not None and most <= highest << GRID:
-                break
-            value = sum([c * self.base[slot] for slot, c in function]) + words.best(self.rises(words, function))
-            highest = value if highest is None else max(highest, value)
-        return highest or 0
+            functions = [(*function, (slot, c)) for function in functions for c in ends]
+        return [(self.maximum(words, function), function) for function in functions]
+
+    def maximum(self, words: Words, function: Function) -> int:
+        return sum([c * self.base[slot] for slot, c in function]) + words.best(self.rises(words, function))
 
     # What a swap within the mask adds at most to a sum of c * (number of slot), for every swappable position.
-    def rises(self, words: Words, function: tuple[tuple[int, int], ...]) -> list[int]:
+    def rises(self, words: Words, function: Function) -> list[int]:
         if len(self.known_rises) > 4096:
             self.known_rises.clear()
         known = self.known_rises.setdefault(function, [{} for _ in self.positions])
@@ -1908,8 +1919,6 @@ RULES = {
 
 # --------------------------------------------------------------------------------------------------- the certificate
 
-# What there may be in canonical JSON.
-PARTS = re.compile(r'(?:[][{},:]|null|-?[0-9]{1,19}(?![0-9.eE])|"[A-Za-z0-9 ._+/=-]*")*+')
 HASH = re.compile("[0-9a-f]{64}")
 NAME = re.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
@@ -1961,35 +1970,27 @@ def expect(value: Any, pattern: Any, what: str) -> None:
         for item, inner in zip(value, inners, strict=True):
             expect(item, inner, what)
     elif isinstance(pattern, re.Pattern):
-        require(type(value) is str and pattern.fullmatch(value), f"{what} is not as it should be")
+        require(type(value) is str and pattern.fullmatch(value), f"{what} is {value!r:.40}, not as it should be")
     elif isinstance(pattern, range):
         fits = type(value) is int and value in pattern
-        require(fits, f"{what} must be an integer from {pattern[0]} to {pattern[-1]}")
+        require(fits, f"{what} is {value!r:.40}, not an integer from {pattern[0]} to {pattern[-1]}")
     else:
-        require(type(value) is type(pattern) and value == pattern, f"{what} is not {pattern}")
+        require(type(value) is type(pattern) and value == pattern, f"{what} is {value!r:.40}, not {pattern}")
 
 
-# The value of canonical JSON as FORMAT section 2 has it; anything else is refused.
+# The value of canonical JSON (FORMAT section 2). What may stand in strings, that numbers are integers, that true and
+# false are not there, and the depth of nesting are left to `expect`.
 def parse_canonical(data: bytes) -> Any:
     require(len(data) <= MAX_CERTIFICATE, "the certificate is too large")
-    require(data.isascii(), "the certificate is not ASCII")
-    text, depth = data.decode("ascii"), 0
-    many = text.count("[") + text.count("{") + text.count(",") > 4 * MAX_CHOICES
-    require(not many, "the certificate has too many parts")
-    strange = re.split(r"[],}\s]", PARTS.sub("", text, count=1)[:40])[0]
-    only = (
-        "only integers, strings and null, without characters outside the format or more than 19 digits, are canonical"
-    )
-    require(PARTS.fullmatch(text), f"{strange} is not allowed: {only}")
-    for bracket in re.finditer(r"[][{}]", text):
-        depth += 1 if bracket[0] in "[{" else -1
-        require(0 <= depth <= 6, "the certificate is nested too deep or not balanced")
+    require(sum(map(data.count, (b"[", b"{", b","))) <= 4 * MAX_CHOICES, "the certificate has too many parts")
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        raise Refused("the certificate is not JSON") from None
-    same = json.dumps(value, sort_keys=True, separators=(",", ":")) == text
-    require(same, "the certificate is not in canonical form")
+        value = json.loads(data.decode("ascii"))
+        canonical = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    except UnicodeDecodeError:
+        raise Refused("the certificate is not ASCII") from None
+    except (ValueError, RecursionError):
+        raise Refused("the certificate is not JSON, is nested deeply, or has a number of thousands of digits") from None
+    require(data == canonical, "the certificate is not in canonical form")
     return value
 
 
