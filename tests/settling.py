@@ -15,7 +15,7 @@ from random_networks import Sample, swap_spaces
 
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model
-from swapproof.proofs.certificate import File, Lower, Node, Statement, write_certificate
+from swapproof.proofs.certificate import Count, File, Lower, Node, Statement, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder import Check, Verdict, climb
@@ -56,13 +56,11 @@ def expect_truth(verdict: Verdict, query: Query, replay: Replay) -> None:
     assert interval.low == (ceiling if deployed is None else deployed) or real != deployed
 
 
-def checked_by(model: Model, query: Query) -> Check:
-    """The checker of certificates, as the ladder asks it."""
-    data = model.path.read_bytes()
-    read = read_model(data)
-    statement = Statement(
+def statement_of(query: Query, model: bytes, **claims: Lower | Count) -> Statement:
+    """What a certificate of the query says, about a text and a vocabulary that play no part here."""
+    return Statement(
         id=0,
-        model=File(model.path.name, hashlib.sha256(data).hexdigest()),
+        model=File("model.onnx", hashlib.sha256(model).hexdigest()),
         tensors=(),
         vocabulary=None,
         text="0" * 64,
@@ -70,12 +68,19 @@ def checked_by(model: Model, query: Query) -> Check:
         choices=query.space.choices,
         label=query.label,
         rivals=query.rivals,
+        **claims,  # type: ignore[arg-type]
     )
+
+
+def checked_by(model: Model, query: Query) -> Check:
+    """The checker of certificates, as the ladder asks it."""
+    data = model.path.read_bytes()
+    read = read_model(data)
 
     def check(bound: Bound) -> str | None:
         lower = Lower(bound.low - 1, bound.level, bound.tree)
         try:
-            check_certificate(write_certificate(Statement(**{**statement.__dict__, "lower": lower})), read)
+            check_certificate(write_certificate(statement_of(query, data, lower=lower)), read)
         except Refused as error:
             return str(error)
         except Unusable:

@@ -11,36 +11,17 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from oracles import loaded, query_of
 from random_networks import networks, swap_spaces, tiny_networks
+from settling import statement_of
 
-from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import File, Lower, Statement, write_certificate
+from swapproof.proofs.certificate import Lower, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 from swapproof.verifier.engines import ENGINES
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder import climb
 
-HASH = "0" * 64
-
-
-def statement(query: Query, model_sha256: str, bound: Bound) -> Statement:
-    return Statement(
-        id=0,
-        model=File("model.onnx", model_sha256),
-        tensors=(),
-        vocabulary=None,
-        text=HASH,
-        synonyms=None,
-        choices=query.space.choices,
-        label=query.label,
-        rivals=query.rivals,
-        lower=Lower(bound.low - 1, bound.level, bound.tree),
-    )
-
 
 def refusals(data: st.DataObject, engine: Engine, *, every_operator: bool) -> tuple[list[str], str | None]:
     """What the checker refuses of what the engine claims, and the contradiction the ladder sees."""
-    import hashlib
-
     sample = data.draw(networks() if every_operator else tiny_networks())
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary, most_choices=2 if every_operator else 3))
     with TemporaryDirectory() as folder:
@@ -55,7 +36,8 @@ def refusals(data: st.DataObject, engine: Engine, *, every_operator: bool) -> tu
             assume(False)
 
         def check(bound: Bound) -> str | None:
-            certificate = write_certificate(statement(query, hashlib.sha256(content).hexdigest(), bound))
+            lower = Lower(bound.low - 1, bound.level, bound.tree)
+            certificate = write_certificate(statement_of(query, content, lower=lower))
             try:
                 check_certificate(certificate, checked, None)
             except Refused as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -16,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import loaded, query_of, won_by
 from random_networks import tiny, tiny_networks
-from settling import CLASSES, DEEP, JOINT, Long, Looks, case, checked_by, expect_truth, nodes_of, settle
+from settling import CLASSES, DEEP, JOINT, Long, Looks, case, checked_by, expect_truth, nodes_of, settle, statement_of
 
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model
-from swapproof.proofs.certificate import Count, File, Joint, Open, Statement, encode_tree, write_certificate
+from swapproof.proofs.certificate import Count, Joint, Open, encode_tree, write_certificate
 from swapproof.proofs.check import Unusable, check_certificate, read_model
 from swapproof.proofs.tree_reader import decode_tree
 from swapproof.verifier import open_part
@@ -67,19 +66,7 @@ def known_of(verdict: Verdict, query: Query) -> Known:
 def accepts(count: Count, query: Query, model: Model) -> bool:
     """The checker of certificates, about a count; it refuses by raising."""
     data = model.path.read_bytes()
-    statement = Statement(
-        id=0,
-        model=File(model.path.name, hashlib.sha256(data).hexdigest()),
-        tensors=(),
-        vocabulary=None,
-        text="0" * 64,
-        synonyms=None,
-        choices=query.space.choices,
-        label=query.label,
-        rivals=query.rivals,
-        count=count,
-    )
-    verdict = check_certificate(write_certificate(statement), read_model(data))
+    verdict = check_certificate(write_certificate(statement_of(query, data, count=count)), read_model(data))
     return verdict.count is not None and verdict.count.robust == count.robust
 
 
