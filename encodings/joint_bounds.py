@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .selection import Places, suffix_sums
+from .selection import BLOCK_CELLS, Places, greatest, suffix_sums
 
 Array = NDArray[Any]
 
@@ -59,6 +59,14 @@ class Shallow:
 
     def reordered(self, order: Array) -> Shallow:
         return replace(self, places=self.places.reordered(order), rows=self.rows[order])
+
+    def after(self, path: Sequence[int], start: int) -> Shallow:
+        """The positions from `start` on, when the swaps p * C + c of the path are made."""
+        rows = self.rows.reshape(-1, self.rows.shape[2])[list(path)]
+        made = self.places.swaps.reshape(-1)[list(path)].tolist()
+        return replace(
+            self, places=self.places.after(made, start), base=self.base + rows.sum(axis=0), rows=self.rows[start:]
+        )
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -99,12 +107,16 @@ class Ascent:
     The bound at slopes a is the least of linear functions of a; one that is active gives the direction:
     for w_j >= 0: w_j y_j(x), for w_j < 0: |w_j| (y_j(x_G) - y_j(x)), with x the sentence where the linear part is least
     and x_G the sentence where T_G is reached.
+
+    While the bound is not above `aim`, only the patterns next to those that gave T_G last are looked at: what comes of
+    it may be above the bound, but not what is above `aim`.
     """
 
-    def __init__(self, shallow: Shallow, k: int, group_size: int, start: Relaxation | None = None) -> None:
-        self.shallow, self.k = shallow, min(k, shallow.places.count)
-        count, width, _ = shallow.rows.shape
-        self.flat = shallow.rows.reshape(count * width, -1)
+    def __init__(
+        self, shallow: Shallow, k: int, group_size: int, start: Relaxation | None = None, aim: float = -np.inf
+    ) -> None:
+        self.shallow, self.k, self.aim = shallow, min(k, shallow.places.count), aim
+        self.flat = shallow.rows.reshape(-1, shallow.rows.shape[2])
         lower, upper = self.low_high()
         weights = shallow.weights
         self.unstable = (lower < 0) & (upper > 0) & (weights != 0)
@@ -126,11 +138,18 @@ class Ascent:
         self.bits = patterns(size)
         absolute = np.append(np.where(weights < 0, -weights, 0.0), 0.0)
         self.absolute = absolute[self.members]
-        swings = np.concatenate([self.flat[:, :-1], np.zeros((len(self.flat), 1))], axis=1)
-        self.swings = np.ascontiguousarray(np.moveaxis(swings[:, self.members], 1, 0))  # [groups, swaps, size]
+        swings = np.concatenate([self.flat[shallow.places.corners.flat, :-1].T, np.zeros((1, self.corners))])
+        self.swings = swings[self.members]
+        """[groups, size, corners]."""
         self.origin = np.append(shallow.base[:-1], 0.0)[self.members]
         self.best, self.best_slopes = -np.inf, self.slopes
         self.state = shallow.base
+        self.winners: Array | None = None
+        """[groups]: the patterns that gave T_G last."""
+
+    @property
+    def corners(self) -> int:
+        return len(self.shallow.places.corners.flat)
 
     def low_high(self) -> tuple[Array, Array]:
         """[N] each: exact bounds of the pre-activations."""
@@ -142,45 +161,17 @@ class Ascent:
 
     def step(self, reach: float) -> float:
         """The bound at the present slopes; then move them towards a bound that is better by `reach`."""
-        shallow, k = self.shallow, self.k
-        count, width, _ = shallow.rows.shape
         slopes = self.slopes
-        tilted = np.append(slopes * shallow.weights, 1.0)
-        gains = (self.flat @ tilted).reshape(count, width)
-        choice = gains.argmin(axis=1)
-        least = gains[np.arange(count), choice]
-        taken = np.argpartition(least, k - 1)[:k] if k < count else np.arange(count)
-        taken = taken[least[taken] < 0]
-        state = shallow.base + shallow.rows[taken, choice[taken]].sum(axis=0)
-        bound = float(state @ tilted)
-        direction = shallow.weights * state[:-1]
+        bound, direction = self.linear_part(slopes)
         if self.groups:
-            functions = (self.bits - np.append(slopes, 0.0)[self.members][:, None, :]) * self.absolute[:, None, :]
-            rises = self.swings @ functions.transpose(0, 2, 1)  # [groups, swaps, patterns]
-            best = rises.reshape(len(self.groups), count, width, -1).max(axis=2)
-            np.maximum(best, 0.0, out=best)
-            if k < count:
-                best = np.partition(best, count - k, axis=1)[:, count - k :]
-            values = (functions @ self.origin[:, :, None])[:, :, 0] + best.sum(axis=1)
-            winner = values.argmax(axis=1)
-            numbers = np.arange(len(self.groups))
-            bound -= float(values[numbers, winner].sum())
-            won = rises[numbers, :, winner].reshape(len(self.groups), count, width)
-            choices = won.argmax(axis=2)
-            greatest = np.take_along_axis(won, choices[:, :, None], axis=2)[:, :, 0]
-            chosen = (
-                np.argpartition(-greatest, k - 1, axis=1)[:, :k]
-                if k < count
-                else np.tile(np.arange(count), (len(numbers), 1))
-            )
-            worth = np.take_along_axis(greatest, chosen, axis=1) > 0
-            swaps = chosen * width + np.take_along_axis(choices, chosen, axis=1)
-            reached = self.origin + (self.swings[numbers[:, None], swaps] * worth[:, :, None]).sum(axis=1)
+            near = self.winners is not None
+            excess = self.excess(slopes, near)
+            if near and bound - excess > self.aim:
+                excess = self.excess(slopes, False)
+            bound -= excess
             extended = np.append(direction, 0.0)
-            extended[self.members] += self.absolute * reached
+            extended[self.members] += self.absolute * self.reached(slopes)
             direction = extended[:-1]
-        self.state = state
-        self.taken = (taken, choice[taken])
         if bound > self.best:
             self.best, self.best_slopes = bound, slopes
         direction = np.where(self.unstable, direction, 0.0)
@@ -189,6 +180,66 @@ class Ascent:
             moved = slopes + direction * ((self.best - bound + reach) / length)
             self.slopes = np.where(self.unstable, np.clip(moved, 0.0, 1.0), slopes)
         return bound
+
+    def bound(self, slopes: Array) -> float:
+        return self.linear_part(slopes)[0] - (self.excess(slopes, False) if self.groups else 0.0)
+
+    def linear_part(self, slopes: Array) -> tuple[float, Array]:
+        """The bound without the excess of the groups, and its direction."""
+        shallow, k = self.shallow, self.k
+        count, width, _ = shallow.rows.shape
+        tilted = np.append(slopes * shallow.weights, 1.0)
+        gains = (self.flat @ tilted).reshape(count, width)
+        choice = gains.argmin(axis=1)
+        least = gains[np.arange(count), choice]
+        taken = np.argpartition(least, k - 1)[:k] if 0 < k < count else np.arange(min(k, count))
+        taken = taken[least[taken] < 0]
+        self.state = shallow.base + shallow.rows[taken, choice[taken]].sum(axis=0)
+        self.taken = (taken, choice[taken])
+        return float(self.state @ tilted), shallow.weights * self.state[:-1]
+
+    def functions(self, slopes: Array, bits: Array) -> Array:
+        """[groups, m, size]: |w_j| (d_j - a_j) for patterns d [groups, m, size], or [m, size] for all groups."""
+        return np.asarray((bits - np.append(slopes, 0.0)[self.members][:, None, :]) * self.absolute[:, None, :])
+
+    def excess(self, slopes: Array, near: bool) -> float:
+        """The sum of all T_G, which become the winners; or what the patterns near the winners before give."""
+        if near and self.winners is not None:
+            numbers = self.winners[:, None] ^ np.append(0, 1 << np.arange(self.bits.shape[1]))
+            values = self.maxima(self.functions(slopes, self.bits[numbers]))
+            best = values.argmax(axis=1)
+            self.winners = numbers[np.arange(len(numbers)), best]
+        else:
+            values = self.maxima(self.functions(slopes, self.bits))
+            best = self.winners = values.argmax(axis=1)
+        return float(values[np.arange(len(values)), best].sum())
+
+    def maxima(self, functions: Array) -> Array:
+        """[groups, m]: the greatest value that functions [groups, m, size] of the groups' neurons reach."""
+        rows = max(1, BLOCK_CELLS // max(1, functions.shape[1] * self.corners))
+        found = [np.zeros((0, functions.shape[1]))]
+        for first in range(0, len(functions), rows):
+            block = slice(first, first + rows)
+            best = self.shallow.places.corners.most(functions[block] @ self.swings[block])
+            found.append(greatest(best, self.k))
+        return np.asarray((functions @ self.origin[:, :, None])[:, :, 0] + np.concatenate(found))
+
+    def reached(self, slopes: Array) -> Array:
+        """[groups, size]: the neurons of each group where its winner reaches T_G."""
+        functions = self.functions(slopes, self.bits[self.winners][:, None])
+        gains = (functions @ self.swings)[:, 0]
+        best: Array = np.zeros((len(self.groups), self.shallow.places.count))
+        which: Array = np.zeros(best.shape, dtype=np.int64)
+        for part in self.shallow.places.corners.parts:
+            mine = gains[:, part]
+            better = mine > best[:, : mine.shape[1]]
+            np.copyto(best[:, : mine.shape[1]], mine, where=better)
+            np.copyto(which[:, : mine.shape[1]], np.arange(part.start, part.stop), where=better)
+        if self.k < best.shape[1]:
+            chosen = np.argpartition(best, best.shape[1] - self.k, axis=1)[:, best.shape[1] - self.k :]
+            best, which = (np.take_along_axis(array, chosen, axis=1) for array in (best, which))
+        moved = np.take_along_axis(self.swings, which[:, None], axis=2) * (best > 0)[:, None]
+        return np.asarray(self.origin + moved.sum(axis=2))
 
     def relaxation(self) -> Relaxation:
         """The best slopes so far, on the grid."""
@@ -221,24 +272,28 @@ class JointBound:
         self.least = self.gains.min(axis=1)
         self.falls = suffix_sums(np.maximum(-self.least, 0.0)[:, None], k)[:, :, 0]
         down, up = shallow.ends
-        lower = shallow.base[:-1] - suffix_sums(down, k)[0, k]
-        upper = shallow.base[:-1] + suffix_sums(up, k)[0, k]
+        lower, upper = shallow.base[:-1] - greatest(down.T, k), shallow.base[:-1] + greatest(up.T, k)
         convex = np.flatnonzero((weights > 0) & (lower < 0) & (upper > 0))
         self.convex, self.convex_weights, self.convex_slopes = convex, weights[convex], slopes[convex]
         self.down, self.up = suffix_sums(down[:, convex], k), suffix_sums(up[:, convex], k)
         self.forced_down = forced(self.rows[:, :, convex], places.there)
         self.forced_up = -forced(-self.rows[:, :, convex], places.there)
-        size = max((len(group) for group in relaxation.groups), default=0)
-        self.functions = np.zeros((len(relaxation.groups), 2**size, shallow.neurons + 1))
-        for number, group in enumerate(relaxation.groups):
-            members = list(group)
-            block = (patterns(len(members)) - slopes[members]) * -weights[members]
-            # Short groups repeat their patterns.
-            self.functions[number][:, members] = np.tile(block, (2 ** (size - len(members)), 1))
-        self.functions = self.functions.reshape(-1, shallow.neurons + 1)
-        self.swap_rises = rises = self.rows @ self.functions.T  # [P, C, M]
+        self.members = [list(group) for group in relaxation.groups]
+        size = max((len(group) for group in self.members), default=0)
+        blocks = [(patterns(len(group)) - slopes[group]) * -weights[group] for group in self.members]
+        # Short groups repeat their patterns.
+        self.functions = [np.tile(block, (2**size // len(block), 1)).T for block in blocks]
+        self.swap_rises = rises = self.heights(self.rows)  # [P, C, M]
         self.rises = suffix_sums(np.maximum(rises.max(axis=1), 0.0), k)
         self.forced_rises = -forced(-rises, places.there).min(axis=1)
+
+    def heights(self, states: Array) -> Array:
+        """[..., M]: the functions of all patterns of all groups at these states [..., N + 1]."""
+        found = [np.zeros((*states.shape[:-1], 0))]
+        return np.concatenate(
+            found + [states[..., group] @ block for group, block in zip(self.members, self.functions, strict=True)],
+            axis=-1,
+        )
 
     def low(
         self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
@@ -246,7 +301,7 @@ class JointBound:
         """[n]: lower bounds of the margin. `swapped`: positions where moreover a swap is made, of those `allowed`."""
         at = (start, left)
         bound = states @ self.tilted - self.falls[at]
-        heights = states @ self.functions.T + self.rises[at]
+        heights = self.heights(states) + self.rises[at]
         y = states[:, self.convex]
         lower, upper = y - self.down[at], y + self.up[at]
         if swapped is not None and allowed is None:

@@ -38,7 +38,9 @@ def joint_cuts(shallow: Shallow, k: int, neurons: Neurons, group: int = GROUP, s
         ascent.step(REACH * SHRINK**step)
     slopes = ascent.best_slopes
     rows = []
-    for number, (members, most) in enumerate(zip(ascent.groups, maxima(ascent, slopes).tolist(), strict=True)):
+    for number, (members, most) in enumerate(
+        zip(ascent.groups, ascent.maxima(ascent.functions(slopes, ascent.bits)).max(axis=1).tolist(), strict=True)
+    ):
         if any(shallow.elements[neuron] not in neurons for neuron in members):
             continue
         parts = []
@@ -53,15 +55,3 @@ def joint_cuts(shallow: Shallow, k: int, neurons: Neurons, group: int = GROUP, s
         columns, coefficients = total.terms(0)
         rows.append(Row(f"joint[{number}]", columns, coefficients, -np.inf, most - float(total.constant[0])))
     return rows
-
-
-def maxima(ascent: Ascent, slopes: Array) -> Array:
-    """[groups]: T_G at these slopes."""
-    count, width, _ = ascent.shallow.rows.shape
-    functions = (ascent.bits - np.append(slopes, 0.0)[ascent.members][:, None, :]) * ascent.absolute[:, None, :]
-    rises = ascent.swings @ functions.transpose(0, 2, 1)
-    best = np.maximum(rises.reshape(len(functions), count, width, -1).max(axis=2), 0.0)
-    if ascent.k < count:
-        best = np.partition(best, count - ascent.k, axis=1)[:, count - ascent.k :]
-    values = (functions @ ascent.origin[:, :, None])[:, :, 0] + best.sum(axis=1)
-    return np.asarray(values.max(axis=1))

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from .incremental import Differences
 from .network import Affine, Constant, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
 from .relaxation import replaced_maximum, replaced_rectifier
-from .selection import Places, greatest_without_each, leaving, suffix_sums
+from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
 from .substitution import Coefficients, Replace, substituted
 
 Array = NDArray[Any]
 
-Part = tuple[Array, slice, Array | None]
-"""A function [..., width] of a part of the cut, perhaps of these columns of it only."""
 CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
 
@@ -80,7 +78,7 @@ class LinearBounds:
             self.network.nodes[n.inputs[0]] for n in self.network.nodes if isinstance(n.layer, Rectifier | Maximum)
         ]
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
-        self.cells = max(functions * places.count, *(8 * node.size for node in elements), self.differences.width, 1)
+        self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
 
     def substitutes(self, node: Node) -> bool:
         return (
@@ -118,8 +116,7 @@ class LinearBounds:
             bounds = ElementBounds(self, regions.part(part), np.arange(count)[part])
             for index, where in self.differences.parts.items():
                 bounds.known[index] = low[part, where], high[part, where]
-            spread = np.broadcast_to(self.coefficients, (len(bounds.regions), 1, len(self.coefficients)))
-            found.append(bounds.least(self.last, spread)[:, 0])
+            found.append(bounds.least(self.last, self.coefficients[None, None])[:, 0])
         return np.concatenate(found)
 
     def margins(self, states: Array) -> Array:
@@ -153,8 +150,7 @@ class LinearBounds:
     def margin(self, regions: Regions) -> tuple[Array, list[Part]]:
         """Lower bounds [n], and the linear functions [n, 1, width] that give them."""
         bounds = ElementBounds(self, regions)
-        spread = np.broadcast_to(self.coefficients, (len(regions), 1, len(self.coefficients)))
-        bound, parts = bounds.at_cut(self.last, spread)
+        bound, parts = bounds.at_cut(self.last, self.coefficients[None, None])
         return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0], parts
 
 
@@ -199,23 +195,24 @@ class ElementBounds:
                 return low, high
             case _:
                 both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
-                least = self.least(index, np.broadcast_to(both, (count, *both.shape)))
+                least = self.least(index, both[None])
                 return least[:, : node.size], -least[:, node.size :]
 
     def least(self, index: int, coefficients: Array, replace: Replace | None = None) -> Array:
-        """[n, R]: lower bounds of functions [n, R, size] of a node."""
+        """[n, R]: lower bounds of functions [n, R, size] of a node, or [1, R, size] for all regions."""
         bound, parts = self.at_cut(index, coefficients, replace)
         return self.lowered(bound, parts, self.linear.places.falls(parts))
 
     def at_cut(self, index: int, coefficients: Array, replace: Replace | None = None) -> tuple[Array, list[Part]]:
-        """Functions [n, R, size] of a node as affine functions of the cut: at the regions' states [n, R], and parts."""
+        """The same functions as affine functions of the cut: at the regions' states [n, R], and parts."""
         kept, bound = substituted(self.network, index, coefficients, replace or self.replace)
         parts: list[Part] = []
         for node, given in kept.items():
             part = self.linear.differences.parts[node]
             states = given.at(self.regions.states[:, part])
             bound = bound + (given.values @ states[:, :, None])[:, :, 0]
-            parts.append((given.values, part, given.columns))
+            values = np.broadcast_to(given.values, (len(states), *given.values.shape[1:]))
+            parts.append((values, part, given.columns))
         return bound, parts
 
     def lowered(self, bound: Array, parts: list[Part], falls: Array) -> Array:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .joint_bounds import GRID, patterns
-from .linear_bounds import ElementBounds, LinearBounds, Part, Regions
+from .linear_bounds import ElementBounds, LinearBounds, Regions
 from .network import Network, Rectifier
 from .relaxation import rectifier_lines
-from .selection import Places, leaving
+from .selection import Part, Places, leaving
 from .substitution import Coefficients
 
 Array = NDArray[Any]
@@ -80,8 +80,7 @@ class RefinedBounds(LinearBounds):
         """Lower bounds [n], and the linear functions [n, 1, width] that give them but for the groups' excess."""
         bounds = ElementBounds(self, regions)
         margin = Margin(bounds, self.multipliers)
-        spread = np.broadcast_to(self.coefficients, (len(regions), 1, len(self.coefficients)))
-        bound, parts = bounds.at_cut(self.last, spread, margin.replace)
+        bound, parts = bounds.at_cut(self.last, self.coefficients[None, None], margin.replace)
         return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0] - margin.excess(), parts
 
 

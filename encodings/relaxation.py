@@ -32,10 +32,14 @@ def rectifier_lines(slope: float, low: Array, high: Array) -> tuple[Array, Array
 
 
 def replaced_rectifier(slope: float, low: Array, high: Array, coefficients: Array) -> tuple[Array, Array]:
-    """c y >= (c a or c s) x + min(c, 0) t, by the sign of c."""
-    lower, upper, raised = (line[:, None, :] for line in rectifier_lines(slope, low, high))
-    passed = coefficients * np.where(coefficients >= 0, lower, upper)
-    return passed, (np.minimum(coefficients, 0.0) * raised).sum(axis=-1)
+    """c y >= (c a or c s) x + min(c, 0) t, by the sign of c; [1, R, size] for all regions alike, or [n, R, size]."""
+    lower, upper, raised = rectifier_lines(slope, low, high)
+    up, down = np.maximum(coefficients, 0.0), np.minimum(coefficients, 0.0)
+    passed = up * lower[:, None]
+    passed += down * upper[:, None]
+    if len(coefficients) == 1:
+        return passed, raised @ down[0].T
+    return passed, (down @ raised[:, :, None])[:, :, 0]
 
 
 def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coefficients, Array]:
@@ -44,6 +48,7 @@ def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coef
     From above: that same element when no other can exceed it, else the greatest high.
     """
     _, out, width = low.shape
+    coefficients = np.broadcast_to(coefficients, (len(low), *coefficients.shape[1:]))
     best = low.argmax(axis=-1)
     chosen = low.max(axis=-1)
     others = high.copy()

@@ -12,15 +12,63 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .corners import corners
 from .incremental import Differences
 
 Array = NDArray[Any]
+Part = tuple[Array, slice, Array | None]
+"""Functions [n, R, width] of a part of the cut, perhaps of these columns of it only."""
+
+BLOCK_CELLS = 1 << 16
+"""Numbers in one block of gains: it stays in the second-level cache."""
+NARROW = 2
+"""How many times fewer columns must be left for it to pay."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """Swaps p * C + c, choice by choice; positions with many of them first."""
+
+    blocks: tuple[NDArray[np.int64], ...]
+    """One swap of each of the first positions, another of each of those that have another, ..."""
+    place: NDArray[np.int64]
+    """[P]: where a position stands in each block that is long enough."""
+
+    @classmethod
+    def of(cls, chosen: NDArray[np.bool_]) -> Corners:
+        """Of a table [P, C]."""
+        counts = chosen.sum(axis=1)
+        order = np.argsort(-counts, kind="stable")
+        first = np.argsort(~chosen, axis=1, kind="stable") + np.arange(len(chosen))[:, None] * chosen.shape[1]
+        blocks = (first[order[counts[order] > number], number] for number in range(int(counts.max(initial=0))))
+        return cls(tuple(blocks), np.argsort(order, kind="stable"))
+
+    @cached_property
+    def flat(self) -> NDArray[np.int64]:
+        """All blocks, one after the other."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self.blocks])
+
+    @cached_property
+    def parts(self) -> tuple[slice, ...]:
+        """Where each block is in `flat`."""
+        ends = np.cumsum([0, *(len(block) for block in self.blocks)]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
+
+    def most(self, gains: Array) -> Array:
+        """[..., P], in the order of `place`: the most that one swap gives, each of them `gains` [..., flat]; or 0."""
+        best = np.zeros((*gains.shape[:-1], len(self.place)))
+        for part in self.parts:
+            mine = best[..., : part.stop - part.start]
+            np.maximum(mine, gains[..., part], out=mine)
+        return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +82,8 @@ class Places:
     swaps: NDArray[np.int64]
     made: tuple[int, ...] = ()
     """Swaps of every sentence, at other positions."""
+    known: NDArray[np.bool_] | None = None
+    """[P, C]: the corners, when they were found before."""
 
     @classmethod
     def of(cls, differences: Differences) -> Places:
@@ -46,11 +96,11 @@ class Places:
         return cls(differences, swaps)
 
     def reordered(self, order: Array) -> Places:
-        return Places(self.differences, self.swaps[order], self.made)
+        return Places(self.differences, self.swaps[order], self.made, self.telling[order])
 
     def after(self, made: Iterable[int], start: int) -> Places:
         """The positions from `start` on, when these swaps are made."""
-        return Places(self.differences, self.swaps[start:], (*self.made, *made))
+        return Places(self.differences, self.swaps[start:], (*self.made, *made), self.telling[start:])
 
     @cached_property
     def base(self) -> Array:
@@ -78,9 +128,18 @@ class Places:
         return np.asarray(self.differences.positions[self.swaps[:, 0]])
 
     @cached_property
-    def by_choice(self) -> Array:
-        """[C, P, width]: the rows, choice by choice."""
-        return np.ascontiguousarray(self.rows.transpose(1, 0, 2))
+    def telling(self) -> NDArray[np.bool_]:
+        """[P, C]: the swaps that a minimum over a position may need."""
+        return corners(self.differences, self.swaps) if self.known is None else self.known
+
+    @cached_property
+    def corners(self) -> Corners:
+        return Corners.of(self.telling)
+
+    @cached_property
+    def by_corner(self) -> Array:
+        """[width, corners]: what the swaps of `corners` take from the cut, all blocks side by side."""
+        return np.ascontiguousarray(-self.differences.rows[self.swaps.reshape(-1)[self.corners.flat]].T)
 
     def gains(self, coefficients: Array, part: slice, columns: Array | None = None) -> Array:
         """[..., P, C] of g(s) for functions [..., width] of a part of the cut (of these columns); 0 for no swap."""
@@ -89,22 +148,49 @@ class Places:
         flat = coefficients @ rows.reshape(self.swaps.size, rows.shape[2]).T
         return np.asarray(flat.reshape(*flat.shape[:-1], *self.swaps.shape))
 
-    def falls(self, parts: Sequence[tuple[Array, slice, Array | None]]) -> Array:
-        """[..., P]: how far one swap can lower sums of functions [..., width], each of a part of the cut; 0 at least.
+    def falls(self, parts: Sequence[Part]) -> Array:
+        """[n, R, P]: how far one swap can lower sums of functions [n, R, width], each of a part of the cut; 0 at least.
 
-        Choice by choice, so that no array holds all gains.
+        Where the functions of a region share few columns, only these are multiplied.
         """
-        shape = parts[0][0].shape[:-1] if parts else ()
-        least = np.zeros((int(np.prod(shape)), self.count))
-        for rows in self.by_choice:
-            gains: Array | None = None
-            for coefficients, part, columns in parts:
-                mine = rows[:, part] if columns is None else rows[:, part][:, columns]
-                more = coefficients.reshape(len(least), coefficients.shape[-1]) @ mine.T
-                gains = more if gains is None else np.add(gains, more, out=gains)
-            if gains is not None:
-                np.minimum(least, gains, out=least)
-        return np.negative(least, out=least).reshape(*shape, self.count)
+        count, functions = parts[0][0].shape[:2]
+        found = np.empty((count * functions, self.count))
+        narrow = narrowed(*parts[0]) if len(parts) == 1 else None
+        if narrow is not None:
+            values, columns = narrow
+            rows = max(1, BLOCK_CELLS // max(1, self.by_corner.shape[1] * max(functions, columns.shape[1])))
+            blocks = [slice(first, first + rows) for first in range(0, count, rows)]
+            gains = (values[block] @ self.by_corner[columns[block]] for block in blocks)
+        else:
+            tables = [
+                self.by_corner[part] if columns is None else self.by_corner[part][columns] for _, part, columns in parts
+            ]
+            flat = [values.reshape(len(found), values.shape[2]) for values, _, _ in parts]
+            rows = max(1, BLOCK_CELLS // max(1, self.by_corner.shape[1]))
+            blocks = [slice(first, first + rows) for first in range(0, len(found), rows)]
+            gains = (
+                reduce(np.add, (values[block] @ table for values, table in zip(flat, tables, strict=True)))
+                for block in blocks
+            )
+        first = 0
+        for block_gains in gains:
+            best = self.corners.most(block_gains)
+            best = best.reshape(prod(best.shape[:-1]), self.count)
+            np.take(best, self.corners.place, axis=1, out=found[first : first + len(best)], mode="clip")
+            first += len(best)
+        return found.reshape(count, functions, self.count)
+
+
+def narrowed(values: Array, part: slice, columns: Array | None) -> tuple[Array, Array] | None:
+    """Functions [n, R, m] and their columns [n, m] of the cut, when those of each region have few that are not 0."""
+    if columns is None:
+        return None
+    used = (values != 0).any(axis=1)
+    most = int(used.sum(axis=1).max(initial=0))
+    if NARROW * most > len(columns):
+        return None
+    chosen = np.argsort(~used, axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(values, chosen[:, None], axis=2), columns[chosen] + part.start
 
 
 def greatest(best: Array, k: int) -> Array:
@@ -121,11 +207,9 @@ def suffix_sums(best: Array, k: int) -> Array:
     """[P + 1, k + 1, M]: at (i, j) the sum of the j greatest of `best[i:]`; no number in `best` [P, M] is negative."""
     count, functions = best.shape
     sums = np.zeros((count + 1, k + 1, functions))
-    leading = np.zeros((k + 1, functions))  # the k greatest so far, descending, below a greatest of all
-    leading[0] = np.inf
-    for i in range(count - 1, -1, -1):
-        leading[1:] = np.maximum(leading[1:], np.minimum(leading[:-1], best[i]))
-        np.cumsum(leading[1:], axis=0, out=sums[i, 1:])
+    for i in range(count - 1, -1, -1):  # the best with this row, or the best without it
+        np.add(sums[i + 1, :-1], best[i], out=sums[i, 1:])
+        np.maximum(sums[i, 1:], sums[i + 1, 1:], out=sums[i, 1:])
     return sums
 
 

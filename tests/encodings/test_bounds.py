@@ -15,6 +15,7 @@ from oracles import loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
+from swapproof.encodings.corners import extreme
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.joint_bounds import Ascent, JointBound
@@ -149,6 +150,65 @@ def test_both_extremes_of_a_joint_bound_are_exact(source: int, k: int) -> None:
         y = states[:, members]
         expected -= ((np.maximum(y, 0) - slopes[members] * y) @ -shallow.weights[members]).max()
     assert ascent.step(0.3) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@given(st.integers(0, 500), st.integers(1, 3), st.integers(1, 4))
+def test_a_quick_ascent_never_ends_above_its_aim_with_a_wrong_bound(source: int, k: int, size: int) -> None:
+    """Whatever a step returns above the aim is the bound at its slopes, which all sentences keep to."""
+    with TemporaryDirectory() as folder:
+        sample = tiny("mlp", source)
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, tuple(tuple(range(sample.vocabulary))[:3] for _ in range(sample.length)), 0)
+    places = Places.of(Differences.of(query))
+    shallow = shallow_margin(places, 0)
+    margins = shallow.margins(cuts_of(places, shallow.rows, shallow.base, ([], 0, k, None)))
+    aim = float(margins.min()) - abs(float(margins.min())) / 2
+    ascent = Ascent(shallow, k, size, aim=aim)
+    for _ in range(8):
+        slopes = ascent.slopes
+        found, bound = ascent.step(0.3), Ascent(shallow, k, size).bound(slopes)
+        assert bound <= margins.min() + SLACK * (1 + np.abs(margins).max())
+        assert bound <= found + 1e-9
+        assert found <= aim or found == pytest.approx(bound, rel=1e-9, abs=1e-9)
+
+
+@given(st.data())
+def test_corners_are_enough_for_every_least_value(data: st.DataObject) -> None:
+    """min over all points and 0 of c x = min over the corners and 0, in any direction c, whatever points coincide."""
+    grid = st.tuples(st.integers(-2, 2), st.integers(-2, 2))
+    points = np.array([data.draw(st.lists(grid, min_size=count, max_size=count)) for count in (5, 5)], dtype=float)
+    points *= data.draw(st.sampled_from([1.0, 1e-30, 0.1]))
+    chosen = extreme(points)
+    angles = np.linspace(0, 2 * np.pi, 97)
+    gains = points @ np.stack([np.cos(angles), np.sin(angles)])
+    expected = np.minimum(gains.min(axis=1), 0.0)
+    found = np.minimum(np.where(chosen[:, :, None], gains, np.inf).min(axis=1), 0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12 * np.abs(points).max())
+
+
+def test_points_between_others_and_the_origin_are_no_corners() -> None:
+    points = np.array([[[2.0, 0.0], [0.0, 2.0], [0.5, 0.5], [-1.0, -1.0], [1.0, 0.2]]])
+    assert extreme(points).tolist() == [[True, True, False, True, False]]
+
+
+@given(st.data())
+def test_falls_are_the_least_gains_of_all_swaps(data: st.DataObject) -> None:
+    """Of several functions a region, of all of the cut or of a few columns that differ from region to region."""
+    sample = data.draw(st.one_of(tiny_networks(), networks()))
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    with TemporaryDirectory() as folder:
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, choices, 0)
+    places = Places.of(Differences.of(query))
+    width = places.differences.width
+    random = np.random.default_rng(data.draw(st.integers(0, 99)))
+    values = random.normal(size=(3, 2, width)) * (
+        random.random(size=(3, 1, width)) < data.draw(st.sampled_from([0.1, 1]))
+    )
+    columns = data.draw(st.sampled_from([None, np.arange(width)]))
+    expected = np.maximum(-places.gains(values, slice(0, width)).min(axis=3, initial=0.0), 0.0)
+    found = places.falls([(values, slice(0, width), columns)])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * (1 + np.abs(expected).max(initial=0.0)))
 
 
 @given(st.data())

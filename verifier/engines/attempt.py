@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.joint_bounds import Ascent, JointBound, Relaxation
+from swapproof.encodings.joint_bounds import Ascent, JointBound, Relaxation, Shallow
 from swapproof.encodings.linear_bounds import LinearBounds
 from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
@@ -137,7 +137,7 @@ class Attempt:
         if not self.unfinished or self.out_of_time:
             return tree
         self.unfinished = False
-        return self.jointly(self.places, rival, self.k, self.numbers)
+        return self.jointly(shallow_margin(self.places, rival), rival, self.k, self.numbers)
 
     def together(self) -> Node | None:
         """A tree of few regions that proves what it can against all rivals at once; None when it finds a doubt."""
@@ -200,22 +200,27 @@ class Attempt:
         return None
 
     def jointly(
-        self, places: Places, rival: int, k: int, numbers: Mapping[int, int], before: Relaxation | None = None
+        self, shallow: Shallow, rival: int, k: int, numbers: Mapping[int, int], before: Relaxation | None = None
     ) -> Node:
         """Joint bounds; when the search is long, what is left of it has its slopes found anew, from those `before`."""
-        shallow = shallow_margin(places, rival)
-        relaxation = before
+        relaxation, threshold = before, self.threshold(rival)
         concave = int((shallow.weights < 0).sum())
-        for most, steps in JOINT_STAGES if before is None else AGAIN_STAGES:
-            size = group_size(concave, most)
-            ascent = Ascent(shallow, k, size, relaxation)
+        # Most parts of the space are closed by slopes near those of the whole: what is found quickly is tried first.
+        stages = [(-np.inf, *stage) for stage in JOINT_STAGES]
+        if before is not None:
+            stages = [(aim, *stage) for aim in (threshold, -np.inf) for stage in AGAIN_STAGES]
+        for aim, most, steps in stages:
+            ascent = Ascent(shallow, k, group_size(concave, most), relaxation, aim)
             for step in range(steps):
-                if ascent.step(REACH * SHRINK**step) > self.threshold(rival):
+                if ascent.step(REACH * SHRINK**step) > threshold:
                     break
-            relaxation = ascent.relaxation()
-            if ascent.best > self.threshold(rival):
+            found = ascent.relaxation()
+            if ascent.best > threshold:
+                if ascent.bound(found.slopes) > threshold:
+                    self.regions += 1
+                    return joint_tree(found, shallow, numbers, Linear())
                 break
-        found = ascent.relaxation()
+            relaxation = before or found
         bounds = JointBound(shallow, found, k)
         inner = self.searched(bounds, rival, self.joint_parts(bounds, rival, numbers), self.effort.patience)
         return joint_tree(found, shallow, numbers, inner)
@@ -228,7 +233,7 @@ class Attempt:
 
     def joint_parts(self, bounds: JointBound, rival: int, numbers: Mapping[int, int]) -> Anew:
         def anew(path: Array, start: int, left: int) -> Node:
-            return self.jointly(after(bounds, path, start), rival, left, numbers, bounds.relaxation)
+            return self.jointly(bounds.shallow.after(path.tolist(), start), rival, left, numbers, bounds.relaxation)
 
         return anew
 
@@ -277,7 +282,8 @@ class Attempt:
             if isinstance(one.tree, Joint | Slopes):
                 others[one.number] = self.further(inner, rival, left, one.tree)
             elif isinstance(bounds, JointBound) and self.numbers is not None:
-                others[one.number] = self.jointly(inner, rival, left, self.numbers, bounds.relaxation)
+                shallow = shallow_margin(inner, rival)
+                others[one.number] = self.jointly(shallow, rival, left, self.numbers, bounds.relaxation)
             else:
                 others[one.number] = self.linearly(inner, rival, left)
         return replaced(nodes, others)

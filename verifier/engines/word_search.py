@@ -187,15 +187,32 @@ class Search:
         return nodes.ordered(np.flatnonzero(~many))
 
     def states(self, paths: Array) -> Array:
+        """What neighbours in the list have in common but for their last swap is added up once."""
+        if not len(paths):
+            return np.empty((0, len(self.bounds.base)))
+        made = (paths >= 0).sum(axis=1)
+        numbers = np.arange(len(paths))
+        last = np.where(made > 0, paths[numbers, made - 1], -1) if paths.shape[1] else np.full(len(paths), -1)
+        before = paths.copy()
+        before[numbers[made > 0], made[made > 0] - 1] = -1
+        new = np.append(True, (before[1:] != before[:-1]).any(axis=1))
+        states = self.added_up(before[new])[np.cumsum(new) - 1]
+        return self.moved(states, last)
+
+    def added_up(self, paths: Array) -> Array:
         states = np.repeat(self.bounds.base[None], len(paths), axis=0)
-        rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
         for step in range(paths.shape[1]):
-            swaps = paths[:, step]
-            taken = swaps >= 0
-            if taken.all():
-                states += rows[swaps]
-            elif taken.any():
-                states[taken] += rows[swaps[taken]]
+            states = self.moved(states, paths[:, step])
+        return states
+
+    def moved(self, states: Array, swaps: Array) -> Array:
+        """`states`, changed in place, after one swap more each; -1 for none."""
+        rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
+        taken = swaps >= 0
+        if taken.all():
+            states += rows[swaps]
+        elif taken.any():
+            states[taken] += rows[swaps[taken]]
         return states
 
     def blocks(self, count: int, most: int = CELLS, cells: int = CELLS) -> list[slice]:
