@@ -108,7 +108,7 @@ class Builder:
         self.run = run
         self.size = size  # of the ONNX graph, in nodes
         self.choices = choices
-        self.compares = False  # whether the choices were made use of
+        self.settled: list[tuple[Call, Array]] = []  # what was made of tokens, and what came of it
         self.inexact: list[str] = []
         self.number: int | None = None  # of the ONNX node being translated
         self.coarsest = "float64"

@@ -155,6 +155,13 @@ def network_of(model: Model, length: int | None = None, choices: Sequence[Sequen
     A model that computes with tokens, a mask of the padding say, is a network only where all choices of a position
     come to the same.
     """
+    return reading_of(model, length, choices)[0]
+
+
+def reading_of(
+    model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None
+) -> tuple[Network, list[tuple[Call, Array]]]:
+    """Also what the model made of tokens, in order, and what came of it: all that depends on the choices."""
     import onnx.numpy_helper
 
     if length is None:
@@ -189,7 +196,8 @@ def network_of(model: Model, length: int | None = None, choices: Sequence[Sequen
         if node.op_type in HEADS and any(isinstance(value, Wire) for value in call.values):
             heads[node.output[0]] = HEADS[node.op_type]
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
-    return finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
+    network = finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
+    return network, builder.settled
 
 
 def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
@@ -287,7 +295,6 @@ def settled(builder: Builder, call: Call) -> Array:
     """What comes of tokens and constants, when it is the same for every choice."""
     if builder.choices is None:
         raise Unsupported(f"{call.where}: computes with tokens: what the network is depends on the choices of a text")
-    builder.compares = True
     results = [performed(call, arrays)[0][0] for arrays in replaced(call, builder.choices)]
     for result in results:
         if not np.array_equal(result, results[0]):
@@ -295,6 +302,7 @@ def settled(builder: Builder, call: Call) -> Array:
                 f"{call.where}: computes with tokens, and the choices of a position differ in what comes out: "
                 "no swap may lead to a token that a mask tells apart, nor away from it"
             )
+    builder.settled.append((call, results[0]))
     return results[0]
 
 
@@ -363,5 +371,5 @@ def finish(model: Model, builder: Builder, value: Value | None, head: Head, leng
         head=head,
         unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
         inexact=tuple(dict.fromkeys(builder.inexact)),
-        choices=tuple(map(tuple, builder.choices)) if builder.compares and builder.choices is not None else None,
+        choices=tuple(map(tuple, builder.choices)) if builder.settled and builder.choices is not None else None,
     )

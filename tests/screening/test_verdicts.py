@@ -18,7 +18,10 @@ from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen
 
-SCREENED = {"bag", "enumerated", "paper", "plane", "residual", "straight", "two_layers", "with-joint", "with-words"}
+SCREENED = {
+    "bag", "enumerated", "limits", "masked", "paper", "plane", "residual", "straight", "two_layers", "with-joint",
+    "with-words",
+}  # fmt: skip
 """Of the accepted certificates, some that must not need the exact checker."""
 
 

@@ -5,8 +5,9 @@ kernels, linear_part, moves           what swaps add to the cut, with errors
 sets        selection of swaps        lines, magnitudes    relaxations with doubts, weights of errors
 substituted, margins, joint           linear leaves        sentences            enumerating leaves
 census      numbers of sentences      together             many texts at once
-claims      E(r) from above           coverage             models it holds for
-witness     one sentence              screen, verdict      one proof, one certificate
+claims      E(r) from above           witness              one sentence
+likeness    both readings are one     coverage, masks      models it holds for, and texts with one network
+screen, verdict                       one proof, one certificate
 """
 
 from .statement import canonical

@@ -33,6 +33,7 @@ from swapproof.encodings.network import (
 from swapproof.encodings.space import SwapSpace
 
 from .balls import SLOP, Array, Floats
+from .magnitudes import constants
 
 SHARE = 257.0 / 2**32
 STEP = 2.0**-63
@@ -67,8 +68,8 @@ def whole_batch(network: Network, spaces: Sequence[SwapSpace], merged: frozenset
     """With a row for each space."""
     found: dict[int, Size] = {}
     within = np.ones(len(spaces), dtype=np.bool_)
-    for index, node in enumerate(network.nodes):
-        size = layer_size(network, index, [found[source] for source in node.inputs], spaces, merged)
+    for index in range(len(network.nodes)):
+        size = layer_size(network, index, found, spaces, merged)
         found[index] = size
         for array in (size.magnitude, size.error):
             within &= np.isfinite(array).reshape(len(array), -1).all(axis=1)
@@ -103,18 +104,19 @@ def of_sentences(
                 else:
                     found[index] = leaked(enlarged(np.abs(x) + far), error)
             case Maximum():
-                magnitude = enlarged(np.abs(values[node.inputs[0]]) + errors[node.inputs[0]] + STEP).max(axis=-1)
-                found[index] = Size(magnitude, inputs[0].error.max(axis=-1))
+                greatest = np.abs(values[node.inputs[0]].max(axis=-1)) + errors[node.inputs[0]].max(axis=-1)
+                found[index] = Size(enlarged(greatest + STEP), inputs[0].error.max(axis=-1))
             case _:
-                found[index] = layer_size(network, index, inputs, (), merged)
+                found[index] = layer_size(network, index, found, (), merged)
     return found
 
 
 def layer_size(
-    network: Network, index: int, inputs: list[Size], spaces: Sequence[SwapSpace], merged: frozenset[int]
+    network: Network, index: int, found: Mapping[int, Size], spaces: Sequence[SwapSpace], merged: frozenset[int]
 ) -> Size:
     """`spaces` are for embeddings."""
     node = network.nodes[index]
+    inputs = [found[source] for source in node.inputs]
     match node.layer:
         case Embedding(table, positions):
             magnitude = np.array([greatest(table, space) for space in spaces])[:, positions]
@@ -143,6 +145,13 @@ def layer_size(
             largest = max(float(array.max(initial=0.0)) for array in (factor, np.abs(multiply), np.abs(add)))
             (x,) = inputs
             return affine(factor * x.magnitude, factor * x.error, np.abs(add), np.ones(1), largest)
+        case Sum() if (slopes := bent_slopes(network, index)) is not None:
+            kept = inputs[0]
+            x = found[network.nodes[node.inputs[0]].inputs[0]]
+            own, rest = np.abs(slopes) * SLOP, np.abs(1.0 - slopes) * SLOP
+            largest = max(float(array.max(initial=0.0)) for array in (own, rest))
+            magnitude, error = (own * a + rest * b for a, b in ((x.magnitude, kept.magnitude), (x.error, kept.error)))
+            return affine(magnitude, error, np.zeros(1), np.full(1, 2.0), largest)
         case Sum():
             magnitude = sum((x.magnitude for x in inputs), start=np.zeros((1, *node.shape)))
             error = sum((x.error for x in inputs), start=np.zeros((1, *node.shape)))
@@ -150,7 +159,21 @@ def layer_size(
         case Rectifier(slope):
             return inputs[0] if slope == 0 else leaked(inputs[0].magnitude, inputs[0].error)
         case Maximum():
-            return Size(inputs[0].magnitude.max(axis=-1), inputs[0].error.max(axis=-1))
+            fixed, magnitude = constants(network, node.inputs[0]).reshape(*node.shape, -1), inputs[0].magnitude
+            rise, fall = (np.where(np.isnan(fixed), magnitude, side) for side in (fixed, -fixed))
+            highest = np.maximum(rise.max(axis=-1), fall.min(axis=-1))
+            return Size(enlarged(highest), inputs[0].error.max(axis=-1))
+
+
+def bent_slopes(network: Network, index: int) -> Floats | None:
+    """s, where the node is the last of those for a PRelu or Abs, y + s (x - y) with y the rectified x: check.py's one
+    layer s x + (1 - s) y."""
+    node = network.nodes[index]
+    kept, leaked = (network.nodes[source] for source in (node.inputs[0], node.inputs[-1]))
+    alike = node.number is not None and node.number == kept.number == leaked.number
+    if alike and isinstance(kept.layer, Rectifier) and isinstance(leaked.layer, Scaling):
+        return leaked.layer.multiply
+    return None
 
 
 def greatest(table: Floats | Table, space: SwapSpace) -> Floats:

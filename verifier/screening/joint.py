@@ -7,8 +7,9 @@ coefficients c are the same, what swaps add to them is computed once for all reg
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,57 +24,88 @@ MOST = 1 << 22
 
 @dataclass(eq=False)
 class Patterns:
-    """Functions [M, members] of elements `columns` of the cut, `width` for each group; what swaps add to them."""
+    """Functions [groups, width, members] of elements [groups, members] of the cut; what swaps add to them."""
 
     sets: Sets
     functions: Floats
     columns: NDArray[np.int64]
-    width: int
     rises: dict[int, Floats] = field(default_factory=dict)
-    tops: dict[int, Floats] = field(default_factory=dict)
+    tops: dict[tuple[int, int], Floats] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> tuple[Floats, NDArray[np.int64]]:
+        """[groups, swaps, members]: what swaps add to the elements, of positions that move any of them; and [positions
+        + 1] the first swap of each position there."""
+        moves, flat = self.sets.moves, self.columns.reshape(-1)
+        if moves.dense:
+            rows, first = self.sets.rows[:, flat], self.sets.first
+        else:
+            parts, counts = [np.zeros((0, len(flat)))], [0]
+            for elements, own in zip(moves.touched, moves.rows, strict=True):
+                _, at, there = np.intersect1d(elements, flat, return_indices=True)
+                part = np.zeros((len(own) if len(at) else 0, len(flat)))
+                part[:, there] = own[: len(part), at]
+                parts.append(part)
+                counts.append(len(part))
+            rows, first = np.concatenate(parts), np.cumsum(counts, dtype=np.int64)
+        return np.ascontiguousarray(rows.reshape(len(rows), *self.columns.shape).transpose(1, 0, 2)), first
+
+    @cached_property
+    def whole(self) -> Floats:
+        """[positions, groups * width]: the most a swap of a position adds."""
+        rows, first = self.rows
+        groups, width, _ = self.functions.shape
+        result = np.zeros((len(first) - 1, groups, width))
+        for group in range(groups):  # one at a time: it stays in the cache
+            gains = rows[group] @ self.functions[group].T
+            for i, (start, end) in enumerate(pairwise(first.tolist())):
+                if start < end:
+                    np.maximum.reduce(gains[start:end], axis=0, out=result[i, group])
+        return result.reshape(len(result), -1)
 
     def of_cell(self, cell: int) -> Floats:
-        """[M]: the most a swap of the cell adds."""
+        """[groups * width]: the most a swap of the cell adds."""
         if cell not in self.rises:
-            moves, (i, _) = self.sets.moves, self.sets.cells.listed[cell]
-            rows = moves.rows[i][self.sets.allowed[cell, : self.sets.cells.sizes[i] - 1]]
-            if moves.dense:
-                rows, functions = rows[:, self.columns], self.functions
+            i, mask = self.sets.cells.listed[cell]
+            size = self.sets.cells.sizes[i]
+            rows, first = self.rows
+            if mask >> 1 == (1 << size - 1) - 1 or first[i] == first[i + 1]:
+                self.rises[cell] = self.whole[i]
             else:
-                _, at, there = np.intersect1d(moves.touched[i], self.columns, return_indices=True)
-                rows, functions = rows[:, at], self.functions[:, there]
-            self.rises[cell] = (rows @ functions.T).max(axis=0)
+                own = rows[:, first[i] : first[i + 1]][:, self.sets.allowed[cell, : size - 1]]
+                self.rises[cell] = (own @ self.functions.transpose(0, 2, 1)).max(axis=1).reshape(-1)
         return self.rises[cell]
 
-    def of_free(self, free: int) -> Floats:
-        """[up to k + 1, M]: the sums of the j greatest rises over a set of free positions."""
-        if free not in self.tops:
+    def of_free(self, free: int, most: int) -> Floats:
+        """[up to most + 1, groups * width]: the sums of the j greatest rises over a set of free positions."""
+        if (free, most) not in self.tops:
             if sum(top.size for top in self.tops.values()) > MOST:
                 self.tops.clear()
             cells = [int(cell) for cell in self.sets.cells.rows[free] if cell >= 0]
-            rises = np.array([self.of_cell(cell) for cell in cells]).reshape(len(cells), len(self.functions))
-            self.tops[free] = running_tops(np.maximum(rises, 0.0), self.sets.k)
-        return self.tops[free]
+            rises = np.array([self.of_cell(cell) for cell in cells]).reshape(len(cells), self.functions[..., 0].size)
+            self.tops[free, most] = running_tops(np.maximum(rises, 0.0, out=rises), most)
+        return self.tops[free, most]
 
     def heights(self, batch: Batch) -> Floats:
-        """[B, M / width]: over every region the maximum of every group's patterns, of which there are `width`."""
-        result = np.empty((len(batch.leaves), len(self.functions) // self.width))
-        start = self.functions @ self.sets.moves.base[self.columns]
+        """[B, groups]: over every region the maximum of every group's patterns."""
+        groups, width, _ = self.functions.shape
+        result = np.empty((len(batch.leaves), groups))
+        start = (self.functions @ self.sets.moves.base[self.columns][:, :, None]).reshape(-1)
         for row, plan in batch.plans.items():
-            gains = np.zeros((len(self.functions), len(self.sets.moves.touched)))
+            gains = np.zeros((len(start), len(self.sets.moves.touched)))
             for i, cell in enumerate(batch.placed[0][row]):
                 if cell >= 0:
                     gains[:, i] = self.of_cell(int(cell))
-            result[row] = (start + best(plan, gains)).reshape(-1, self.width).max(axis=1)
+            result[row] = (start + best(plan, gains)).reshape(groups, width).max(axis=1)
         height = np.empty_like(start)  # one row at a time: it stays in the cache
         for free, rows in batch.unplanned.items():
-            tops = self.of_free(free)
+            tops = self.of_free(free, max(batch.leaves[row].spare for row in rows))
             for row in rows:
                 leaf = batch.leaves[row]
                 np.add(start, tops[min(leaf.spare, len(tops) - 1)], out=height)
                 for _, cell in leaf.forced:
                     np.add(height, self.of_cell(cell), out=height)
-                np.max(height.reshape(-1, self.width), axis=1, out=result[row])
+                np.max(height.reshape(groups, width), axis=1, out=result[row])
         return result
 
 
@@ -140,15 +172,12 @@ class Groups:
         kept = [(elements[weights[elements] > 0], slopes[weights[elements] > 0]) for elements, slopes in groups]
         for size in range(1, 9):
             group = [(elements, slopes) for elements, slopes in kept if len(elements) == size]
-            ends = np.array(list(itertools.product((slope, 1.0), repeat=size)))
-            at_once = max(1, MOST // max(1, len(self.sets.allowed) * len(ends)))
+            ends = np.array(list(product((slope, 1.0), repeat=size)))
+            swaps = int(self.sets.first[-1])
+            at_once = max(1, MOST // max(1, max(len(self.sets.allowed), swaps) * len(ends)))
             for first in range(0, len(group), at_once):
                 block = group[first : first + at_once]
-                columns = np.concatenate([elements for elements, _ in block])
-                functions = np.zeros((len(block), len(ends), len(columns)))
-                for number, (elements, slopes) in enumerate(block):
-                    own = slice(number * size, (number + 1) * size)
-                    functions[number, :, own] = (ends - slopes) * weights[elements]
-                flat = functions.reshape(-1, len(columns))
-                found.append(Patterns(self.sets, flat, columns + start, len(ends)))
+                functions = np.array([(ends - slopes) * weights[elements] for elements, slopes in block])
+                columns = np.array([elements for elements, _ in block])
+                found.append(Patterns(self.sets, functions, columns + start))
         return found

@@ -4,7 +4,7 @@ Let R(C) be what the recipe makes of a function with coefficients C of the eleme
 with relaxations chosen by the signs of coefficients, then minimised over the region. With
 
     M = greatest |x| at the cut        |c| of a constant            |W| M + |b| after W x + b
-    (2 + 2**-10) M after a rectifier   the greatest M of a window after a maximum
+    (2 + 2**-10) M after a rectifier   the greatest M of a window after a maximum, constants that never win left out
 
 |R(C) - R(C')| <= sum |C_i - C'_i| M_i. By induction from the cut: there R is a minimum over sentences of C x; a linear
 layer hands on W (C - C') and b (C - C'); a rectifier hands on c times a line of slope at most 1 + 2**-17 that is raised
@@ -16,6 +16,7 @@ within M by the same induction.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,13 +51,30 @@ def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]
             case Rectifier():
                 size = inputs[0] * LINE
             case Maximum():
-                size = inputs[0].reshape(*lead, node.size, -1).max(axis=-1)
+                windows = inputs[0].reshape(*lead, node.size, -1)
+                fixed = constants(network, node.inputs[0]).reshape(node.size, -1)
+                # A constant below what some element is at least has neither the greatest l nor the greatest u.
+                least = np.where(np.isnan(fixed), -windows, -np.inf).max(axis=-1, keepdims=True)
+                size = np.where(fixed < least, 0.0, windows).max(axis=-1)
             case _:
                 raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
         known[index] = size * SLOP
         if not (known[index] < LARGEST).all():
             raise Unsure("numbers too large for this arithmetic")
     return known
+
+
+@lru_cache(maxsize=64)
+def constants(network: Network, index: int) -> Floats:
+    """[size]: the numbers of those elements of a node that are constants, NaN for others."""
+    node = network.nodes[index]
+    match node.layer:
+        case Constant(value):
+            return value.reshape(-1)
+        case Rearrangement(order):
+            return np.concatenate([constants(network, source) for source in node.inputs])[order.reshape(-1)]
+        case _:
+            return np.full(node.size, np.nan)
 
 
 def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mapping[int, Floats]) -> dict[int, Floats]:

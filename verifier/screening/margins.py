@@ -194,7 +194,7 @@ class Recipe:
     def replaced_maximum(self, index: int, given: Given) -> Replaced:
         node = self.network.nodes[index]
         x = self.inputs(index)
-        picks = maximum_picks(x, node.size, self.repeats(index))
+        picks = maximum_picks(x, node.size, repeats(self.network, index))
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
         constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
@@ -207,14 +207,15 @@ class Recipe:
         np.put_along_axis(passed, at, np.where(follows, values, 0.0), axis=2)
         return Replaced(Given(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
 
-    def repeats(self, index: int) -> NDArray[np.bool_]:
-        """[size]: whether a window of this maximum may name one element twice (padding is read as another element)."""
-        node = self.network.nodes[index]
-        layer = self.network.nodes[node.inputs[0]].layer
-        if not isinstance(layer, Rearrangement):
-            return np.zeros(node.size, dtype=np.bool_)
-        ordered = np.sort(layer.index.reshape(node.size, -1), axis=1)
-        return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+
+def repeats(network: Network, index: int) -> NDArray[np.bool_]:
+    """[size]: whether a window of this maximum may name one element twice (padding is read as another element)."""
+    node = network.nodes[index]
+    layer = network.nodes[node.inputs[0]].layer
+    if not isinstance(layer, Rearrangement):
+        return np.zeros(node.size, dtype=np.bool_)
+    ordered = np.sort(layer.index.reshape(node.size, -1), axis=1)
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
 
 
 def clamped(x: Bounds, signs: NDArray[np.int8]) -> Bounds:

@@ -7,9 +7,9 @@ Screening never says no. It says yes only if the exact recipe, by FORMAT section
 * every sentence of an enumerating leaf is evaluated likewise, and over the rationals where that decides nothing.
 
 The network is read by `encodings`, and proofs/check.py reads the file by itself. That a false proof could be accepted
-because of a wrong reading here is held off by three things: models whose operators are not all found one by one in the
-network are not screened (coverage.py); before a model is screened its network must answer like the checker's on
-sentences of the text (verdict.py); and the exact checker remains the reference, which `--exact` asks for.
+because of a wrong reading here is held off by three things: before a model is screened the two networks are compared,
+layer by layer of the nonlinear ones and by their numbers (likeness.py); for level float32 its operators must all be
+found in the network (coverage.py); and the exact checker remains the reference, which `--exact` asks for.
 """
 
 from __future__ import annotations

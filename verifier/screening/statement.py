@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -118,11 +119,23 @@ def proof(part: Any, keys: set[str]) -> None:
     fits(whole(part["swaps"], MOST_SWAPS + 1) and type(part["tree"]) is str, "no proof")
 
 
-def bound(top: Mapping[str, Any], model: CheckedModel, network: CheckedNetwork, vocabulary_sha256: str | None) -> None:
-    """Raises Refused or Unsure unless a certificate that is well formed is about this model and vocabulary.
+@dataclass(frozen=True)
+class Sizes:
+    """What of check.py's network a certificate is compared with."""
 
-    Of check.py's network only what it knows of its sizes is asked.
-    """
+    classes: int
+    vocabulary: int
+    touched: Mapping[int, int]
+    """Position -> how many elements of the cut its word moves."""
+
+    @classmethod
+    def of(cls, network: CheckedNetwork) -> Sizes:
+        touched = {position: len(slots) for position, slots in network.touched.items()}
+        return cls(network.classes, network.vocabulary, touched)
+
+
+def bound(top: Mapping[str, Any], model: CheckedModel, network: Sizes, vocabulary_sha256: str | None) -> None:
+    """Raises Refused or Unsure unless a certificate that is well formed is about this model and vocabulary."""
     vocabulary, choices = top["vocabulary"], top["choices"]
     expect(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     expect(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
@@ -130,7 +143,7 @@ def bound(top: Mapping[str, Any], model: CheckedModel, network: CheckedNetwork, 
     expect(max(top["label"], *top["rivals"]) < network.classes, "label or rivals beyond the classes")
     expect(max(map(max, choices)) < network.vocabulary, "tokens beyond the embedding")
     touched = network.touched
-    steps = sum(len(touched.get(p, ())) * len(options) for p, options in enumerate(choices) if len(options) > 1)
+    steps = sum(touched.get(p, 0) * len(options) for p, options in enumerate(choices) if len(options) > 1)
     fits(steps <= MOST_STEPS, "too many choices for a network of this size")
 
 

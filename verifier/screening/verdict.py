@@ -11,7 +11,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -24,7 +24,7 @@ from swapproof.encodings.agreement import agree
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model, network_of
+from swapproof.encodings.reading import Model, reading_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict
@@ -33,16 +33,17 @@ from swapproof.proofs.check import Network as CheckedNetwork
 
 from . import claims
 from .coverage import Covered, covered
+from .masks import Masks
 from .screen import ONE_LEAF, Tally, Text
 from .statement import MOST_SWAPS, bound, decoded, well_formed, whole
 from .together import Asked, decide
 from .unsure import Unsure
 from .witness import breaks
 
-NETWORKS = 4
-"""Lengths whose network is kept, for a model that takes any."""
+NETWORKS = 32
+"""Those that are kept, of a model that takes any length or leaves the padding out."""
 SAMPLES = 3
-"""Sentences, beside the original, on which the two readings of a model are compared."""
+"""Sentences, beside the original, on which a network is compared with onnxruntime."""
 UNFORESEEN = "screening met"
 Run = Callable[[NDArray[np.int64]], Any]
 Choices = tuple[tuple[int, ...], ...]
@@ -59,9 +60,12 @@ class Screen:
     vocabulary_sha256: str | None
     run: Run | None = None
     """onnxruntime on the model, which the network must agree with too, where there is one."""
-    networks: dict[int, Covered | str] = field(default_factory=dict)
-    """Length -> what is screened of its network, or why nothing is."""
-    read: dict[int, Any] = field(default_factory=dict)
+    readings: dict[Hashable, Covered | str] = field(default_factory=dict)
+    """What is screened of a network, or why nothing is."""
+    masks: dict[int, Masks | None] = field(default_factory=dict)
+    """Length -> what the model computes from tokens; None: other networks for other choices, and no telling which."""
+    lengths: set[int] = field(default_factory=set)
+    """Those of which a network was compared with onnxruntime and with check.py's rounding."""
     ready: dict[Key, Text] = field(default_factory=dict)
     """Texts that are prepared together."""
     last: tuple[Key, Text] | None = None
@@ -84,8 +88,8 @@ class Screen:
 
     def screened(self, top: Any, stop: float) -> Verdict:
         well_formed(top)
-        bound(top, self.checked, self.checked.network(len(top["choices"])), self.vocabulary_sha256)
         text = self.text(top)
+        bound(top, self.checked, text.covered.sizes, self.vocabulary_sha256)
         lower, count, upper = top["lower"], top["count"], top["upper"]
         failed = None if upper is None else breaks(text, upper["swaps"], upper["levels"])
         if failed is not None:
@@ -102,12 +106,12 @@ class Screen:
         """Begin with these certificates, the next ones asked for, all at once; whatever is wrong with one is met when
         its turn comes."""
         self.ready.clear()
-        found: dict[int, list[tuple[Text, Asked]]] = {}
+        found: dict[Covered, list[tuple[Text, Asked]]] = {}
         for top in tops:
             with suppress(Exception):
-                asked = asked_of(top)
-                self.ready[key_of(top)] = text = self.made(key_of(top))
-                found.setdefault(len(top["choices"]), []).append((text, asked))
+                asked, key = asked_of(top), key_of(top)
+                self.ready[key] = text = self.made(key)
+                found.setdefault(text.covered, []).append((text, asked))
         for pairs in found.values():
             with suppress(Exception), np.errstate(over="ignore", invalid="ignore"):
                 decide(*zip(*pairs, strict=True))
@@ -125,47 +129,64 @@ class Screen:
         choices, label, rivals = key
         found = self.covered(choices)
         try:
-            query = Query(self.read[len(choices)], SwapSpace(choices), label, rivals)
+            query = Query(found.kernels.network, SwapSpace(choices), label, rivals)
         except BadInput as error:
             raise Unsure(str(error)) from None
         return Text(query, found)
 
     def covered(self, choices: Choices) -> Covered:
-        length = len(choices)
-        if length not in self.networks:
-            while len(self.networks) >= NETWORKS:
-                oldest = next(iter(self.networks))
-                self.networks.pop(oldest)
-                self.read.pop(oldest, None)
+        kept = self.readings.pop(self.network_key(choices), None)
+        if kept is None:
             try:
-                self.read[length] = network = network_of(self.model, length)
-                found = covered(self.model, network, self.checked.network(length))
-                self.compare(choices, found)
-                self.networks[length] = found
+                kept = self.read(choices)
             except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:
-                self.networks[length] = str(error)
-        kept = self.networks[length]
+                kept = str(error)
+        self.readings[self.network_key(choices)] = kept
+        if len(self.readings) > NETWORKS:
+            self.readings.pop(next(iter(self.readings)))
         if isinstance(kept, str):
             raise Unsure(kept)
         return kept
 
-    def compare(self, choices: Choices, found: Covered) -> None:
-        """Both readings give the same logits on sentences of the text, over the reals; onnxruntime gives them up to
-        rounding; and rounding is not thought smaller here than there. Raises Unsure or Disagreement."""
-        chosen, network = random.Random(0), self.read[len(choices)]
-        sentences = [[options[0] for options in choices]]
-        sentences += [[chosen.choice(options) for options in choices] for _ in range(SAMPLES)]
-        for tokens in sentences:
-            ours, _ = exact_logits(network, tokens)
-            if list(ours) != logits_of(self.checked.network(len(choices)), tokens):
-                raise Unsure("the two readings of the model differ")
+    def network_key(self, choices: Choices) -> Hashable:
+        """Texts with the same key have the same network."""
+        masks = self.masks.get(len(choices))
+        results = None if masks is None else masks.results(choices)
+        return choices if results is None else (len(choices), results)
+
+    def read(self, choices: Choices) -> Covered:
+        checked = self.checked.network(len(choices), choices)
+        if not checked.compares:
+            self.masks[len(choices)] = Masks([])
+        network, settled = reading_of(self.model, len(choices), choices)
+        masks = Masks.of(settled, choices)
+        before = self.masks.setdefault(len(choices), masks)
+        if before is None or masks is None or not before.same(masks):
+            self.masks[len(choices)] = None
+        found = covered(self.model, network, checked)
+        self.compare(choices, found, checked)
+        return found
+
+    def compare(self, choices: Choices, found: Covered, checked: CheckedNetwork) -> None:
+        """Both readings give the same logits for the text, over the reals; and, for the first text of a length,
+        onnxruntime gives them up to rounding, and rounding is not thought smaller here than there. Raises Unsure or
+        Disagreement."""
+        network, original = found.kernels.network, [options[0] for options in choices]
+        ours, _ = exact_logits(network, original)
+        if list(ours) != logits_of(checked, original):
+            raise Unsure("the two readings of the model differ")
+        if len(choices) in self.lengths:
+            return
         if found.float32:
-            theirs = whole_errors(self.checked.network(len(choices)), choices)
+            theirs = whole_errors(checked, choices)
             bounds = claims.margin_errors(claims.whole_space(network, SwapSpace(choices), found.merged), 0)[0]
             if any(math.isfinite(bound) and bound < error for bound, error in zip(bounds, theirs, strict=True)):
                 raise Unsure("the two readings of the model round otherwise")
         if self.run is not None:
+            chosen = random.Random(0)
+            sentences = [original, *([chosen.choice(options) for options in choices] for _ in range(SAMPLES))]
             agree(network, self.run, np.array(sentences, dtype=np.int64))
+        self.lengths.add(len(choices))
 
 
 def asked_of(top: Mapping[str, Any]) -> Asked:
