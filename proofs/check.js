@@ -9,8 +9,8 @@
  * check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * three places only, each exact or with a bound on its error beside it: reading stored floats, sums of products of
- * small integers below 2^53, and choosing which patterns of a joint group are worth an exact look.
+ * two places only, exact or with a bound on their error beside them: reading stored floats, and choosing which swaps and
+ * which patterns of a joint group are worth an exact look.
  */
 "use strict";
 
@@ -35,7 +35,7 @@ function swapproofChecker() {
     nodes: 100000, rank: 8, layers: 64, classes: 1024, treeNodes: 5000000, treeDepth: 100000,
     enumerated: 20000000n, counting: 10000000, count: 1n << 16000n,
     // Not of the format, but of this program: what it does not want to find time or memory for.
-    number: 1n << 20000n, ids: 2 ** 25, reached: 2 ** 25,
+    number: 1n << 20000n, ids: 2 ** 25, reached: 2 ** 25, kept: 2 ** 16,
   };
 
   // Time is looked at every few thousand steps; a step is about one multiplication.
@@ -300,6 +300,8 @@ function swapproofChecker() {
     return a < 0n && q * b !== a ? q - 1n : q;
   }
   const ceilDivide = (a, b) => -floorDivide(-a, b);
+  // At least the number of bits of |x|, at most three more.
+  const bitLength = (x) => 4 * absolute(x).toString(16).length;
   function squareRoot(x) {
     if (x < 2n) return x;
     let guess = 1n << (BigInt(x.toString(2).length + 1) / 2n);
@@ -309,6 +311,9 @@ function swapproofChecker() {
       guess = next;
     }
   }
+  const isBit = (n) => n === 0n || n === 1n;
+  const larger = (a, b) => a > b ? a : b;
+  const smaller = (a, b) => a < b ? a : b;
   const product = (numbers) => numbers.reduce((a, b) => a * b, 1);
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const byValueDescending = (a, b) => a > b ? -1 : a < b ? 1 : 0;
@@ -510,7 +515,7 @@ function swapproofChecker() {
       if (element.real) data = Float64Array.from(data);
       else if (type === TYPE_INT32 && data.some((x) => x !== BigInt.asIntN(32, x))) unusable("an INT32 is too large");
     }
-    if (type === TYPE_BOOL && data.some((x) => x !== 0n && x !== 1n)) unusable("a BOOL is neither 0 nor 1");
+    if (type === TYPE_BOOL && !data.every(isBit)) unusable("a BOOL is neither 0 nor 1");
     if (element.real) realTypes.add(type);
     return { name: tensor.name, value: element.real ? floats(shape, data) : integers(shape, data) };
   }
@@ -546,7 +551,7 @@ function swapproofChecker() {
     if (type === undefined) unusable("an attribute has a type outside the format");
     const present = (name) => (Array.isArray(raw[name]) ? raw[name].length > 0 : raw.has(name));
     if (Object.values(ATTRIBUTE_TYPES).some((other) => other !== type && present(other))) unusable("an attribute has values of two types");
-    let value = raw[type] === undefined ? ABSENT[type] : raw[type];
+    let value = raw[type] ?? ABSENT[type];
     if (value === undefined) unusable("an attribute lacks its tensor");
     if (type === "tensor") ({ value } = readTensor(value, openTensor, realTypes));
     return { name: raw.name, type, value };
@@ -627,7 +632,7 @@ function swapproofChecker() {
     const { element, shape } = message(tensor, TENSOR_TYPE);
     if (shape === undefined) return { name, element, dims: null };
     const dims = message(shape, SHAPE).dims.map((entry) => message(entry, DIMENSION).value);
-    return { name, element, dims: dims.map((value) => (value === undefined ? null : value)) };
+    return { name, element, dims: dims.map((value) => value ?? null) };
   }
 
   // ---- Moving elements (section 4.2): one list of places for every operator ----
@@ -754,6 +759,10 @@ function swapproofChecker() {
     all.weights.forEach(bounded);
     return addLayer(net, "affine", shape, all);
   }
+  // Where the ids and the weights of an element start.
+  function rowAndColumn({ row, column, width }, i) {
+    return { start: (row === null ? i : row[i]) * width, at: (column === null ? 0 : column[i]) * width };
+  }
   // sum of signs[j] * values[j]. In Add and Sub a number is the bias; in Sum, where two could cancel, an element.
   function sum(net, values, signs, mayBias) {
     if (values.every((value) => value.kind !== "variable")) unusable("an operator on variables that is given constants alone");
@@ -789,7 +798,7 @@ function swapproofChecker() {
   // On integers, and (but Div) on numerators over one denominator.
   const EXACT = {
     Add: (m, n) => m + n, Sub: (m, n) => m - n, Mul: (m, n) => m * n, Div: (m, n) => m / n,
-    Max: (m, n) => (m > n ? m : n), Min: (m, n) => (m < n ? m : n),
+    Max: larger, Min: smaller,
     ...Object.fromEntries(Object.entries(COMPARISONS).map(([name, holds]) => [name, (m, n) => BigInt(holds(m, n))])),
   };
 
@@ -906,7 +915,7 @@ function swapproofChecker() {
   function slide(spatial, kernel, a, copies) {
     const rank = spatial.length;
     const list = (name, length, lowest, otherwise) => {
-      const values = a[name] === null ? Array(length).fill(otherwise) : a[name];
+      const values = a[name] ?? Array(length).fill(otherwise);
       if (values.length !== length) unusable(`${name} of the wrong length`);
       return values.map((value) => small(value, lowest));
     };
@@ -962,9 +971,13 @@ function swapproofChecker() {
     const width = product(inside.map((axis) => x.shape[axis]));
     return { shape, width, ids: pick(x, x.shape, grid([...steps(kept), ...steps(inside)])).data };
   }
+  // Axes as an attribute or as a list, or null.
+  function givenAxes({ axes }, list) {
+    if (axes !== null && list !== null) unusable("axes twice");
+    return axes ?? list;
+  }
   function reduction(a, x, list) {
-    if (a.axes !== null && list !== null) unusable("axes twice");
-    const axes = a.axes !== null ? a.axes : list !== null ? list : [];
+    const axes = givenAxes(a, list) ?? [];
     const none = a.noop_with_empty_axes ? [] : range(x.shape.length);
     return reduceWindows(x, axes.length === 0 ? none : axesOf(axes, x.shape.length), a.keepdims);
   }
@@ -1103,7 +1116,7 @@ function swapproofChecker() {
       },
     },
     ConstantOfShape: { takes: ["list"], has: { value: ["tensor", null] }, make(net, a, list) {
-      const value = a.value === null ? floats([1], Float64Array.of(0)) : a.value;
+      const value = a.value ?? floats([1], Float64Array.of(0));
       if (value.data.length !== 1) unusable("a ConstantOfShape whose value is not one element");
       const shape = checkShape(list.map((n) => small(n, 0)));
       return pick(value, shape, new Int32Array(product(shape)));
@@ -1128,7 +1141,7 @@ function swapproofChecker() {
         return x;
       }
       const fits = {
-        [TYPE_INT32]: (n) => n === BigInt.asIntN(32, n), [TYPE_INT64]: isLong, [TYPE_BOOL]: (n) => n === 0n || n === 1n,
+        [TYPE_INT32]: (n) => n === BigInt.asIntN(32, n), [TYPE_INT64]: isLong, [TYPE_BOOL]: isBit,
       }[a.to];
       if (fits === undefined || (x.kind === "tokens" && a.to === TYPE_BOOL)) unusable("a Cast of integers to another type");
       if (x.kind === "integers" && !x.data.every(fits)) unusable("a Cast that does not fit");
@@ -1142,7 +1155,7 @@ function swapproofChecker() {
       return integers(shape, range(shape[0]).map((i) => start + BigInt(i) * delta));
     } },
     Where: { takes: ["integers", "any", "any"], has: {}, make(net, a, condition, x, y) {
-      if (condition.data.some((n) => n !== 0n && n !== 1n)) unusable("a condition that is neither 0 nor 1");
+      if (!condition.data.every(isBit)) unusable("a condition that is neither 0 nor 1");
       const shape = [condition, x, y].map((value) => value.shape).reduce(broadcastShape);
       const { data } = broadcast(condition, shape);
       const [left, right] = [x, y].map((value) => broadcastPlaces(value.shape, shape));
@@ -1176,16 +1189,15 @@ function swapproofChecker() {
       return reshaped(x, shape);
     } },
     Squeeze: { takes: ["any", "list?"], has: AXES, make(net, a, x, list) {
-      if (a.axes !== null && list !== null) unusable("axes twice");
-      const given = a.axes !== null ? a.axes : list;
+      const given = givenAxes(a, list);
       if (given !== null && given.length === 0) unusable("a Squeeze of an empty list of axes");
       const axes = given === null ? range(x.shape.length).filter((axis) => x.shape[axis] === 1) : axesOf(given, x.shape.length);
       if (axes.some((axis) => x.shape[axis] !== 1)) unusable("a Squeeze of an axis that is not 1");
       return reshaped(x, x.shape.filter((_, axis) => !axes.includes(axis)));
     } },
     Unsqueeze: { takes: ["any", "list?"], has: AXES, make(net, a, x, list) {
-      if ((a.axes !== null) === (list !== null)) unusable("an Unsqueeze without axes, or with axes twice");
-      const given = a.axes !== null ? a.axes : list;
+      const given = givenAxes(a, list);
+      if (given === null) unusable("an Unsqueeze without axes");
       const rank = x.shape.length + given.length;
       const axes = axesOf(given, rank);
       const rest = [...x.shape];
@@ -1193,7 +1205,7 @@ function swapproofChecker() {
     } },
     Transpose: { takes: ["any"], has: { perm: ["ints", null] }, make(net, a, x) {
       const rank = x.shape.length;
-      const perm = a.perm === null ? range(rank).reverse() : a.perm;
+      const perm = a.perm ?? range(rank).reverse();
       if (perm.length !== rank || range(rank).some((axis) => !perm.includes(axis))) unusable("a Transpose without a permutation");
       checkShape(x.shape);
       return transposed(x, perm);
@@ -1216,7 +1228,7 @@ function swapproofChecker() {
       if (a.num_outputs !== null && a.num_outputs !== count) unusable("a Split with another number of outputs");
       if (list === null && a.num_outputs === null && n % count !== 0) unusable("a Split into parts that are not equal");
       const part = Math.ceil(n / count);
-      const parts = list === null ? range(count).map((i) => Math.min(part, n - i * part)) : list;
+      const parts = list ?? range(count).map((i) => Math.min(part, n - i * part));
       if (parts.length !== count || parts.some((size) => size < 1)) unusable("a Split with empty parts");
       if (parts.reduce((all, size) => all + size, 0) !== n) unusable("a Split that does not fit");
       let start = 0;
@@ -1240,8 +1252,8 @@ function swapproofChecker() {
       return pick(x, shape, grid([outer, places.map((i) => (i < 0 ? i + length : i) * inner), range(inner)]));
     } },
     Slice: { takes: ["any", "list", "list", "list?", "list?"], has: {}, make(net, a, x, starts, ends, list, steps) {
-      const axes = axesOf(list === null ? range(starts.length) : list, x.shape.length);
-      const by = steps === null ? starts.map(() => 1) : steps;
+      const axes = axesOf(list ?? range(starts.length), x.shape.length);
+      const by = steps ?? starts.map(() => 1);
       if ([ends, axes, by].some((other) => other.length !== starts.length)) unusable("a Slice with lists of different lengths");
       const places = x.shape.map(range);
       axes.forEach((axis, number) => {
@@ -1282,9 +1294,9 @@ function swapproofChecker() {
       make(net, a, x, pads, filler, list) {
         if (a.mode !== "constant") unusable("a Pad of another mode");
         const rank = x.shape.length;
-        const axes = axesOf(list === null ? range(rank) : list, rank);
+        const axes = axesOf(list ?? range(rank), rank);
         if (pads.length !== 2 * axes.length) unusable("a Pad with pads of the wrong length");
-        const value = filler === null ? floats([1], Float64Array.of(0)) : filler;
+        const value = filler ?? floats([1], Float64Array.of(0));
         if (value.data.length !== 1) unusable("a Pad with several values");
         const before = Array(rank).fill(0);
         const shape = [...x.shape];
@@ -1306,7 +1318,7 @@ function swapproofChecker() {
     ...Object.fromEntries(["Add", "Sub", "Mul", "Div"].map((operator) => [operator, binary(operator, "any")])),
     ...Object.fromEntries(Object.keys(COMPARISONS).map((operator) => [operator, binary(operator, "fixed")])),
     Not: { takes: ["integers"], has: {}, make(net, a, x) {
-      if (x.data.some((n) => n !== 0n && n !== 1n)) unusable("a Not of what is neither 0 nor 1");
+      if (!x.data.every(isBit)) unusable("a Not of what is neither 0 nor 1");
       return integers(x.shape, x.data.map((n) => 1n - n));
     } },
     Sum: { takes: ["real*"], has: {}, make: (net, a, ...values) => sum(net, values, values.map(() => 1n), false) },
@@ -1453,7 +1465,7 @@ function swapproofChecker() {
     for (const name of given.keys()) if (!Object.hasOwn(has, name)) unusable("an attribute that the operator does not take");
     const read = {
       int: ["int", Number], int64: ["int", (x) => x], int64s: ["ints", (x) => x], ints: ["ints", (list) => list.map(Number)],
-      flag: ["int", (x) => (x === 0n || x === 1n ? x === 1n : unusable("an attribute that is neither 0 nor 1"))],
+      flag: ["int", (x) => (isBit(x) ? x === 1n : unusable("an attribute that is neither 0 nor 1"))],
       float: ["float", exact], real: ["float", (x) => x], floats: ["floats", (x) => x], string: ["string", (x) => x], tensor: ["tensor", (x) => x],
     };
     return Object.fromEntries(Object.entries(has).map(([name, [type, otherwise]]) => {
@@ -1574,12 +1586,11 @@ function swapproofChecker() {
     if (kind === "constant") {
       for (let i = 0; i < size; i++) values[first + i] = layer.num[i];
     } else if (kind === "affine") {
-      const { weights, row, column, bias } = layer;
+      const { weights, bias } = layer;
       const factor = layer.den / (layer.inDen * layer.weightDen);
       const biasFactor = layer.den / layer.biasDen;
       for (let i = 0; i < size; i++) {
-        const start = (row === null ? i : row[i]) * width;
-        const at = (column === null ? 0 : column[i]) * width;
+        const { start, at } = rowAndColumn(layer, i);
         let sum = 0n;
         for (let k = 0; k < width; k++) {
           const id = ids[start + k];
@@ -1608,7 +1619,7 @@ function swapproofChecker() {
     for (let at = i * width; at < (i + 1) * width; at++) {
       if (ids[at] < 0) continue;
       const value = of(at);
-      if (best === null || value > best) best = value;
+      best = best === null ? value : larger(best, value);
     }
     return best;
   }
@@ -1674,7 +1685,7 @@ function swapproofChecker() {
         for (const [id, x] of taken) sum += x * layer.num[id - layer.first];
         return this.addConstant(sum, this.den * layer.den);
       }
-      const { first, ids, width, row, column, weights, bias } = layer;
+      const { first, ids, width, weights, bias } = layer;
       if (bias !== null) {
         for (const [id, x] of taken) sum += x * bias[id - first];
         this.addConstant(sum, this.den * layer.biasDen);
@@ -1682,8 +1693,7 @@ function swapproofChecker() {
       this.refine(layer.weightDen);
       for (const [id, x] of taken) {
         const i = id - first;
-        const start = (row === null ? i : row[i]) * width;
-        const at = (column === null ? 0 : column[i]) * width;
+        const { start, at } = rowAndColumn(layer, i);
         spend(width);
         for (let k = 0; k < width; k++) {
           const weight = weights[at + k];
@@ -1717,21 +1727,23 @@ function swapproofChecker() {
         else for (let i = 0; i < layer.size; i++) values[layer.first + i] = this.entry(layer, i, 0);
       }
       this.original = new Array(network.ids); // by id, over frontDen
-      this.slots = new Array(network.ids); // by id: for each position that reaches it an amount for each swap
-      this.reached = choices.map(() => 0); // by position: how many elements it reaches
+      this.slots = new Array(network.ids); // by id: for each position that reaches it what each swap adds
       this.deltas = new Array(network.ids);
       let count = 0;
       for (const id of network.border) {
         this.original[id] = values[id] * (network.frontDen / this.layer(id).den);
         this.slots[id] = this.slotsOf(id);
-        for (const slot of this.slots[id]) count += slot.amounts.length;
+        for (const { amounts } of this.slots[id].values()) count += amounts.length;
         if (count > LIMIT.reached) lackOfMemory("swaps that change so many elements");
       }
       this.byPosition = undefined;
+      // Constants are elements that no position reaches.
+      const nowhere = new Map();
+      for (const { first, size } of network.constants) {
+        for (let id = first; id < first + size; id++) [this.original[id], this.slots[id]] = [values[id], nowhere];
+      }
       this.rows = new Array(network.ids);
-      this.planes = new Array(network.ids);
-      this.lastSwaps = null;
-      this.sums = 0; // how often limbs could have been of use
+      this.zeros = new Float64Array(this.swaps);
       this.rounding = null;
     }
     layer(id) { return this.network.layers[this.network.layerOf[id]]; }
@@ -1762,9 +1774,7 @@ function swapproofChecker() {
             const position = layer.positions[Math.floor(i / layer.width)];
             const more = choices[position].length - 1;
             if (more === 0) continue;
-            if (!byPosition.has(position)) {
-              byPosition.set(position, { position, number: this.reached[position]++, amounts: new Array(more).fill(0n) });
-            }
+            if (!byPosition.has(position)) byPosition.set(position, { amounts: new Array(more).fill(0n), cell: null, most: 0n, least: 0n });
             const { amounts } = byPosition.get(position);
             const delta = this.delta(layer, element);
             const scaled = x * factor;
@@ -1779,7 +1789,7 @@ function swapproofChecker() {
       } finally {
         sum.finish();
       }
-      return [...byPosition.values()];
+      return byPosition;
     }
     // What each swap adds to an embedding element.
     delta(layer, element) {
@@ -1791,28 +1801,21 @@ function swapproofChecker() {
       }
       return this.deltas[element];
     }
-    // The changes of one element, as a list over swaps; the same as planes of limbs.
+    // One element in floating point, divided by 2^shift to be below 2^64: its value for the original, and what swaps add
+    // to it. most: the greatest of these in magnitude, exactly.
     row(id) {
       if (this.rows[id] === undefined) {
-        const slots = this.slots[id];
-        const swaps = slots.flatMap(({ position, amounts }) => amounts.map((_, c) => this.firstOf[position] + c));
-        this.rows[id] = { swaps: Int32Array.from(swaps), changes: slots.flatMap(({ amounts }) => amounts) };
+        const slots = [...this.slots[id]];
+        const changes = slots.flatMap(([, { amounts }]) => amounts);
+        const most = [this.original[id], ...changes].map(absolute).reduce(larger);
+        const shift = Math.max(0, bitLength(most) - 64);
+        const asFloat = (x) => Number(x >> BigInt(shift));
+        this.rows[id] = {
+          swaps: Int32Array.from(slots.flatMap(([position, { amounts }]) => amounts.map((_, c) => this.firstOf[position] + c))),
+          base: asFloat(this.original[id]), changes: Float64Array.from(changes, asFloat), shift, most,
+        };
       }
       return this.rows[id];
-    }
-    planesOf(id) {
-      if (this.planes[id] === undefined) {
-        const { swaps: own, changes } = this.row(id);
-        const swaps = this.lastSwaps !== null && sameShape(this.lastSwaps, own) ? this.lastSwaps : own;
-        this.lastSwaps = swaps;
-        const planes = [];
-        changes.forEach((x, j) => limbsOf(x).forEach((limb, l) => {
-          if (planes[l] === undefined) planes[l] = new Float64Array(swaps.length);
-          planes[l][j] = limb;
-        }));
-        this.planes[id] = { swaps, planes };
-      }
-      return this.planes[id];
     }
     // Changes the border of a sentence by one swap; gives what it was before.
     swap(border, position, choice) {
@@ -1828,7 +1831,7 @@ function swapproofChecker() {
       if (this.byPosition === undefined) {
         this.byPosition = this.choices.map(() => []);
         for (const id of this.network.border) {
-          for (const { position, amounts } of this.slots[id]) this.byPosition[position].push({ id, amounts });
+          for (const [position, { amounts }] of this.slots[id]) this.byPosition[position].push({ id, amounts });
         }
       }
       return this.byPosition[position];
@@ -1852,15 +1855,14 @@ function swapproofChecker() {
   // ---- Regions (section 5) ----
   // What does not depend on phases and the like is found once, until a split by words or budget.
 
-  // What may stand at one position. most, least: for each element it reaches, the greatest change and minus the least.
+  // What may stand at one position.
   function makeCell(chosen) {
-    return { chosen, swaps: chosen.filter((choice) => choice > 0), forced: !chosen.includes(0), most: [], least: [] };
+    return { chosen, swaps: chosen.filter((choice) => choice > 0), forced: !chosen.includes(0) };
   }
 
   class Space {
     constructor(words, swaps) {
       this.words = words;
-      this.budget = swaps;
       this.cells = words.choices.map((list) => makeCell(range(list.length)));
       this.groups = [{ positions: range(words.choices.length), low: 0, high: swaps }];
       this.known = null;
@@ -1890,15 +1892,8 @@ function swapproofChecker() {
       });
       const isForced = Uint8Array.from(places, ({ cell }) => Number(cell.forced));
       const forced = isForced.reduce((all, one) => all + one, 0);
-      // The swaps of the region, numbered place by place: those of place i come before ends[i].
-      const numberOf = new Int32Array(this.words.swaps).fill(-1);
-      let swaps = 0;
-      const ends = Int32Array.from(places, ({ position, cell }) => {
-        for (const choice of cell.swaps) numberOf[this.words.firstOf[position] + choice - 1] = swaps++;
-        return swaps;
-      });
       const bounds = new Array(this.words.network.ids);
-      this.known = { words: this.words, places, placeOf, steps, isForced, forced, numberOf, ends, swaps, bounds };
+      this.known = { words: this.words, places, placeOf, steps, isForced, forced, bounds };
       return this.known;
     }
   }
@@ -1950,13 +1945,16 @@ function swapproofChecker() {
     return total;
   }
 
+  // Does only the budget count?
+  const isSimple = ({ steps }) => steps.length === 1 && steps[0].low === 0;
+
   // The best total of `amounts` (one per place) over the sets of places the plan allows; zero is 0n, or 0 for floats.
   // For each unit: the fewest swaps, the best total with so many, and what each further swap adds, which never grows.
   function bestTotal(plan, amounts, zero) {
     const { places, steps, isForced, forced } = plan;
     spend(places.length);
-    if (steps.length === 1 && steps[0].low === 0) {
-      // Only the budget counts: all forced places, and the greatest of the others that are positive.
+    if (isSimple(plan)) {
+      // All forced places, and the greatest of the others that are positive.
       let total = zero;
       const gains = [];
       for (let i = 0; i < places.length; i++) {
@@ -2006,57 +2004,137 @@ function swapproofChecker() {
     return top;
   }
 
-  // The greatest (sign 1) or least (sign -1) value in the region of base + the amounts of the swaps taken.
-  function extreme(plan, base, amounts, sign, zero) {
-    const { ends } = plan;
-    const best = new Array(ends.length);
-    let swap = 0;
-    for (let place = 0; place < ends.length; place++) {
-      let most = amounts[swap++];
-      for (; swap < ends[place]; swap++) {
-        if (sign > 0 ? amounts[swap] > most : amounts[swap] < most) most = amounts[swap];
-      }
-      best[place] = sign > 0 ? most : -most;
-    }
-    const total = bestTotal(plan, best, zero);
-    return sign > 0 ? base + total : base - total;
-  }
-
-  // The same of an element of the border.
+  // The least and the greatest value of one element of the border.
   function borderBounds(plan, id) {
     const { words, places, placeOf } = plan;
     const most = new Array(places.length).fill(0n);
     const least = new Array(places.length).fill(0n);
-    for (const { position, number, amounts } of words.slots[id]) {
+    for (const [position, slot] of words.slots[id]) {
       const place = placeOf[position];
       if (place < 0) continue;
       const { cell } = places[place];
-      if (cell.most[number] === undefined) {
-        let high = amounts[cell.swaps[0] - 1];
-        let low = high;
-        for (const choice of cell.swaps) {
-          const amount = amounts[choice - 1];
-          if (amount > high) high = amount;
-          else if (amount < low) low = amount;
-        }
-        cell.most[number] = high;
-        cell.least[number] = -low;
+      if (slot.cell !== cell) {
+        const amounts = cell.swaps.map((choice) => slot.amounts[choice - 1]);
+        slot.cell = cell;
+        slot.most = amounts.reduce(larger);
+        slot.least = amounts.reduce(smaller);
       }
-      most[place] = cell.most[number];
-      least[place] = cell.least[number];
+      most[place] = slot.most;
+      least[place] = -slot.least;
     }
-    const base = words.original[id];
-    return [base - bestTotal(plan, least, 0n), base + bestTotal(plan, most, 0n)];
+    return [words.original[id] - bestTotal(plan, least, 0n), words.original[id] + bestTotal(plan, most, 0n)];
+  }
+
+  // ---- The greatest value of a sum of x times elements of the border ----
+  // Floating point finds out which swaps can make it; exact numbers are looked at for these only. The same totals as
+  // above have functions of their own here, because engines run code fast that meets one kind of numbers only.
+
+  // Functions of the words in floating point. The amounts of all swaps are left + right. For each position: the greatest
+  // amount of the cell that asked last.
+  function makeRough({ words }, base, left, right) {
+    return { base, left, right, cells: new Array(words.choices.length), most: new Float64Array(words.choices.length), reach: 0 };
+  }
+  function mostByPlace({ words, places }, { left, right, cells, most }) {
+    const result = new Float64Array(places.length);
+    for (let place = 0; place < result.length; place++) {
+      const { position, cell } = places[place];
+      if (cells[position] !== cell) {
+        const first = words.firstOf[position] - 1;
+        let best = -Infinity;
+        for (const choice of cell.swaps) best = Math.max(best, left[first + choice] + right[first + choice]);
+        cells[position] = cell;
+        most[position] = best;
+      }
+      result[place] = most[position];
+    }
+    return result;
+  }
+  // Of the positive amounts of places that are not forced the greatest, as many as can be swapped, descending; there may
+  // be zeros for those that lack.
+  function greatestGains({ isForced, forced, steps }, most) {
+    const free = steps[0].high - forced;
+    if (free > 16) return most.filter((x, place) => isForced[place] === 0 && x > 0).sort().reverse().subarray(0, free);
+    const top = new Float64Array(free);
+    for (let place = 0; place < most.length; place++) {
+      const x = most[place];
+      if (isForced[place] === 1 || !(x > top[free - 1])) continue;
+      let at = free - 1;
+      for (; at > 0 && top[at - 1] < x; at--) top[at] = top[at - 1];
+      top[at] = x;
+    }
+    return top;
+  }
+  // The greatest value in the region.
+  function reachOf(plan, f) {
+    const most = mostByPlace(plan, f);
+    if (!isSimple(plan)) return f.base + bestTotal(plan, most, 0);
+    const gains = greatestGains(plan, most);
+    let total = f.base;
+    spend(most.length);
+    for (let place = 0; place < most.length; place++) if (plan.isForced[place] === 1) total += most[place];
+    for (let i = 0; i < gains.length; i++) total += gains[i];
+    return total;
+  }
+  // A sum, all divided by 2^shift. Its numbers are sums of integers, each known but for 2 if it is below 2^49: a factor
+  // and what it is multiplied by are known but for 2^-52 of the greatest, and rounding down takes off less than 1.
+  function roughSum(plan, terms, shift) {
+    const { words } = plan;
+    const sums = new Float64Array(words.swaps);
+    let total = 0;
+    for (const [id, x] of terms) {
+      const { swaps, base, changes, shift: own, most } = words.row(id);
+      if (x === 0n || most === 0n) continue;
+      const over = Math.max(0, bitLength(x) - 64);
+      const factor = Number(x >> BigInt(over)) * 2 ** (over + own - shift);
+      total += Math.floor(factor * base);
+      addMultiple(sums, swaps, factor, changes);
+    }
+    return makeRough(plan, total, sums, words.zeros);
+  }
+  function addMultiple(sums, swaps, factor, changes) {
+    spend(swaps.length);
+    for (let j = 0; j < swaps.length; j++) sums[swaps[j]] += Math.floor(factor * changes[j]);
+  }
+  // A shift for which `count` of the terms add up to less than 2^53, so that floating point is exact.
+  function shiftFor({ words }, terms, count) {
+    const most = terms.map(([id, x]) => absolute(x) * words.row(id).most).reduce(larger, 0n);
+    return Math.max(0, bitLength(most) + bitLength(BigInt(count)) - 49);
+  }
+
+  function greatestSum(plan, terms) {
+    const { words, places, isForced, forced, steps } = plan;
+    const sum = roughSum(plan, terms, shiftFor(plan, terms, terms.length));
+    const most = mostByPlace(plan, sum);
+    const twice = 4 * terms.length; // the error of two numbers
+    // What a place must reach to be swapped though it is not forced.
+    let needed = -Infinity;
+    if (isSimple(plan)) {
+      const free = steps[0].high - forced;
+      const [least = 0] = greatestGains(plan, most).subarray(free - 1);
+      needed = free === 0 ? Infinity : least - twice;
+    }
+    const exact = places.map(({ position, cell }, place) => {
+      if (isForced[place] === 0 && most[place] < needed) return 0n;
+      const first = words.firstOf[position] - 1;
+      const choices = cell.swaps.filter((choice) => sum.left[first + choice] >= most[place] - twice);
+      return choices.map((choice) => exactAmount(words, terms, position, choice)).reduce(larger);
+    });
+    return terms.reduce((all, [id, x]) => all + x * words.original[id], bestTotal(plan, exact, 0n));
+  }
+  function exactAmount({ slots }, terms, position, choice) {
+    let sum = 0n;
+    spend(terms.length);
+    for (const [id, x] of terms) {
+      const slot = slots[id].get(position);
+      if (slot !== undefined) sum += x * slot.amounts[choice - 1];
+    }
+    return sum;
   }
 
   // ---- The linear recipe (section 7) ----
 
-  // What one linear leaf works with. bounds: by id, of elements (unclamped). low, high: by nonlinear layer, of its
-  // inputs, place by place. lines: by nonlinear layer, its relaxations.
-  function makeLeaf(space, region) {
-    const { plan } = space;
-    return { words: space.words, network: space.words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map(), rounding: null };
-  }
+  // A linear leaf is { words, network, plan, region, bounds: by id, of elements (unclamped), inputs: by nonlinear layer,
+  // low and high of its inputs, place by place, lines: by nonlinear layer, its relaxations }.
 
   const roundedOut = (low, high, den) => [floorDivide(low * ONE, den), ceilDivide(high * ONE, den)];
 
@@ -2100,9 +2178,8 @@ function swapproofChecker() {
         if (!leaf.bounds.has(id)) leaf.bounds.set(id, elementBounds(leaf, id));
         [low[at], high[at]] = leaf.bounds.get(id);
         if (layer.kind === "maximum" || phases === undefined) continue;
-        const phase = phases.get(at);
-        if (phase === "low" && high[at] > 0n) high[at] = 0n;
-        if (phase === "high" && low[at] < 0n) low[at] = 0n;
+        if (phases.get(at) === "low") high[at] = smaller(high[at], 0n);
+        if (phases.get(at) === "high") low[at] = larger(low[at], 0n);
         if (low[at] > high[at]) return false;
       }
       leaf.inputs.set(layer, { low, high });
@@ -2122,9 +2199,7 @@ function swapproofChecker() {
       if (u <= 0n) return { exact: alpha.num };
       const width = (u - l) * alpha.den;
       const s = floorDivide(((u * alpha.den - l * alpha.num) << 17n) + width, 2n * width) * alpha.den;
-      const left = (leak - s) * l;
-      const right = (whole - s) * u;
-      return { exact: null, upper: s, constant: left > right ? left : right, lower: u > -l ? whole : leak };
+      return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak };
     });
   }
 
@@ -2152,82 +2227,13 @@ function swapproofChecker() {
         else if (layer.kind === "maximum") passMaximum(leaf, sum, layer, number);
         else sum.passLinear(layer, number);
       }
-      const { base, amounts } = ofWords(plan, network.layers.flatMap((_, number) => sum.take(number)));
-      const least = extreme(plan, base, amounts, -1, 0n);
+      const least = -greatestSum(plan, network.layers.flatMap((_, number) => sum.take(number)).map(([id, x]) => [id, -x]));
       const den = sum.den * network.frontDen;
       const common = leastMultiple(den, sum.constant.den);
       return { num: least * (common / den) + sum.constant.num * (common / sum.constant.den), den: common };
     } finally {
       sum.finish();
     }
-  }
-
-  // A combination of border elements as an affine function of the words: its value for the original, and the amount of
-  // each swap of the region, over frontDen times the denominator of the coefficients.
-  function ofWords(plan, terms) {
-    const { words, numberOf } = plan;
-    const amounts = new Array(plan.swaps).fill(0n);
-    let base = 0n;
-    for (const [id, x] of terms) base += x * words.original[id];
-    // Cutting numbers into limbs pays only when it is done often, and for long sums.
-    words.sums += 1;
-    if (words.sums > 8 && terms.length > 4) {
-      addByLimbs(plan, terms, amounts);
-      return { base, amounts };
-    }
-    for (const [id, x] of terms) {
-      const { swaps, changes } = words.row(id);
-      spend(swaps.length);
-      for (let j = 0; j < swaps.length; j++) {
-        const swap = numberOf[swaps[j]];
-        if (swap >= 0) amounts[swap] += x * changes[j];
-      }
-    }
-    return { base, amounts };
-  }
-
-  // Limbs of 20 bits, the lowest first, all with the sign of the number.
-  function limbsOf(x) {
-    const limbs = [];
-    for (let rest = absolute(x); rest > 0n; rest >>= 20n) limbs.push((x < 0n ? -1 : 1) * Number(rest & 0xfffffn));
-    return limbs;
-  }
-  // The same sums of products limb by limb, in floating point: a product is below 2^40, and at most 2^13 are added to
-  // one place before it is read, so every number on the way is an integer up to 2^53, and exact.
-  function addByLimbs({ words, numberOf, swaps: count }, terms, amounts) {
-    const insides = new Map(); // which changes of a row matter, the same for all rows that change with the same swaps
-    let places = [];
-    let room = 8192;
-    const flush = () => {
-      for (let place = 0; place < places.length; place++) {
-        const sums = places[place];
-        const shift = BigInt(20 * place);
-        for (let swap = 0; swap < count; swap++) if (sums[swap] !== 0) amounts[swap] += BigInt(sums[swap]) << shift;
-      }
-      places = [];
-      room = 8192;
-    };
-    for (const [id, x] of terms) {
-      const { swaps, planes } = words.planesOf(id);
-      const factors = limbsOf(x);
-      if (!insides.has(swaps)) {
-        const from = Int32Array.from(swaps, (_, j) => j).filter((j) => numberOf[swaps[j]] >= 0);
-        insides.set(swaps, { from, to: from.map((j) => numberOf[swaps[j]]) });
-      }
-      const { from, to } = insides.get(swaps);
-      const products = Math.min(factors.length, planes.length);
-      if (products > room) flush();
-      room -= products;
-      spend((from.length * factors.length * planes.length) / 8);
-      while (places.length < factors.length + planes.length) places.push(new Float64Array(count));
-      for (let m = 0; m < factors.length; m++) {
-        for (let l = 0; l < planes.length; l++) addProducts(places[l + m], to, factors[m], planes[l], from);
-      }
-    }
-    flush();
-  }
-  function addProducts(sums, to, factor, plane, from) {
-    for (let q = 0; q < from.length; q++) sums[to[q]] += factor * plane[from[q]];
   }
 
   function passMaximum(leaf, sum, layer, number) {
@@ -2245,9 +2251,9 @@ function swapproofChecker() {
     const { region } = leaf;
     const { alpha, first, ids } = layer;
     const phases = region.phases.get(layer.node);
-    const betas = forMargin && phases !== undefined ? region.betas.get(layer.node) : undefined;
+    const betas = forMargin ? region.betas.get(layer.node) : undefined;
     if (betas !== undefined) {
-      const active = [...betas].filter(([i, { value }]) => phases.has(i) && value > 0);
+      const active = [...betas].filter(([i, { value }]) => phases?.has(i) && value > 0);
       const shift = BigInt(active.reduce((most, [, { exponent }]) => Math.max(most, exponent), 0));
       sum.refine(1n << shift);
       for (const [i, { value, exponent }] of active) {
@@ -2277,11 +2283,8 @@ function swapproofChecker() {
         constant += x * line.constant;
       } else {
         slope = line.lower;
-        if (slopes !== undefined && slopes.has(i)) {
-          // a = max(alpha, value / 64)
-          const [wanted, least] = [(BigInt(slopes.get(i)) * alpha.den) << 10n, alpha.num << 16n];
-          slope = wanted > least ? wanted : least;
-        }
+        // a = max(alpha, value / 64)
+        if (slopes?.has(i)) slope = larger((BigInt(slopes.get(i)) * alpha.den) << 10n, alpha.num << 16n);
       }
       if (slope !== 0n) sum.add(ids[i], x * slope);
     }
@@ -2295,68 +2298,61 @@ function swapproofChecker() {
     const jointly = new Map();
     if (groups === undefined) return jointly;
     const phases = leaf.region.phases.get(layer.node);
-    const coefficients = new Map(taken.map(([id, x]) => [id - layer.first, x]));
+    const negative = new Map(taken.filter(([, x]) => x < 0n).map(([id, x]) => [id - layer.first, x]));
     for (const group of groups) {
-      const members = [...group].filter(([i]) => coefficients.has(i) && coefficients.get(i) < 0n && !(phases !== undefined && phases.has(i)));
+      const members = [...group.values].filter(([i]) => negative.has(i) && !phases?.has(i));
       if (members.length === 0) continue;
       for (const [i, value] of members) jointly.set(i, BigInt(value));
       // All over 64 alpha.den sum.den frontDen: |c_j| (alpha - a_j), and |c_j| (1 - a_j).
       const { num, den } = layer.alpha;
-      const weights = members.map(([i, value]) => [num, den].map((d) => -coefficients.get(i) * (64n * d - BigInt(value) * den)));
-      const most = greatestOverPatterns(leaf, members.map(([i]) => layer.ids[i]), weights);
+      const weights = members.map(([i, value]) => [num, den].map((d) => -negative.get(i) * (64n * d - BigInt(value) * den)));
+      const most = greatestOverPatterns(leaf, group, members.map(([i]) => layer.ids[i]), weights);
       sum.addConstant(-most.num, 64n * den * sum.den * most.den);
     }
     return jointly;
   }
 
-  // The greatest, over all choices of one of two weights for each element, of the maximum of the weighted sum.
-  function greatestOverPatterns({ plan, network }, ids, weights) {
+  // The greatest, over all choices of one of two weights for each element, of the greatest value of the weighted sum.
+  // Often leaves ask for the same, so patterns are kept with their group.
+  function greatestOverPatterns({ plan, network }, group, ids, weights) {
+    const same = (known) => known !== null && sameShape(known.ids, ids) && sameShape(known.weights.flat(), weights.flat());
+    const patterns = same(group.known) ? group.known : makePatterns(plan, network, ids, weights);
+    if (group.keeps) group.known = patterns;
+    const { left, right, pairs, error, den } = patterns;
+    for (const f of [...left, ...right]) f.reach = reachOf(plan, f);
+    // No pattern reaches more than its two halves do.
+    for (const half of [left, right]) half.sort((f, g) => g.reach - f.reach);
+    const found = [];
+    let enough = -Infinity;
+    for (const f of left) {
+      for (const g of right) {
+        if (f.reach + g.reach < enough) break;
+        const number = f.number * right.length + g.number;
+        if (pairs[number] === undefined) pairs[number] = makeRough(plan, f.base + g.base, f.left, g.left);
+        const reach = reachOf(plan, pairs[number]);
+        enough = Math.max(enough, reach - 2 * error);
+        if (reach >= enough) found.push({ reach, terms: [...f.terms, ...g.terms] });
+      }
+    }
+    const candidates = found.filter(({ reach }) => reach >= enough);
+    return { num: candidates.map(({ terms }) => greatestSum(plan, terms)).reduce(larger), den };
+  }
+
+  // The patterns of the first and of the second half of the elements. A total adds up `count` numbers.
+  function makePatterns(plan, network, ids, weights) {
     const { words } = plan;
     const dens = ids.map((id) => network.denOf(words.layer(id)));
     const den = dens.reduce(leastMultiple);
-    // functions[j][d]: element j with its weight d, over den.
-    const functions = ids.map((id, j) => {
-      const layer = words.layer(id);
-      return weights[j].map((weight) => {
-        const x = weight * (den / dens[j]);
-        return layer.front ? ofWords(plan, [[id, x]]) : { base: x * layer.num[id - layer.first], amounts: new Array(plan.swaps).fill(0n) };
-      });
-    });
-    // Which patterns can be the greatest? Floating point decides where its error cannot matter. All numbers are brought
-    // below 2^60 and so are known but for 2^8; a sum of 8 is known but for 2^14 and below 2^63; each of at most P + 1 of
-    // these enters a total once, with a rounding below (P + 1) 2^10. So totals are known but for (P + 1)^2 2^15.
-    let most = 1n;
-    for (const { base, amounts } of functions.flat()) for (const x of [base, ...amounts]) if (absolute(x) > most) most = absolute(x);
-    const shift = BigInt(Math.max(0, most.toString(16).length * 4 - 60));
-    const asFloat = (x) => Number(x >> shift);
-    const rough = functions.map((pair) => pair.map(({ base, amounts }) => ({ base: asFloat(base), amounts: Float64Array.from(amounts, asFloat) })));
-    const levels = ids.map(() => new Float64Array(plan.swaps));
-    const totals = []; // by pattern: bit j tells which weight element j has
-    const visit = (level, pattern, base, amounts) => {
-      if (level === ids.length) {
-        totals[pattern] = extreme(plan, base, amounts, 1, 0);
-        return;
-      }
-      const sums = levels[level];
-      for (let d = 0; d < 2; d++) {
-        const f = rough[level][d];
-        for (let swap = 0; swap < sums.length; swap++) sums[swap] = amounts[swap] + f.amounts[swap];
-        visit(level + 1, pattern + d * 2 ** level, base + f.base, sums);
-      }
+    const members = ids.map((id, j) => weights[j].map((weight) => [id, weight * (den / dens[j])]));
+    const count = members.length * (words.choices.length + 1);
+    const shift = shiftFor(plan, members.flat(), count);
+    const patternsOf = (part) => {
+      const choices = part.reduce((all, pair) => all.flatMap((terms) => pair.map((term) => [...terms, term])), [[]]);
+      return choices.map((terms, number) => ({ ...roughSum(plan, terms, shift), terms, number }));
     };
-    visit(0, 0, 0, new Float64Array(plan.swaps));
-    const error = (plan.places.length + 1) ** 2 * 2 ** 15;
-    const best = Math.max(...totals);
-    let num = null;
-    totals.forEach((total, pattern) => {
-      if (total < best - 2 * error) return;
-      const parts = functions.map((pair, j) => pair[Math.floor(pattern / 2 ** j) % 2]);
-      const base = parts.reduce((all, f) => all + f.base, 0n);
-      const amounts = parts[0].amounts.map((_, swap) => parts.reduce((all, f) => all + f.amounts[swap], 0n));
-      const exactly = extreme(plan, base, amounts, 1, 0n);
-      if (num === null || exactly > num) num = exactly;
-    });
-    return { num, den };
+    const middle = Math.floor(members.length / 2);
+    const [left, right] = [members.slice(0, middle), members.slice(middle)].map(patternsOf);
+    return { ids, weights, left, right, pairs: [], error: 2 * count, den };
   }
 
   // ---- The float32 level (section 8) ----
@@ -2368,8 +2364,8 @@ function swapproofChecker() {
   // space, where they come from A, and whose result later passes take for everything up to the border.
   function roundingErrors(words, boundsAt, whole) {
     const { network } = words;
-    const A = whole === null ? new Array(network.ids) : whole.A.slice();
-    const e = whole === null ? new Array(network.ids) : whole.e.slice();
+    const A = whole?.A.slice() ?? new Array(network.ids);
+    const e = whole?.e.slice() ?? new Array(network.ids);
     for (const layer of whole === null ? network.layers : network.back) {
       const limits = (at) => {
         if (boundsAt !== null) return boundsAt(layer, at);
@@ -2377,7 +2373,7 @@ function swapproofChecker() {
         const { kind, num, den, first } = words.layer(id);
         return kind === "constant" ? roundedOut(num[id - first], num[id - first], den) : [-A[id], A[id]];
       };
-      const size = ([low, high]) => (-low > high ? -low : high);
+      const size = ([low, high]) => larger(-low, high);
       spend(layer.size);
       for (let i = 0; i < layer.size; i++) {
         const id = layer.first + i;
@@ -2393,7 +2389,7 @@ function swapproofChecker() {
         } else if (layer.alpha.num === 0n) {
           const error = e[layer.ids[i]];
           const [, high] = limits(i);
-          [A[id], e[id]] = high + error <= 0n ? [0n, 0n] : [high > 0n ? high : 0n, error];
+          [A[id], e[id]] = high + error <= 0n ? [0n, 0n] : [larger(high, 0n), error];
         } else {
           const error = e[layer.ids[i]];
           A[id] = size(limits(i));
@@ -2407,17 +2403,15 @@ function swapproofChecker() {
   function embeddingSize(words, { table, width, positions }, i) {
     let most = 0n;
     for (const token of words.choices[positions[Math.floor(i / width)]]) {
-      const size = absolute(numerator(table, token * width + (i % width)));
-      if (size > most) most = size;
+      most = larger(most, absolute(numerator(table, token * width + (i % width))));
     }
     return ceilDivide(most * ONE, table.den);
   }
 
   // One element z = sum of w x + b of an affine layer. With `check`, the conditions of the section.
   function affineErrors(layer, i, A, e, check) {
-    const { ids, width, row, column, weights, weightDen, bias, biasDen } = layer;
-    const start = (row === null ? i : row[i]) * width;
-    const at = (column === null ? 0 : column[i]) * width;
+    const { ids, width, weights, weightDen, bias, biasDen } = layer;
+    const { start, at } = rowAndColumn(layer, i);
     let used = 0;
     let sizes = 0n;
     let errors = 0n;
@@ -2451,8 +2445,7 @@ function swapproofChecker() {
   }
 
   function wholeErrors(words) {
-    if (words.rounding === null) words.rounding = roundingErrors(words, null, null);
-    return words.rounding;
+    return (words.rounding ??= roundingErrors(words, null, null));
   }
   // For one sentence l and u are its exact values, rounded.
   function sentenceErrors(words, values) {
@@ -2482,18 +2475,19 @@ function swapproofChecker() {
   // A function that is called once at most.
   function once(make) {
     let made = null;
-    return () => (made = made === null ? make() : made);
+    return () => (made ??= make());
   }
 
   // ---- Leaves (section 6) ----
 
   // Does the recipe show that in the whole region `winner` stays before `loser`, for each of these pairs?
   function recipeShows(space, region, level, pairs) {
-    if (!canBe(space.plan)) return true;
-    const leaf = makeLeaf(space, region);
+    const { words, plan } = space;
+    if (!canBe(plan)) return true;
+    const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map() };
     if (!findBounds(leaf)) return true;
-    const judge = { words: space.words, level, closer: once(() => leafErrors(leaf)) };
-    const { logits } = leaf.network;
+    const judge = { words, level, closer: once(() => leafErrors(leaf)) };
+    const { logits } = words.network;
     return pairs.every(([winner, loser]) => {
       const terms = logits[winner] === logits[loser] ? [] : [[logits[winner], 1n], [logits[loser], -1n]];
       return wins(judge, leastOf(leaf, terms, true), winner, loser);
@@ -2556,7 +2550,7 @@ function swapproofChecker() {
       phases: new Map(), // node -> element -> "low" (<= 0) or "high" (>= 0)
       slopes: new Map(), // node -> element -> value
       betas: new Map(), // node -> element -> { value, exponent }
-      joint: new Map(), // node -> groups of { element -> value }
+      joint: new Map(), // node -> groups: values (by element), and what is known of their patterns
       rivals,
     };
     const above = []; // { right: makes the right child, undo: takes back what was last made }
@@ -2735,12 +2729,13 @@ function swapproofChecker() {
           const node = reader.number();
           const layer = layerNamed(node, false);
           if (!layer.ids.every((id) => words.layer(id).front || words.layer(id).kind === "constant")) refuse("a joint group behind a nonlinear layer");
-          const group = new Map(elements(layer, 64));
-          if (group.size > 8) refuse("a joint group of more than 8 elements");
+          const values = new Map(elements(layer, 64));
+          if (values.size > 8) refuse("a joint group of more than 8 elements");
           const others = joint.get(node) || [];
-          if (others.some((other) => [...group.keys()].some((element) => other.has(element)))) refuse("an element in two joint groups");
-          joint.set(node, [...others, group]);
+          if (others.some((other) => [...values.keys()].some((element) => other.values.has(element)))) refuse("an element in two joint groups");
+          joint.set(node, [...others, { values, keeps: count * (words.choices.length + words.swaps) <= LIMIT.kept, known: null }]);
         }
+        for (const group of [...region.joint.values()].flat()) group.known = null;
         split(() => keep(region, "joint", joint), null);
       },
     };
@@ -2812,7 +2807,8 @@ function swapproofChecker() {
     const isTensor = (entry) => Array.isArray(entry) && entry.length === 2 && isFileName(entry[0]) && isHash(entry[1]);
     if (!Array.isArray(model.tensors) || !model.tensors.every(isTensor)) refuse("the external tensors");
     if (!isAscending(model.tensors.map(([file]) => file))) refuse("external tensors not in ascending order");
-    const vocabulary = certificate.vocabulary === null ? null : record(certificate.vocabulary, ["file", "sha256"], "vocabulary");
+    const part = (key, keys) => (certificate[key] === null ? null : record(certificate[key], keys, key));
+    const vocabulary = part("vocabulary", ["file", "sha256"]);
     if (vocabulary !== null && !(isFileName(vocabulary.file) && isHash(vocabulary.sha256))) refuse("the name or hash of the vocabulary");
 
     if (!Array.isArray(choices) || choices.length === 0 || choices.length > LIMIT.positions) refuse("the number of positions");
@@ -2833,8 +2829,8 @@ function swapproofChecker() {
     if (!isAscending(rivals)) refuse("rivals not in ascending order");
 
     const treeKeys = ["level", "recipe", "swaps", "tree"];
-    const lower = certificate.lower === null ? null : record(certificate.lower, treeKeys, "lower");
-    const count = certificate.count === null ? null : record(certificate.count, [...treeKeys, "robust", "broken", "total"], "count");
+    const lower = part("lower", treeKeys);
+    const count = part("count", [...treeKeys, "robust", "broken", "total"]);
     for (const claim of [lower, count]) {
       if (claim === null) continue;
       if (claim.level !== "real" && claim.level !== "float32") refuse("the level of a tree");
@@ -2845,7 +2841,7 @@ function swapproofChecker() {
     }
     const isDecimal = (number) => typeof number === "string" && /^(0|[1-9][0-9]*)$/.test(number);
     if (count !== null && ![count.robust, count.broken, count.total].every(isDecimal)) refuse("a number of sentences");
-    const upper = certificate.upper === null ? null : record(certificate.upper, ["levels", "swaps"], "upper");
+    const upper = part("upper", ["levels", "swaps"]);
     if (upper !== null) {
       const { levels, swaps } = upper;
       if (!Array.isArray(levels) || levels.length === 0 || !levels.every((level) => LEVELS.includes(level))) refuse("the levels of the high end");

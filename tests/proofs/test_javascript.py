@@ -217,13 +217,15 @@ def changed_bytes(certificate: Certificate, source: random.Random) -> bytes:
             data[:at] + bytes([source.randrange(256)]) + data[at + 1 :], data[:at] + data[at + 1 :],
             data[:at] + data[at : at + 1] + data[at:],
         ])  # fmt: skip
-        if all(f'"file":"{name}"'.encode() in changed for name in file_names(certificate)):
+        if all(name in changed for name in file_names(certificate)):
             return changed
 
 
-def file_names(certificate: Certificate) -> list[str]:
-    vocabulary = certificate["vocabulary"]
-    return [certificate["model"]["file"]] + ([vocabulary["file"]] if vocabulary else [])
+def file_names(certificate: Certificate) -> list[bytes]:
+    """As they stand in a certificate."""
+    model, vocabulary = certificate["model"], certificate["vocabulary"]
+    files = [f'"file":"{part["file"]}"' for part in (model, vocabulary) if part]
+    return [text.encode() for text in files + [f'["{name}",' for name, _ in model["tensors"]]]
 
 
 def changed_text(certificate: Certificate, source: random.Random) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -15,6 +16,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -489,3 +491,99 @@ def test_conditions_get_the_exit_code_of_the_format(tmp_path: Path, condition: t
     lower = claim("float32", 2, b"\2")
     (tmp_path / "case.json").write_bytes(certificate(0, "m.onnx", model, choices, 1, lower=lower))
     assert {checker: code(checker, tmp_path / "case.json") for checker in CHECKERS} == dict.fromkeys(CHECKERS, expected)
+
+
+# ---- one hidden layer, all joint: the border of acceptance by brute force ----------------------------------------
+
+
+def sentences(choices: list[list[int]], swaps: int) -> list[tuple[int, ...]]:
+    """As numbers of choices; 0 is the original."""
+    every = itertools.product(*(range(len(position)) for position in choices))
+    return [sentence for sentence in every if sum(number > 0 for number in sentence) <= swaps]
+
+
+def joint_bound(inputs: list[list[Fraction]], coefficients: list[int], slopes: list[Fraction]) -> Fraction:
+    """min over sentences of sum c a x, less T = max over sentences and patterns d of sum |c| (d - a) x, for c < 0.
+
+    `inputs` are the pre-activations x of every sentence of the region.
+    """
+    weighted = list(zip(coefficients, slopes, strict=True))
+    least = min(sum(c * a * x for (c, a), x in zip(weighted, xs, strict=True)) for xs in inputs)
+    # The best pattern of a sentence takes the greater end for each element.
+    most = max(sum(max(c * a * x, -c * (1 - a) * x) for (c, a), x in zip(weighted, xs, strict=True)) for xs in inputs)
+    return Fraction(least - most)
+
+
+@pytest.mark.parametrize("part", range(TIMES))
+def test_a_joint_leaf_holds_from_the_exact_bound_on(tmp_path: Path, part: int) -> None:
+    """Words that differ in the last bits only, so floating point cannot tell which swap or pattern is the best: with
+    the bias that brute force finds a claim is proved, with the next lower one it is not; by both checkers."""
+    source = random.Random(5 + part)
+    folder = tmp_path / "run"
+    (folder / "certificates").mkdir(parents=True)
+    expected: dict[str, bool] = {}
+    for case in range(20):
+        width, hidden = source.randint(1, 2), source.randint(1, 8)
+        far = source.choice([0, 2**8, 2**42, 2**42])
+        words = [[source.choice([-far, far]) + source.randint(-3, 3) for _ in range(width)] for _ in range(WORDS)]
+        weights = [[source.choice([-1, 0, 1, 2]) for _ in range(POSITIONS * width)] for _ in range(hidden)]
+        coefficients = [-source.randint(1, 3) for _ in range(hidden)]
+        # With slopes 0 and 1 the bias is whole, and a double.
+        values = [source.choice([0, 64, 64 if far == 2**42 else source.randint(0, 64)]) for _ in range(hidden)]
+        choices = [source.sample(range(WORDS), source.randint(1, 4)) for _ in range(POSITIONS)]
+        swaps = source.randint(1, POSITIONS)
+        region = sentences(choices, swaps)
+        joint = bytes([10, 1, 3, hidden, 0, values[0]]) + b"".join(bytes([1, value]) for value in values[1:])
+        # At most `bound` swaps at the first two positions, or more.
+        bound = source.choice([None, 0, 1])
+        regions = [region]
+        if bound is not None:
+            few = [sentence for sentence in region if sum(number > 0 for number in sentence[:2]) <= bound]
+            regions = [few, [sentence for sentence in region if sentence not in few]]
+        tree = joint + (b"\1" if bound is None else bytes([6, 2, 0, 1, bound, 1, 1]))
+
+        def pre_activations(sentence: tuple[int, ...], weights: list[list[int]] = weights) -> list[Fraction]:
+            tokens = [position[number] for position, number in zip(choices, sentence, strict=True)]  # noqa: B023
+            flat = [x for token in tokens for x in words[token]]  # noqa: B023
+            return [Fraction(sum(w * x for w, x in zip(row, flat, strict=True))) for row in weights]
+
+        slopes = [Fraction(value, 64) for value in values]
+        bounds = [joint_bound([pre_activations(s) for s in part], coefficients, slopes) for part in regions if part]
+        for lowered in (0, 1):
+            bias = -min(bounds) - Fraction(lowered, 1 if far == 2**42 else 64)
+            assert Fraction(float(bias)) == bias
+            numbers = {
+                "words": words, "weights": weights, "bias": [0] * hidden,
+                "out": [coefficients, [0] * hidden], "shift": [float(bias), 0],
+            }  # fmt: skip
+            file = f"m{case}_{lowered}.onnx"
+            (folder / file).write_bytes(double_network(numbers))
+            name = f"{len(expected):06}.json"
+            data = certificate(
+                len(expected), file, (folder / file).read_bytes(), choices, 0, lower=claim("real", swaps, tree)
+            )
+            (folder / "certificates" / name).write_bytes(data)
+            expected[name] = lowered == 0
+    for checker in CHECKERS:
+        assert verdicts(checker, folder) == expected, checker
+
+
+def double_network(numbers: dict[str, Any]) -> bytes:
+    """One hidden layer, in DOUBLE; its Relu is node 3."""
+    helper = onnx.helper
+    nodes = [
+        helper.make_node("Gather", ["words", "tokens"], ["embedded"]),
+        helper.make_node("Flatten", ["embedded"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "weights", "bias"], ["x"], transB=1),
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Gemm", ["y", "out", "shift"], ["logits"], transB=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("tokens", onnx.TensorProto.INT64, [1, POSITIONS])],
+        [helper.make_tensor_value_info("logits", onnx.TensorProto.DOUBLE, [1, 2])],
+        [onnx.numpy_helper.from_array(np.array(value, np.float64), name) for name, value in numbers.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
