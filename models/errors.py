@@ -33,6 +33,11 @@ def unreadable(path: str | PathLike[str], error: OSError) -> BadInput:
     return BadInput(f"{path}: cannot be read ({error.strerror or error})")
 
 
+def visible(text: str) -> str:
+    """With an escape for every character that does not show: line ends, tabs, what has no width, halves of pairs."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def one_line(error: BaseException) -> str:
     """Another library's message without its line breaks."""
     return " ".join(str(error).split())

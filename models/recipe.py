@@ -157,10 +157,13 @@ def package_folder(name: str, path: Path) -> Path:
 def read_recipe(path: Path) -> Recipe:
     """Read and check a recipe; every complaint is one line that names the file, the section and the key."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise unreadable(path, error) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from error
+    except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: not TOML: {error}") from error
     refuse_unknown(table, ("data", "vocabulary", "network", "training", "swaps", "task"), f"{path}: section")
     recipe = Recipe(

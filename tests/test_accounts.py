@@ -94,6 +94,25 @@ def test_a_line_that_claims_less_than_is_proved_is_accepted_when_all_say_so(run:
     assert main(["check", str(run)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"proved_by": "a notary"}, "proved_by"),
+        ({"min_swaps": {"low": 1, "high": 3, "really": 9}}, "min_swaps.really"),
+        ({"claims": [{"low": 1, "by": "gurobi", "detail": "", "proof": "yes"}]}, "claims.proof"),
+        ({"robust_fraction": 1.0}, "robust_fraction"),
+    ],
+)
+def test_a_line_with_a_key_that_no_line_has_is_refused(
+    run: Path, capsys: Capture, change: dict[str, Any], key: str
+) -> None:
+    """Also when the store and the report say the same: nothing would compare it with anything."""
+    change_line(run, 1, change, exported=True)
+    (run / "summary.json").unlink()
+    write_report(Run(run))
+    assert f"the line has the key {key!r}, which no line has" in refusal(run, capsys)
+
+
 def test_a_store_that_says_other_than_results_is_refused(run: Path, capsys: Capture) -> None:
     """`swapproof report` would show it."""
     change_line(run, 1, {"seconds": 0.25}, exported=False)

@@ -441,6 +441,20 @@ class TestBench:
         ):
             assert words in shown
 
+    @pytest.mark.parametrize("width", [80, 60, 40])
+    def test_no_line_of_its_tables_is_wider_than_the_terminal(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, width: int
+    ) -> None:
+        """And no number is cut: every engine has its median, its total and its ratios."""
+        monkeypatch.setattr("swapproof.verifier.report.COLUMNS_UNSEEN", width)
+        task = tiny_task.write_task(tmp_path)
+        assert main(["bench", "exact", str(task), "--engines", "exact,enumerate,greedy", "--limit", "2"]) == 0
+        tables, _, _ = capsys.readouterr().out.partition("Time: wall clock")
+        assert max(map(len, tables.splitlines())) <= width
+        assert tables.count("2 of 2") >= 2
+        assert "…" not in tables
+        assert "with limit" in tables
+
     def test_a_lie_is_exit_code_4(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
         monkeypatch.setattr(bench, "ENGINES", (Liar(), Enumeration()))
         task = tiny_task.write_task(tmp_path, [("a good film", "positive")])

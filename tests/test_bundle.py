@@ -25,6 +25,7 @@ from tiny import ROWS, write_task
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
 from swapproof.verifier import archive, bundle
+from swapproof.verifier.claims import OF_MEASURE, additions
 from swapproof.verifier.cli import main
 from swapproof.verifier.envelope import canonical, private_key, seal, statement_bytes
 
@@ -225,7 +226,7 @@ class TestEnvelope:
             ("ec", "another kind"),
             ("locked", "encrypted"),
             ("text", "no private key"),
-            ("no", "cannot be read"),
+            ("no", "no such file"),
         ):
             out = ["--out", str(tmp_path / "b.zip"), "--key", str(tmp_path / f"{name}.pem")]
             assert main(["bundle", str(made / "run"), *out]) == 2
@@ -431,6 +432,9 @@ class TestAccount:
             (2, {"covered": {"swaps": 1, "robust": "9", "total": "9", "level": "real"}}, "counts other sentences"),
             (2, {"id": 99}, "is not in both"),
             (2, {"min_swaps": None}, "cannot be compared"),
+            (0, {"proved_by": "a notary"}, "the line has the key 'proved_by', which no line has"),
+            (0, {"min_swaps": {"low": 1, "high": None, "really": 9}}, "the line has the key 'min_swaps.really'"),
+            (0, {"robust_fraction": 1.0}, "the line has the key 'robust_fraction'"),
         ],
     )
     def test_a_line_that_claims_more_than_its_certificate_is_refused(
@@ -476,6 +480,30 @@ class TestAccount:
         counted["robust_fraction"]["robust"] += "0"
         held["run/results.jsonl"] = "".join(json.dumps(line) + "\n" for line in lines).encode()
         assert "another count than the certificate" in self.refusal(made, tmp_path, capsys, held)
+
+    @pytest.mark.parametrize(
+        "options", [[], ["--sampled", "--samples", "100"], ["--sampled", "--stop-when-width", "0.4"]]
+    )
+    def test_a_measured_line_with_a_key_that_none_has_is_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture, options: list[str]
+    ) -> None:
+        """The keys that such lines do have are known, whatever was measured how."""
+        task, run = str(made / "task" / "task.toml"), str(tmp_path / "run")
+        assert main(["measure", task, "--quantity", "pr", "--radius", "2", *options, "--out", run]) in (0, 3)
+        lines = [json.loads(raw) for raw in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+        assert not [fault for line in lines for fault in additions(line, OF_MEASURE)]
+        fractions = [line["robust_fraction"] for line in lines if line["robust_fraction"] is not None]
+        for holder, key in ((lines[0], ""), (fractions[0], "robust_fraction.")):
+            holder["remark"] = "audited"
+            assert list(additions(lines, OF_MEASURE)) == [f"has the key '{key}remark', which no line has"]
+            del holder["remark"]
+        if options:
+            return
+        assert main(["bundle", run, "--out", str(tmp_path / "b.zip")]) == 0
+        held = contents(tmp_path / "b.zip")
+        lines[0]["remark"] = "audited"
+        held["run/results.jsonl"] = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        assert "has the key 'remark'" in self.refusal(made, tmp_path, capsys, held)
 
     def test_a_bundle_does_not_say_in_which_folders_its_files_lay(self, made: Path) -> None:
         folder = str(made / "task").encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -387,6 +388,21 @@ class TestCheck:
         assert main(["check", str(tmp_path / "absent")]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2
 
+    @pytest.mark.parametrize("command", ["check", "report"])
+    def test_a_run_without_its_store_names_the_file_and_what_to_do(
+        self, run: Path, command: str, capsys: Capture
+    ) -> None:
+        """The folder of an unpacked bundle, say; what is advised does check it."""
+        (run / "store.sqlite").unlink()
+        assert main([command, str(run)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "it has no store.sqlite; copy it from where the run was made, or make the run again" in line
+        (advised,) = re.findall("`python (-I -S proofs/check.py .*)`", line)
+        assert subprocess.run([sys.executable, *advised.split()], cwd=ROOT, check=False).returncode == 0
+        (run / "store.sqlite").write_text("something else")
+        assert main([command, str(run)]) == 2
+        assert "its store.sqlite is another file" in capsys.readouterr().err
+
     def test_a_folder_of_runs_names_one_of_them(self, run: Path, tmp_path: Path, capsys: Capture) -> None:
         assert main(["report", str(tmp_path)]) == 2
         assert f"{run} may be one" in capsys.readouterr().err
@@ -729,6 +745,115 @@ class TestOthers:
         assert main(["doctor"]) == 130
         assert "interrupted" in capsys.readouterr().err
 
+    @pytest.mark.parametrize(
+        ("arguments", "place", "said"),
+        [
+            ("certify task.toml --out run", "certifying.certify", "a run can be resumed by the same command\n"),
+            (
+                "certify task.toml --out run --no-resume",
+                "certifying.certify",
+                "a run can be resumed by the same command without --no-resume\n",
+            ),
+            ("measure task.toml --quantity pr --out run", "measuring.command", "can be resumed by the same command\n"),
+            ("demo", "demo.demo", "can be resumed by the same command\n"),
+            (
+                "train recipe.toml --out folder",
+                "train",
+                "no folder was written; the same command trains from the start",
+            ),
+            ("bench exact task.toml", "bench.bench_exact", "the same command measures everything again"),
+            ("bench check run", "bench_checking.bench_check", "the same command measures everything again"),
+            ("check run", "rechecking.question_of", "the same command starts from the beginning"),
+            ("verify q.vnnlib", "boxes.command.command", "the same command starts from the beginning"),
+        ],
+    )
+    def test_an_interrupt_says_what_that_command_leaves(
+        self, arguments: str, place: str, said: str, monkeypatch: Any, capsys: Capture
+    ) -> None:
+        """Only runs of certify and measure go on where they were."""
+
+        def interrupted(*arguments: Any, **options: Any) -> None:
+            raise KeyboardInterrupt
+
+        whole = "swapproof.models.training.train" if place == "train" else f"swapproof.verifier.{place}"
+        monkeypatch.setattr(whole, interrupted)
+        assert main(arguments.split()) == 130
+        assert said in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            "verify --batch missing",
+            "train missing --out out",
+            "certify missing --out out",
+            "bundle --verify missing",
+            "bundle RUN --out out --key missing",
+            "bench check RUN",
+            "report MEASURED",
+        ],
+    )
+    def test_a_missing_file_is_said_in_one_way(
+        self, arguments: str, run: Path, tmp_path: Path, capsys: Capture
+    ) -> None:
+        """`no such file`, never a number of the operating system; a folder in its place is said to be one."""
+        missing = tmp_path / "missing"
+        if "RUN" in arguments and "bench" in arguments:
+            missing = run / "results.jsonl"
+            missing.unlink()
+        if "MEASURED" in arguments:
+            measured = tmp_path / "measured"
+            task = run / "task.toml"
+            measure = ["measure", str(task), "--quantity", "pr", "--radius", "1", "--limit", "1"]
+            assert main([*measure, "--out", str(measured)]) == 0
+            missing = measured / "summary.json"
+            missing.unlink()
+        places = {
+            "missing": str(missing),
+            "out": str(tmp_path / "out"),
+            "RUN": str(run),
+            "MEASURED": str(missing.parent),
+        }
+        command = [places.get(word, word) for word in arguments.split()]
+        capsys.readouterr()
+        assert main(command) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert (
+            "the run is not finished" in line if "MEASURED" in arguments else line.endswith(f"{missing}: no such file")
+        )
+        missing.mkdir()
+        assert main(command) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith(f"{missing}: a directory, where a file is needed")
+
+    @pytest.mark.parametrize("met", ["\n", "\t", "\x07", "\x85", "\u200b", "\u2028", "\u00a0", "\ufeff"])
+    def test_a_character_that_does_not_show_is_named_by_its_escape(
+        self, met: str, task: Path, tmp_path: Path, capsys: Capture
+    ) -> None:
+        """In a word of the table, a key of the task, and the word of a frozen space."""
+        escape = met.encode("unicode_escape").decode()
+        certify = ["certify", str(task), "--out", str(tmp_path / "run")]
+        (task.parent / "synonyms.json").write_text(json.dumps({f"good{met}film": 1}))
+        assert main(certify) == 2
+        (line,) = capsys.readouterr().err.split("\n")[:-1]
+        assert f'the word "good{escape}film" has a number' in line
+        text = task.read_text()
+        task.write_text(f'{text}\n"a{escape}b" = 1\n'.replace(r"\xa0", met).replace(r"\x", r"\u00"))
+        assert main(certify) == 2
+        (line,) = capsys.readouterr().err.split("\n")[:-1]
+        assert f"a{escape}b" in line
+        assert met not in line
+        task.write_text(
+            text.replace('file = "synonyms.json"', 'frozen = "spaces.jsonl"').replace("max_per_word = 8", "")
+        )
+        (task.parent / "spaces.jsonl").write_text(json.dumps({"id": 0, "choices": [["a"], [f"go{met}od"], ["film"]]}))
+        assert main(certify) == 2
+        (line,) = capsys.readouterr().err.split("\n")[:-1]
+        assert f'word 1 begins with "go{escape}od"' in line
+
+    def test_a_path_that_cannot_be_is_one_line_without_a_number(self, capsys: Capture) -> None:
+        assert main(["check", "x" * 300]) == 2
+        assert capsys.readouterr().err == f"swapproof: {'x' * 300}: File name too long\n"
+
     @pytest.mark.parametrize("command", ["report", "check"])
     def test_output_that_finds_no_room_is_one_line(self, run: Path, command: str) -> None:
         code = "import sys; from swapproof.verifier.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -737,7 +862,7 @@ class TestOthers:
             done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
-        assert "No space left" in done.stderr
+        assert done.stderr.endswith("swapproof: No space left on device\n")
 
     def test_a_terminal_without_our_letters_shows_a_text_all_the_same(self, tmp_path: Path) -> None:
         task = write_task(tmp_path / "task", [("a good Köşe", "positive")])

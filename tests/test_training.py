@@ -268,6 +268,17 @@ def test_a_synonym_table_travels_with_the_model(write: Write, tmp_path: Path) ->
     assert (task.swaps.max_per_word, task.data.limit) == (3, 7)
 
 
+def test_a_recipe_in_another_encoding_is_said_to_be_that(tmp_path: Path) -> None:
+    """And a byte order mark, which some editors write, is none of the recipe."""
+    path = tmp_path / "recipe.toml"
+    path.write_bytes('[data]\nfile = "train.tsv"  # Köşe\n'.encode("iso8859-9"))
+    with pytest.raises(BadInput, match=r"recipe\.toml line 2: not UTF-8"):
+        read_recipe(path)
+    path.write_bytes(b"\xef\xbb\xbf[dat]\n")
+    with pytest.raises(BadInput, match="section 'dat' is unknown"):
+        read_recipe(path)
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

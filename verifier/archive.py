@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.models.errors import unreadable
 
 from .run import blocks, write_atomically
 
@@ -120,7 +121,7 @@ def read_archive(path: Path, allowed: Mapping[str, int], folder: Path) -> list[M
                 raise Malformed(f"larger than {MOST_BYTES:,} bytes")
             return read_members(file, end, allowed, folder)
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise unreadable(path, error) from error
 
 
 def read_members(file: BinaryIO, end: int, allowed: Mapping[str, int], folder: Path) -> list[Member]:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.errors import unreadable
 from swapproof.proofs import check
 
 from .progress import progress
@@ -113,14 +113,23 @@ def timed(name: str, command: Sequence[str], seconds: float) -> Timing:
 def made_in(run: Run) -> tuple[int, float]:
     """The number of texts, and their seconds together."""
     try:
-        lines: list[Any] = [json.loads(line) for line in run.results.read_bytes().splitlines()]
-        return len(lines), sum(float(line["seconds"]) for line in lines)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{run.results}: does not say how long each text took ({error}); run certify again") from error
+        lines = run.results.read_bytes().splitlines()
+    except OSError as error:
+        raise unreadable(run.results, error) from error
+    return len(lines), sum(seconds_in(line, f"{run.results} line {number}") for number, line in enumerate(lines, 1))
+
+
+def seconds_in(line: bytes, where: str) -> float:
+    try:
+        return float(json.loads(line)["seconds"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{where}: does not say how long the text took ({error}); run certify again") from error
 
 
 def print_timings(timings: Timings) -> None:
     from rich.table import Table
+
+    from .tables import print_table
 
     table = Table(title=f"{timings.certificates} certificates, {timings.megabytes:.2f} MB", title_justify="left")
     table.add_column("checker")
@@ -139,7 +148,7 @@ def print_timings(timings: Timings) -> None:
             timing.last,
         )
     console = terminal()
-    console.print(table)
+    print_table(console, table)
     console.print(
         f"The run's own seconds: {timings.made_seconds:.2f} for {timings.texts} texts, engines and the check of their "
         "proofs, without starting up, reading the task and writing. CPU ratio: by those of swapproof check."

@@ -6,14 +6,14 @@ import importlib.metadata
 import json
 import math
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.reading import open_model
+from swapproof.encodings.reading import Model, open_model
 
 from .engines import engines_named
 from .evidence import Binding, Checker, binding_of
@@ -212,12 +212,7 @@ def begin(
             Store.create(run.store, {**facts, "state": PREPARING})
         with writing(run.certificates):
             run.certificates.mkdir(exist_ok=True)
-        copy_atomically(trial.model.path, run.model, binding.model_sha256)
-        for name, digest in binding.tensors:
-            copy_atomically(trial.model.path.parent / name, run.folder / name, digest)
-        copy_atomically(task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
-        write_atomically(run.texts, text_lines(inputs))
-        write_atomically(run.spaces, (f"{text.frozen.line}\n".encode() for text in inputs.texts))
+        copy_inputs(run, task, trial.model, binding, inputs)
         write_atomically(run.task, resolved(run, task, facts, inputs).encode())
         with Store.open(run.store) as store:
             store.set_facts({"state": READY})
@@ -228,6 +223,16 @@ def begin(
             if made:
                 run.folder.rmdir()
         raise
+
+
+def copy_inputs(run: Run, task: Task, model: Model, binding: Binding, inputs: Inputs) -> None:
+    """Model, vocabulary, texts and frozen swaps into the run folder, so that it depends on nothing outside."""
+    copy_atomically(model.path, run.model, binding.model_sha256)
+    for name, digest in binding.tensors:
+        copy_atomically(model.path.parent / name, run.folder / name, digest)
+    copy_atomically(task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
+    write_atomically(run.texts, text_lines(inputs))
+    write_atomically(run.spaces, (f"{text.frozen.line}\n".encode() for text in inputs.texts))
 
 
 def text_lines(inputs: Inputs) -> Iterator[bytes]:
@@ -251,10 +256,6 @@ def own_tensors(facts: dict[str, str]) -> list[str]:
 
 def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str:
     """The task of the copies in this folder, which `certify` can run again; above it, what it was made from."""
-    model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
-    data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
-    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name), swap_unknown=task.swaps.swap_unknown)
-    copied = task.model_copy(update={"model": task.model.model_copy(update=model), "data": data, "swaps": swaps})
     hashes = {name: facts[name] for name in ("model", "vocabulary", "texts", "spaces", "task")}
     ours = versions("swapproof", "numpy", "onnx", "onnxruntime")
     notes = [
@@ -265,12 +266,18 @@ def resolved(run: Run, task: Task, facts: dict[str, str], inputs: Inputs) -> str
         *(f"  {name} {version}" for name, version in ours.items()),
         f"  python {platform.python_version()} on {platform.platform()}",
         f"Engines {facts['engines']}; seconds per text {facts['seconds']}; swaps from {inputs.source}.",
-        "",
-        "It was made from:",
-        *(f"  {line}" for line in task.placeless.resolved().splitlines()),
-        "",
     ]
-    return copied.resolved(notes)
+    return of_copies(run, task, notes)
+
+
+def of_copies(run: Run, task: Task, notes: Sequence[str]) -> str:
+    """The task of the files that `copy_inputs` leaves; above it these notes, and the task they were made from."""
+    model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
+    data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
+    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name), swap_unknown=task.swaps.swap_unknown)
+    copied = task.model_copy(update={"model": task.model.model_copy(update=model), "data": data, "swaps": swaps})
+    origin = [f"  {line}" for line in task.placeless.resolved().splitlines()]
+    return copied.resolved([*notes, "", "It was made from:", *origin, ""])
 
 
 def work(run: Run, store: Store, setting: Setting, inputs: Inputs, jobs: int, *, shown: bool) -> None:

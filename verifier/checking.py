@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -48,6 +49,8 @@ AT_ONCE = 32
 """Certificates examined together."""
 SMALL = 1 << 20
 """Bytes of a certificate that is held in memory beside others."""
+COLLECTED = 20_000, 20, 50
+"""How seldom what nobody needs is looked for: nearly all that is read stays, and looking through it takes long."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     Proofs are screened in float64 with error bounds, and those that this leaves unsure are checked by
     proofs/check.py; with `exact` all are.
     """
+    gc.set_threshold(*COLLECTED)
     run = existing(folder)
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))
@@ -146,7 +150,10 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
         with run.results.open(encoding="utf-8") as file:
             for number, raw in enumerate(file, start=1):
                 where = f"{run.results}, line {number}"
-                line = json.loads(raw)
+                try:
+                    line = json.loads(raw)
+                except (ValueError, RecursionError) as error:
+                    raise BadInput(f"{where}: not JSON ({getattr(error, 'msg', error)})") from error
                 if not isinstance(line, dict) or type(line.get("id")) is not int:
                     raise BadInput(f'{where}: not an object with an integer "id"')
                 if line["id"] in lines:
@@ -154,10 +161,8 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
                 lines[line["id"]] = line
     except OSError as error:
         raise BadInput(f"{run.results}: cannot be read ({error.strerror}); run certify again") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{run.results}: not lines of JSON ({error})") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{run.results}: not UTF-8 ({error.reason} at byte {error.start})") from error
     return lines
 
 
@@ -183,6 +188,7 @@ BENCH: list[Bench] = []
 
 def start_bench(folder: Path, exact: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    gc.set_threshold(*COLLECTED)
     BENCH.append(Bench.open(folder, exact=exact))
 
 

@@ -7,12 +7,54 @@ from typing import Any
 
 from .results import covered, strongest
 
+Known = dict[str, Any]
+"""Keys, each with the known keys of what it holds (an object, or objects in a list); None where those are free."""
+
+OF_A_TEXT: Known = dict.fromkeys(
+    (
+        *("id", "text", "label", "predicted", "positions", "candidates", "cut", "unknown"),
+        *("status", "level", "certificate", "seconds", "evaluations", "reason", "contradiction"),
+    )
+)
+OF_CERTIFY: Known = OF_A_TEXT | {
+    "min_swaps": dict.fromkeys(("low", "high")),
+    "witness": {"swaps": dict.fromkeys(("position", "from", "to", "characters")), "sentence": None, "levels": None},
+    "engine": None,
+    "requests": None,
+    "covered": dict.fromkeys(("swaps", "robust", "total", "level")),
+    "claims": dict.fromkeys(("low", "by", "detail")),
+    "dispute": None,
+}
+INTERVAL: Known = dict.fromkeys(("low", "high"))
+OF_MEASURE: Known = OF_A_TEXT | {
+    "radius": None,
+    "robust_fraction": {
+        **dict.fromkeys(("low", "high", "kind", "total", "robust", "broken", "open", "rounding_may_decide")),
+        "sample": {
+            **dict.fromkeys(("share", "confidence", "samples", "stopped", "robust_samples", "ambiguous_samples")),
+            **dict.fromkeys(("anytime", "clopper_pearson", "hoeffding"), INTERVAL),
+            **dict.fromkeys(("sampled_from", "seed")),
+        },
+    },
+}
+
+
+def additions(value: Any, known: Known, within: str = "") -> Iterator[str]:
+    """What a line says that no line says: nothing compares it with anything."""
+    for item in value if isinstance(value, list) else [value]:
+        for key, inner in item.items() if isinstance(item, dict) else ():
+            if key not in known:
+                yield f"has the key {within + key!r}, which no line has"
+            elif known[key] is not None:
+                yield from additions(inner, known[key], f"{within}{key}.")
+
 
 def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any] | None, words: int) -> Iterator[str]:
     """What the line of a text of so many words claims beyond the statement of its certificate, which was accepted.
 
     Without one the line may claim nothing. That the witness is the same word by word is compared elsewhere.
     """
+    yield from additions(line, OF_CERTIFY)
     lower, upper, count = (None if statement is None else statement[part] for part in ("lower", "upper", "count"))
     low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
     proved = 0 if lower is None else lower["swaps"] + 1

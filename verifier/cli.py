@@ -15,17 +15,32 @@ from typer.core import TyperGroup
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 USAGE, UNCHECKED, INTERRUPTED = 2, 4, 130
+MET_ANYWHERE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+"""A full disk, a file that is not ours and a path that cannot be are nobody's bug."""
 
 
 class Commands(TyperGroup):
     """Our commands; an interrupt of any of them has its own exit code, whatever the version of typer."""
 
     def invoke(self, ctx: Any) -> Any:
+        anew = "--no-resume" in ctx.args
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print("swapproof: interrupted; a run can be resumed by the same command", file=sys.stderr)
+            print(f"swapproof: interrupted; {left_by(ctx.invoked_subcommand, anew=anew)}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def left_by(command: str | None, *, anew: bool) -> str:
+    """What there is of an interrupted command."""
+    match command:
+        case "certify" | "demo" | "measure":
+            return "a run can be resumed by the same command" + (" without --no-resume" if anew else "")
+        case "train":
+            return "no folder was written; the same command trains from the start"
+        case "bench":
+            return "the same command measures everything again, and a --json file begins anew with it"
+    return "the same command starts from the beginning"
 
 
 app = typer.Typer(
@@ -142,12 +157,15 @@ def check(
     and the report claim.
     """
     from .checking import check
+    from .checking_radii import check_radii, holds_radii
     from .rechecking import check_measured, question_of
 
     if run.is_file():
         from .boxes.rechecking import recheck
 
         raise typer.Exit(recheck(run))
+    if holds_radii(run):
+        raise typer.Exit(check_radii(run, exact=exact))
     question = question_of(run)
     raise typer.Exit(
         check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question, exact=exact)
@@ -443,16 +461,21 @@ def code_of(error: BaseException) -> int | None:
 
     if isinstance(error, encodings.Disagreement):
         return UNCHECKED
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return USAGE  # wherever it was met
+    if isinstance(error, OSError) and error.errno in MET_ANYWHERE:
+        return USAGE
     bad = encodings.BadInput | models.BadInput | proofs.BadInput | proofs.Unusable
     unsupported = encodings.Unsupported | models.Unsupported | proofs.Unsupported
     return USAGE if isinstance(error, bad | unsupported) else None
 
 
 def one_line(error: BaseException) -> str:
-    """The message, further problems after the first counted."""
-    first, *more = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    """The message, every character of it to be seen; of several problems the first, the others counted."""
+    from swapproof.models.errors import visible
+
+    first, *more = getattr(error, "problems", None) or [str(error)]
+    if isinstance(error, OSError):
+        first = ": ".join(str(part) for part in (error.filename, error.strerror) if part) or first
+    first = visible(first.strip()) or type(error).__name__
     return f"{first} (and {len(more)} more)" if more else first
 
 

@@ -196,6 +196,8 @@ def print_comparison(table: Table) -> None:
     from rich import box
     from rich.table import Table as Grid
 
+    from .tables import print_table
+
     console = terminal()
     lines = box.HEAVY_HEAD if console.is_terminal else None
     hardest = sorted(table.texts, key=lambda id: -max(one.seconds for one in table.texts[id].values()))[:ROWS_SHOWN]
@@ -210,7 +212,7 @@ def print_comparison(table: Table) -> None:
             answer = table.texts[id][engine]
             cells += [said(answer), f"{answer.seconds:.3f}" if answer.timed else ""]
         grid.add_row(str(id), *cells)
-    console.print(grid)
+    print_table(console, grid)
     console.print()
     totals = Grid(box=lines)
     totals.add_column("engine", no_wrap=True)
@@ -233,7 +235,7 @@ def print_comparison(table: Table) -> None:
             f"{score.total_cpu_seconds:.2f}",
             *("" if number is None else f"{number:.3g}x" for number in ratios),
         )
-    console.print(totals)
+    print_table(console, totals)
     console.print(f"{table.definition}\n", style="dim")
     for line in (*table.own_costs, *table.same_solver):
         console.print(line)

@@ -25,7 +25,7 @@ PARTS: tuple[Part, ...] = (
     Part("numpy", "arithmetic of the engines", "nothing works"),
     Part("onnx", "reads the classifier", "nothing works"),
     Part("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
-    Part("networkx", "graphs of layers and of synonyms", "nothing works"),
+    Part("networkx", "graphs of layers", "nothing works"),
     Part("pydantic", "checks task files", "nothing works"),
     Part("jinja2", "report.html", "no report"),
     Part("matplotlib", "figures of `measure`", "no figures"),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.models.errors import unreadable
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -161,7 +162,7 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise unreadable(path, error) from None
 
 
 def cryptography() -> tuple[Any, Any, type[Exception]]:

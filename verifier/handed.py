@@ -15,7 +15,7 @@ from typing import Any
 from swapproof.proofs.check import Refused, read_certificate
 
 from .checking import read_lines
-from .claims import exaggerations
+from .claims import OF_MEASURE, additions, exaggerations
 from .rechecking import counted
 from .run import CERTIFICATE, Run
 from .run import sha256 as sha256_of
@@ -32,7 +32,7 @@ def compared(folder: Path) -> str:
     """How far the account was compared; Refused when it claims more than the certificates state."""
     run, statements = Run(folder), statements_of(folder)
     try:
-        texts = {line["id"]: line for line in map(json.loads, run.texts.read_bytes().splitlines())}
+        texts = {line["id"]: line for line in parsed_lines(run.texts)}
         spaces, lines = sha256_of(run.spaces), read_lines(run)
         summary = json.loads(run.summary.read_bytes())
         for id in sorted(lines.keys() | statements.keys()):
@@ -52,6 +52,16 @@ def compared(folder: Path) -> str:
         if summary.get(name) != value:
             raise Refused(f"summary.json says {name} = {summary.get(name)}, and the lines make {value}")
     return "results.jsonl and summary.json claim no more than the certificates state"
+
+
+def parsed_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of one JSON object a line."""
+    for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            yield dict(json.loads(raw))
+        except (ValueError, TypeError, RecursionError) as error:
+            reason = getattr(error, "msg", None) or "not an object"
+            raise Refused(f"{path.name} line {number}: not JSON ({reason})") from None
 
 
 def faults(
@@ -76,7 +86,11 @@ def faults(
     if "quantity" not in summary:
         for fault in exaggerations(line, id, statement, line["positions"]):
             yield f"the line {fault}"
-    elif "min_swaps" in line:
+        return
+    if "min_swaps" in line:
         yield "the line is not one of `measure`, and summary.json is"
-    elif line["robust_fraction"] is not None:
+        return
+    for fault in additions(line, OF_MEASURE):
+        yield f"the line {fault}"
+    if line["robust_fraction"] is not None:
         counted(line, None if statement is None else statement["count"], summary["radius"])

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import networkx as nx
-
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.models.encoded import Encoded
 from swapproof.models.errors import BadInput as BadText
@@ -20,7 +18,7 @@ from .run import MOST_TEXTS, sha256
 from .synonyms.embeddings import nearest_words, read_matrix, read_vectors
 from .synonyms.filters import Antonyms, Filter, MaxPerWord, StopWords
 from .synonyms.freezing import Freezing, FrozenText, freeze
-from .synonyms.graph import symmetric
+from .synonyms.graph import Graph, symmetric
 from .synonyms.part_of_speech import same_part_of_speech
 from .synonyms.similarity import sentence_similarity
 from .synonyms.sources import Source, raw_wordnet, read_antonyms, read_table, read_text
@@ -107,7 +105,7 @@ def frozen_spaces(
         freezing = read_spaces(swaps.frozen, encoded, vocabulary, swap_unknown=swaps.swap_unknown, partial=partial)
         return swaps.frozen.name, {}, freezing
     source = source_of(swaps, encoded)
-    graph: nx.DiGraph = symmetric(source.graph) if swaps.symmetric else source.graph
+    graph: Graph = symmetric(source.graph) if swaps.symmetric else source.graph
     filters = list(filters_of(swaps))
     freezing = freeze(encoded, vocabulary, graph, filters, swap_unknown=swaps.swap_unknown)
     return source.name, dict(source.dropped), freezing

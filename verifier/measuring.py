@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.reading import Model, open_model
+from swapproof.models.errors import unreadable
 
 from .certifying import Outcome, begin, facts_of, intact, refuse_changes, require
 from .counting.asked import DELTA, EPSILON, Sampling
@@ -211,7 +212,9 @@ def work(run: Run, store: Store, measuring: Measuring, inputs: Inputs, jobs: int
                 case Lost(text):
                     store.put(STAGE, text.id, written(unmeasured(one)), None, lost=True)
                 case Settled(id, line, certificate):
-                    digest = None if certificate is None else write_atomically(run.certificate(id), certificate)
+                    digest = None
+                    if certificate is not None:
+                        digest = write_atomically(run.certificate(id), certificate, durable=False)
                     store.put(STAGE, id, written(line), digest)
                     if id in short or out_of_time(line):
                         store.put(SHORT, id, json.dumps(limit if out_of_time(line) else None), None)
@@ -245,12 +248,7 @@ def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], **opt
     refuse_foreign_curve(folder, radii)
     outcomes = [measure_pr(task, folder / f"radius-{radius}", radius, **options) for radius in radii]
     summaries = [outcome.summary for outcome in outcomes]
-    summary = {
-        "quantity": "pr",
-        "radii": list(radii),
-        "curve": {str(one["radius"]): one["robust_fraction"] for one in summaries},
-        "runs": {str(one["radius"]): one for one in summaries},
-    }
+    summary = together(summaries)
     write_json(folder / "summary.json", summary)
     try:
         from .counting.plots import curve
@@ -260,6 +258,16 @@ def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], **opt
     except ImportError:
         pass
     return Outcome(folder, summary, max(outcome.exit_code for outcome in outcomes))
+
+
+def together(summaries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The summary of runs of several radii."""
+    return {
+        "quantity": "pr",
+        "radii": [one["radius"] for one in summaries],
+        "curve": {str(one["radius"]): one["robust_fraction"] for one in summaries},
+        "runs": {str(one["radius"]): one for one in summaries},
+    }
 
 
 def refuse_foreign_curve(folder: Path, radii: Sequence[int]) -> None:
@@ -280,7 +288,9 @@ def report_measured(folder: Path, question: Mapping[str, Any]) -> int:
         summary = json.loads(Run(folder).summary.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{folder}: the run is not finished; run the same `swapproof measure` again") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise unreadable(Run(folder).summary, error) from None
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{Run(folder).summary}: cannot be read ({error}); run `swapproof measure` again") from None
     if not isinstance(summary, dict) or "verdict" not in summary:
         raise BadInput(f"{Run(folder).summary}: not the summary of a run; run `swapproof measure` again")

@@ -11,10 +11,11 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 
-from .certifying import Outcome, require
+from .certifying import PREPARING, READY, Outcome, copy_inputs, of_copies, require
+from .evidence import binding_of
 from .run import Run, held, refuse_foreign, sha256, write_atomically
 from .store import Store, writing
-from .task import Task, read_task
+from .task import read_task
 from .words.estimate import Method, beside, classifier_of, costs, method_of, ways
 from .words.euba import VARIANTS, Variant
 from .words.kept import Kept
@@ -93,7 +94,7 @@ def measure_kappa(
     with writing(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
     with held(run):
-        prepare(run, setting.task, facts, anew=not resume)
+        prepare(run, setting, facts, anew=not resume)
         with Store.open(run.store) as store:
             found, about = measured(setting, store, method, limit_each, brute_force=brute_force, shown=progress)
         summary = published(run, setting, found, about)
@@ -119,7 +120,7 @@ def facts_of(setting: Setting) -> dict[str, str]:
     """What everything in the run depends on."""
     return {
         NAME: json.dumps({"quantity": "kappa"}),
-        "state": "ready",
+        "state": READY,
         "task": setting.task.digest,
         "model": sha256(setting.model.path),
         "vocabulary": setting.inputs.vocabulary_sha256,
@@ -127,22 +128,27 @@ def facts_of(setting: Setting) -> dict[str, str]:
     }
 
 
-def prepare(run: Run, task: Task, facts: Mapping[str, str], *, anew: bool) -> None:
-    """A run folder with the hashes of what is measured; one of the same is gone on with."""
+def prepare(run: Run, setting: Setting, facts: Mapping[str, str], *, anew: bool) -> None:
+    """A run folder with copies of what is measured; one of the same is gone on with."""
     if run.store.exists():
         with Store.open(run.store, readonly=True) as store:
             before = store.facts()
         if before.get(NAME) != facts[NAME]:
             raise BadInput(f"{run.folder}: the run there is another one; give --out a new folder")
         changed = [what for name, what in WHAT.items() if before.get(name) != facts[name]]
-        if changed and not anew:
+        ready = before.get("state") == READY
+        if changed and ready and not anew:
             raise BadInput(
                 f"{run.folder}: the run there is of another task: {', '.join(changed)} changed; give --out a new "
                 "folder, or --no-resume to start anew here"
             )
-        if not anew:
+        if ready and not anew:
             return
         run.summary.unlink(missing_ok=True)
         run.store.unlink()
-    Store.create(run.store, facts)
-    write_atomically(run.task, task.resolved([f"{name} {value}" for name, value in facts.items()]).encode())
+    Store.create(run.store, {**facts, "state": PREPARING})
+    copy_inputs(run, setting.task, setting.model, binding_of(setting.model, setting.inputs), setting.inputs)
+    notes = ["What was measured, as it lies in this folder.", *(f"{name} {facts[name]}" for name in (NAME, *WHAT))]
+    write_atomically(run.task, of_copies(run, setting.task, notes).encode())
+    with Store.open(run.store) as store:
+        store.set_facts({"state": READY})

@@ -18,6 +18,7 @@ from swapproof.proofs.check import Refused, parse_canonical
 
 from .accounts import measured_differences
 from .checking import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, shown
+from .claims import OF_MEASURE, additions
 from .counting.binomial import outwards
 from .counting.fraction import Settings
 from .counting.station import Measuring
@@ -117,6 +118,8 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
         if item.certificate is not None:
             part = parse_canonical(item.certificate.read_bytes())["count"]
         described(line, text)
+        for fault in additions(line, OF_MEASURE):
+            raise Refused(f"the line {fault}")
         if line["status"] == "lost":
             expect(part is None and fraction is None, "of a text that was not measured claims something", "line")
             return None
@@ -197,7 +200,8 @@ def summary_refusals(run: Run, items: list[Item], question: dict[str, Any], inpu
     except FileNotFoundError:
         return
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        yield f"summary.json cannot be compared with results.jsonl: {type(error).__name__}: {error}"
+        what = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        yield f"summary.json cannot be compared with results.jsonl: {what}"
         return
     if differing:
         yield f"summary.json says another {differing[0]} than the lines of results.jsonl"

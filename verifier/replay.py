@@ -17,11 +17,16 @@ NO_CLASS = -1
 NEIGHBOURS = 7
 
 
-def session_of(path: Path) -> Any:
-    """The model in onnxruntime."""
+def session_of(path: Path, *, optimised: bool | Path = True) -> Any:
+    """The model in onnxruntime: as it is deployed, without graph optimisation, or with basic ones, written there."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    if isinstance(optimised, Path):
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = str(optimised)
+    elif not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # One thread: the models are small, the processes many, and the answer must not depend on the machine's cores.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.errors import unreadable
 
 from .store import is_store, writing
 
@@ -106,10 +107,21 @@ def existing(folder: Path) -> Run:
     if not folder.is_dir():
         raise BadInput(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; give the folder of a run")
     if not is_store(run.store):
-        inside = min(folder.glob("*/store.sqlite"), default=None)
-        remedy = "`swapproof certify` makes one" if inside is None else f"{inside.parent} may be one"
-        raise BadInput(f"{folder}: not the folder of a run: {remedy}")
+        raise BadInput(f"{folder}: not the folder of a run: {what_lacks(run)}")
     return run
+
+
+def what_lacks(run: Run) -> str:
+    """Of a folder that cannot be read as a run: what is missing, and what to do."""
+    name = run.store.name
+    met = f"its {name} is another file" if run.store.exists() else f"it has no {name}"
+    if run.task.exists() or run.certificates.exists():
+        return (
+            f"{met}; copy it from where the run was made, or make the run again with a new --out; "
+            f"`python -I -S proofs/check.py {run.folder}` checks certificates without it"
+        )
+    inside = min(run.folder.glob(f"*/{name}"), default=None)
+    return f"{met}; " + ("`swapproof certify` makes one" if inside is None else f"{inside.parent} may be one")
 
 
 def is_free(folder: Path) -> bool:
@@ -189,7 +201,7 @@ def blocks(path: Path) -> Iterator[bytes]:
             while block := file.read(1 << 20):
                 yield block
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise unreadable(path, error) from error
 
 
 def sha256(path: Path) -> str:

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from swapproof.models.errors import BadInput, unreadable
+from swapproof.models.errors import BadInput, unreadable, visible
 
 Origin = Literal["table", "wordnet", "embeddings"]
 ORIGINS: dict[Origin, frozenset[str]] = {  # where candidates come from, and the keys that say more about it
@@ -192,11 +192,19 @@ def read_task(path: str | Path, *, check_files: bool = True) -> Task:
     try:
         task = Task.model_validate(content, context={"folder": path.parent})
     except ValidationError as error:
-        raise BadInput("\n".join(f"{path}: {problem}" for problem in _problems(error))) from None
+        raise Problems([f"{path}: {problem}" for problem in _problems(error)]) from None
     missing = [f"{path}: {problem}" for problem in _missing_files(task)] if check_files else []
     if missing:
-        raise BadInput("\n".join(missing))
+        raise Problems(missing)
     return task
+
+
+class Problems(BadInput):
+    """Several at once, one a line."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(visible(problem) for problem in problems)
+        super().__init__("\n".join(self.problems))
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from swapproof.encodings.network import Indices, Network
 from swapproof.encodings.reading import Model, network_of
 
 from .inputs import Inputs
-from .replay import Replay, batch_dependence
+from .optimiser import blamed, refuse_merges
+from .replay import Replay, batch_dependence, session_of
 from .task import Task
 
 REAL, RANDOM = 64, 64
@@ -99,13 +100,26 @@ def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:
         try:
             agreement = agree(network, replay.outputs if dependence is None else alone(replay), tokens)
         except Disagreement as error:
-            raise Disagreement(f"{model.path}: {error}") from None
+            raise Disagreement(explained(model, network, tokens, str(error))) from None
         if best is None or agreement.difference > best[1].difference:
             best = network, agreement
     if best is None:
         raise BadInput(f"{model.path}: no text to try it on")
+    refuse_merges(model)
     network, agreement = best
     return Trial(model, network, agreement, network.vocabulary_size - inputs.vocabulary.size, dependence)
+
+
+def explained(model: Model, network: Network, tokens: Indices, difference: str) -> str:
+    """The difference, and whether onnxruntime's optimiser makes it."""
+    deployed, plain = alone(Replay.open(model)), alone(Replay(session_of(model.path, optimised=False), model))
+    try:
+        agree(network, plain, tokens)
+    except (BadInput, Disagreement):
+        return f"{model.path}: {difference}"
+    worst = int(np.abs(deployed(tokens) - plain(tokens)).max(axis=1).argmax())
+    sentence = tokens[worst : worst + 1].astype(model.input_type)
+    return blamed(model.path, model.proto, {model.input: sentence}, difference)
 
 
 def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:

@@ -10,12 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numeric_models import Numeric, numeric, numeric_models
 
 from swapproof.encodings.vnnlib import read_vnnlib
+from swapproof.verifier.boxes.over_reals import exact_outputs
 from swapproof.verifier.boxes.settling import Verifier
 from swapproof.verifier.cli import main
 
@@ -78,6 +80,11 @@ def test_no_answer_is_wrong(sample: Numeric, source: int, data: st.DataObject) -
                 dict(enumerate(map(Fraction, part))) for part in (verdict.witness.inputs, verdict.witness.outputs)
             )
             assert any(all(atom.holds(inputs, outputs) for atom in case.atoms) for case in property.cases)
+            real = exact_outputs(verifier.load(model).network, verdict.witness)
+            assert [float(value) for value in real] == pytest.approx(verdict.witness.outputs, rel=1e-4, abs=1e-4)
+            over_reals = dict(enumerate(real))
+            holds = any(all(atom.holds(inputs, over_reals) for atom in case.atoms) for case in property.cases)
+            assert holds == (verdict.remarks == ())
         assert verdict.answer in ("sat", "unsat")
 
 
@@ -103,6 +110,44 @@ def test_sat_is_printed_with_a_witness_in_the_standard_form(tmp_path: Path, samp
     x = [float(value) for name, value in numbers if name[0] == "X"]
     assert run(sample, x).tolist() == [float(value) for name, value in numbers if name[0] == "Y"]
     assert re.fullmatch(r"\(\(.*\)\)\n", rest, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("fact", "hint"),
+    [
+        ("(< Y_0 0.0000000298023223876953125)", "its strict bound is met exactly"),
+        ("(<= Y_0 0.00000001)", "by 1.98e-08"),
+        ("(<= Y_0 0.0000000298023223876953125)", None),
+        ("(or (< Y_0 0.0000000298023223876953125) (< Y_0 0.00000003))", None),
+    ],
+)
+def test_a_witness_that_only_rounding_makes_one_is_said_to_be(
+    fact: str, hint: str | None, tmp_path: Path, capsys: Capture
+) -> None:
+    """1 + 2^-25 - 1 is 0 in float32, and 2^-25 over the reals: the verdict stays, and stderr says what it is worth."""
+    nodes = [
+        onnx.helper.make_node("Add", ["X", "little"], ["v"]),
+        onnx.helper.make_node("Relu", ["v"], ["w"]),
+        onnx.helper.make_node("Sub", ["w", "one"], ["Y"]),
+    ]
+    kind = onnx.TensorProto.FLOAT
+    x, y = ([onnx.helper.make_tensor_value_info(name, kind, [1, 1])] for name in "XY")
+    numbers = [onnx.helper.make_tensor(n, kind, [1], [v]) for n, v in (("little", 2.0**-25), ("one", 1.0))]
+    graph = onnx.helper.make_graph(nodes, "rounding", x, y, numbers)
+    sample = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(sample, tmp_path / "model.onnx")
+    box = "(declare-const X_0 Real)(declare-const Y_0 Real)\n(assert (>= X_0 1.0))(assert (<= X_0 1.0))"
+    (tmp_path / "q.vnnlib").write_text(f"{box}\n(assert {fact})\n")
+    (tmp_path / "i.csv").write_text("model.onnx,q.vnnlib,10\n")
+    arguments = ["verify", str(tmp_path / "q.vnnlib"), "--network", str(tmp_path / "model.onnx")]
+    for command, code in ((arguments, 1), (["verify", "--batch", str(tmp_path / "i.csv")], 0)):
+        assert main(command) == code
+        shown = capsys.readouterr()
+        assert "sat" in shown.out.replace(",", "\n").split()
+        said = [line for line in shown.err.splitlines() if line.startswith("swapproof")]
+        assert len(said) == (hint is not None)
+        if hint is not None:
+            assert f"holds in float32 only: over the reals it fails the fact on line 3 ({hint})" in said[0]
 
 
 def test_unsat_is_one_word(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:

@@ -296,6 +296,27 @@ def test_a_killed_run_goes_on_where_it_was(task: Path, tmp_path: Path, monkeypat
     assert [line["id"] for line in lines] == list(range(len(TEXTS)))
 
 
+def test_certificates_do_not_wait_for_the_disk_and_a_torn_one_is_made_again(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store holds their SHA-256: what a power cut leaves of one is noticed by the next run, as in certify."""
+    waits: list[int] = []
+    monkeypatch.setattr("swapproof.verifier.run.os.fsync", waits.append)
+    numbers = []
+    for limit in ("1", str(len(TEXTS))):
+        waits.clear()
+        measured(task, tmp_path / limit, "--radius", "1", "--limit", limit)
+        numbers.append(len(waits))
+    assert numbers[0] == numbers[1]
+    certificates = sorted((tmp_path / limit / "certificates").iterdir())
+    assert len(certificates) > 1
+    whole = [path.read_bytes() for path in certificates]
+    certificates[0].write_bytes(bytes(len(whole[0])))
+    certificates[1].write_bytes(b"")
+    measured(task, tmp_path / limit, "--radius", "1", "--limit", limit)
+    assert [path.read_bytes() for path in certificates] == whole
+
+
 def test_a_text_that_needs_too_much_memory_is_lost_alone_and_tried_again(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -373,6 +394,52 @@ def test_several_radii_make_a_curve(task: Path, tmp_path: Path) -> None:
             (out / f"radius-{radius}" / "summary.json").read_text()
         )["robust_fraction"]  # fmt: skip
     assert main(["check", str(out / "radius-2")]) == 0
+
+
+def test_several_radii_are_checked_as_a_whole(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    """One verdict, for all certificates of all radii; the summary of all is compared with those of the runs."""
+    out, command = tmp_path / "curve", ["measure", str(task), "--quantity", "pr", "--radius"]
+    assert main([*command, "2,0", "--out", str(out)]) == 0
+    many = len(list(out.glob("radius-*/certificates/*.json")))
+    assert many > 2
+    for arguments in ([], ["--exact"]):
+        capsys.readouterr()
+        assert main(["check", str(out), *arguments]) == 0
+        said = capsys.readouterr().out.splitlines()
+        assert [line for line in said if line.startswith("radius")] == ["radius 0:", "radius 2:"]
+        assert [line for line in said if "accepted" in line] == [said[-1]] == [f"accepted {many} of {many}"]
+    summary = json.loads((out / "summary.json").read_text())
+
+    def refusal(code: int) -> str:
+        capsys.readouterr()
+        assert main(["check", str(out)]) == code
+        shown = capsys.readouterr()
+        assert "accepted" not in shown.out
+        return shown.out + shown.err
+
+    for name, value in (
+        ("curve", {}),
+        ("radii", [0]),
+        ("radii", [2, "0"]),
+        ("runs", {}),
+        ("quantity", "kappa"),
+        ("remark", "audited"),
+    ):
+        (out / "summary.json").write_text(json.dumps({**summary, name: value}))
+        assert f"summary.json says another {name} than the runs" in refusal(4)
+    (out / "summary.json").unlink()
+    assert "not finished" in refusal(2)
+    (out / "summary.json").write_text(json.dumps(summary))
+    certificate = min((out / "radius-2" / "certificates").iterdir())
+    before = certificate.read_bytes()
+    certificate.write_bytes(before.replace(b'"swaps":2', b'"swaps":3'))
+    assert "refused: 1 of 2 radii" in refusal(4)
+    certificate.write_bytes(before)
+    (out / "radius-0").rename(out / "radius-1")
+    assert "not a run of `measure --quantity pr --radius 1`" in refusal(2)
+    assert main([*command, "0", "--limit", "1", "--out", str(out / "radius-0")]) == 0
+    (out / "radius-1").rename(tmp_path / "elsewhere")
+    assert "the runs are of different tasks: texts differs" in refusal(4)
 
 
 @pytest.mark.parametrize(

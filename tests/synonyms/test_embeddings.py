@@ -142,5 +142,5 @@ def test_speed_of_20_000_words_of_300_dimensions(capsys: pytest.CaptureFixture[s
     started = perf_counter()
     source = nearest_words(vectors, vectors.words, threshold=0.15, at_most=10)
     with capsys.disabled():
-        print(f"\n20,000 x 300: {perf_counter() - started:.1f} s, {source.graph.number_of_edges():,} pairs")
-    assert source.graph.number_of_edges()
+        print(f"\n20,000 x 300: {perf_counter() - started:.1f} s, {sum(map(len, source.graph.values())):,} pairs")
+    assert any(source.graph.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -332,6 +333,33 @@ def test_a_changed_task_is_not_resumed_unless_anew(task: Path, tmp_path: Path, c
     assert main(["measure", str(task), "--quantity", "kappa", "--out", str(out)]) == 2
     assert "the texts changed" in capsys.readouterr().err
     assert measured(task, out, "--no-resume")["texts"] == 1
+
+
+def test_a_run_that_was_moved_is_measured_again_from_its_own_files(task: Path, tmp_path: Path) -> None:
+    """Nothing in it names the folders that it was made in."""
+    first = measured(task, tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    shutil.rmtree(task.parent)
+    assert str(tmp_path) not in (tmp_path / "moved" / "task.toml").read_text()
+    again = measured(tmp_path / "moved" / "task.toml", tmp_path / "again")
+    assert [again[name] for name in ("rho", "highest_kappa")] == [first[name] for name in ("rho", "highest_kappa")]
+    assert (tmp_path / "again" / "kappa.csv").read_bytes() == (tmp_path / "moved" / "kappa.csv").read_bytes()
+    anew = measured(tmp_path / "moved" / "task.toml", tmp_path / "moved", "--no-resume")
+    assert anew["rho"] == first["rho"]
+
+
+def test_a_run_killed_while_its_files_were_copied_is_begun_again(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    command = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
+    with monkeypatch.context() as patch:
+        patch.setattr("swapproof.verifier.measuring_words.copy_inputs", killed)
+        assert main(command) == 130
+    measured(task, tmp_path / "run")
+    assert (tmp_path / "run" / "model.onnx").read_bytes() == (task.parent / "model.onnx").read_bytes()
 
 
 def test_effects_on_accuracy_are_those_of_the_sentences(task: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.vnnlib import read_vnnlib
+from swapproof.models.errors import unreadable
 
 from .search import Answer
 from .settling import Verifier
@@ -69,8 +70,11 @@ def instances(path: Path) -> Iterator[Instance]:
     """Rows onnx,vnnlib,seconds and maybe expected; with or without a header."""
     try:
         rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: {error}") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from None
     header = ["onnx", "vnnlib", "seconds"]
     first = 0
     if rows and "vnnlib" in [cell.strip().lower() for cell in rows[0]]:
@@ -102,7 +106,7 @@ def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) 
         limit = instance.seconds if seconds is None else min(seconds, instance.seconds)
         certificate = None if proof is None else numbered(proof, place)
         verdict = verifier.verify(table.parent / instance.vnnlib, table.parent / instance.onnx, limit, certificate)
-        for remark in verdict.remarks if proof is not None else ():
+        for remark in verdict.remarks if proof is not None or verdict.answer == "sat" else ():
             print(f"swapproof: {instance.vnnlib}: {remark}", file=sys.stderr)
         counts[verdict.answer] += 1
         spent.append(verdict.seconds)

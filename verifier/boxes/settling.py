@@ -8,19 +8,24 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swapproof.encodings.errors import BadInput, Disagreement
 from swapproof.encodings.linear_property import Case, Property
-from swapproof.encodings.network import Network
+from swapproof.encodings.network import Floats, Network
 from swapproof.encodings.numeric_input import NumericModel, numeric_network, open_numeric
 from swapproof.encodings.stack import Stack, stack_of
 from swapproof.encodings.vnnlib import read_vnnlib
 
+from ..optimiser import blamed, harmful_merge
+from ..replay import session_of
 from .attack import attack
 from .bounds import Bounds
 from .last_resort import last_resort
+from .over_reals import rounded_into
 from .proving import Plan, plan
 from .question import Question, floor_float
 from .record import UPPER_SLOPES, Record
@@ -48,6 +53,8 @@ class Loaded:
     network: Network
     stack: Stack
     deployed: Deployed
+    merge: str | None
+    """What onnxruntime's optimiser may have made another function."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,8 @@ class Verifier:
         if path not in self.loaded:
             model = open_numeric(path)
             network = numeric_network(model)
-            found = Loaded(model, network, stack_of(network), Deployed.open(model))
-            self.loaded[path] = found
+            merge = harmful_merge(path, model.proto)
+            self.loaded[path] = Loaded(model, network, stack_of(network), Deployed.open(model), merge)
         return self.loaded[path]
 
     def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
@@ -128,9 +135,16 @@ def check_agreement(property: Property, loaded: Loaded) -> None:
     for row in range(AGREEING):
         apart = np.abs(loaded.deployed.output(x[row]).astype(np.float64) - ours[row])
         if not (apart <= APART * size).all():
-            raise Disagreement(
-                f"{loaded.model.path}: onnxruntime and the network as it was read differ by {float(apart.max()):.3g}"
-            )
+            raise Disagreement(explained(loaded, x[row], ours[row], APART * size, float(apart.max())))
+
+
+def explained(loaded: Loaded, x: NDArray[Any], ours: Floats, allowed: Floats, apart: float) -> str:
+    """The difference, and whether onnxruntime's optimiser makes it."""
+    model, difference = loaded.model, f"onnxruntime and the network as it was read differ by {apart:.3g}"
+    plain = Deployed(model, session_of(model.path, optimised=False))
+    if not (np.abs(plain.output(x).astype(np.float64) - ours) <= allowed).all():
+        return f"{model.path}: {difference}"
+    return blamed(model.path, model.proto, {model.input: x.reshape(model.shape)}, difference)
 
 
 def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> Verdict:
@@ -139,9 +153,14 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
     remarks = []
     if loaded.network.inexact and plan is None:
         remarks.append(f"rounded constants ({', '.join(loaded.network.inexact)}): unsat is of the rounded network")
+    if loaded.merge is not None:
+        remarks.append(f"{loaded.merge}; unsat is of the file")
     regions = 0
 
     def verdict(answer: Answer, witness: Witness | None = None) -> Verdict:
+        if witness is not None:
+            rounded = rounded_into(property, loaded.network, loaded.model.kind, witness)
+            remarks[:] = [] if rounded is None else [rounded]
         return Verdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
 
     questions = [Question.of(loaded.stack, case) for case in property.cases]

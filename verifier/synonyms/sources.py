@@ -12,11 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from swapproof.encodings.errors import BadInput, Unsupported
 
-from .graph import graph_of, neighbours
+from .graph import Graph, graph_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Source:
     """A synonym graph, what to call it in a report, and how many entries were dropped on reading, by reason."""
 
     name: str
-    graph: nx.DiGraph
+    graph: Graph
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -183,7 +181,7 @@ def merged(sources: Iterable[Source]) -> Source:
         names.append(source.name)
         dropped.update(source.dropped)
         for word in source.graph:
-            table.setdefault(word, []).extend(neighbours(source.graph, word))
+            table.setdefault(word, []).extend(source.graph[word])
     return Source(" + ".join(names), graph_of(table), dict(dropped))
 
 
@@ -191,7 +189,12 @@ def _unzipped(path: Path) -> str:
     try:
         return gzip.decompress(path.read_bytes()).decode("utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read: {error}: reinstall the package") from error
+        raise BadInput(f"{path}: cannot be read: {reason_of(error)}: reinstall the package") from error
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of another's message, the number of the operating system's left out."""
+    return ((isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__).splitlines()[0]
 
 
 def _kind(value: object) -> str:
