@@ -1868,7 +1868,7 @@ function swapproofChecker() {
       this.known = null;
     }
     // The places where a word can be swapped, and the groups, smallest first. A unit is a place or a group before;
-    // each group takes the units of its positions that no smaller group has taken.
+    // each group takes the units of its positions that no smaller group has taken. A group without places is a unit too.
     get plan() {
       if (this.known !== null) return this.known;
       const places = [];
@@ -1884,8 +1884,7 @@ function swapproofChecker() {
         const units = new Set();
         spend(positions.length);
         for (const position of positions) {
-          if (unitOf[position] < 0) continue;
-          units.add(unitOf[position]);
+          if (unitOf[position] >= 0) units.add(unitOf[position]);
           unitOf[position] = places.length + number;
         }
         return { units: [...units], low, high };

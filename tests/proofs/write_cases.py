@@ -148,6 +148,10 @@ def accepted() -> dict[str, bytes]:
     fixed = [options[:1] for options in tokens]
     still = {**base, "choices": fixed, "space": c.space_digest(fixed), "upper": None}
     files["unbreakable.json"] = canonical(with_tree(still, b"\1"))
+    # Where at least one word of a group that cannot move is swapped, no sentence is: none is open, and none broken.
+    one = {**part, "total": "1", "robust": "1"}
+    impossible = bytes([6, 1, 0, 0, 1, 16, base["rivals"][0]])
+    files["count-empty-region.json"] = with_count({**still, "lower": None}, one, impossible)
     files.update(external(files["bag.onnx"], json.loads(files["bag.json"])))
     return files
 
@@ -356,6 +360,8 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
         put(f"count-broken-label-{name}", with_tree(counts, bytes([16, counts["label"]]), "count"), "no rival")
         put(f"count-broken-cut-{name}", with_tree(counts, b"\x10", "count"), "ends too early")
         put(f"count-robust-{name}", with_tree(counts, b"\1", "count"), "does not hold")
+    alone: Json = json.loads(good["count-empty-region.json"])
+    put("count-empty-region", count(alone, robust="0", broken="1"), "broken is another")
     put("count-number", {**base, "count": {**opened, "total": int(opened["total"])}}, "not as it should be")
     put("count-leading-zero", {**base, "count": {**opened, "robust": "00"}}, "not as it should be")
     put("count-key-missing", {**base, "count": {k: v for k, v in opened.items() if k != "broken"}}, "exactly the keys")
