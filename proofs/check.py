@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, compress, cycle, pairwise, product
+from itertools import accumulate, cycle, pairwise, product
 from math import isfinite, isqrt, lcm, prod
 from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
@@ -41,6 +41,7 @@ MAX_ELEMENTS = 1 << 23
 MAX_BITS = 20_000
 MAX_COUNT_BITS = 16_000
 MAX_WORK = 3 * 10**8
+MAX_LEARNED = 1 << 22
 SECONDS = 3600.0
 
 
@@ -1280,9 +1281,12 @@ class Words:
             free, forced = [i for i in inside if masks[i] & 1], [i for i in inside if not masks[i] & 1]
             self.steps.append((free, forced, children, low, high))
         self.empty = self.greatest([0] * len(masks)) is None
-        # For each position, what its swaps add to the slots it touches, and the most they add and take away.
-        self.moves = [space.steps_of(i, mask) for i, mask in enumerate(masks)]
-        self.gains = [space.gains(i, mask) for i, mask in enumerate(masks)]
+        # The positions that lack choices; the swaps left for others if only these must be made and there is one group.
+        lacking = [(i, mask) for i, mask in enumerate(masks) if mask != space.whole_masks[i]]
+        self.lack = frozenset([i for i, _ in lacking])
+        self.lacking, self.forced = [[key for key in lacking if key[1] & 1 == own] for own in (1, 0)]
+        *_, low, high = self.steps[-1]
+        self.room = high - len(self.forced) if len(self.steps) == 1 and low <= len(self.forced) <= high else None
 
     # The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
     def greatest(self, gains: Sequence[int]) -> int | None:
@@ -1324,11 +1328,35 @@ class Words:
     # Bounds of an element of the cut, on the grid.
     def element(self, slot: int) -> tuple[int, int]:
         if slot not in self.known:
-            ends = [gains.get(slot, (0, 0)) for gains in self.gains]
-            up, down = self.best([up for up, _ in ends]), self.best([down for _, down in ends])
-            base, scale = self.space.base[slot], self.space.scales[slot]
-            self.known[slot] = grid(base - down, scale)[0], grid(base + up, scale)[1]
+            low, high = -self.space.maximum(self, ((slot, -1),)), self.space.maximum(self, ((slot, 1),))
+            scale = self.space.scales[slot]
+            self.known[slot] = grid(low, scale)[0], grid(high, scale)[1]
         return self.known[slot]
+
+
+# A function of the words: its number for the original sentence, what the choices of every position that it depends on
+# add to that, and the most that such positions add, greatest first.
+class Rises:
+    def __init__(self, space: Space, function: Function) -> None:
+        self.base = sum([c * space.base[slot] for slot, c in function])
+        terms: dict[int, list[tuple[int, Sequence[int]]]] = {}
+        for slot, c in function:
+            for i, column in space.movers[slot]:
+                terms.setdefault(i, []).append((c, column))
+        self.added: dict[int, list[int]] = {}
+        for i, pairs in terms.items():
+            factors, columns = zip(*pairs, strict=True)
+            self.added[i] = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
+        self.order = sorted([(max(added[1:]), i) for i, added in self.added.items() if max(added) > 0], reverse=True)
+        self.known: dict[tuple[int, int], int] = {}
+
+    # What a swap of the position within the mask adds at most.
+    def most(self, key: tuple[int, int]) -> int:
+        if key not in self.known:
+            i, mask = key
+            added = [added for choice, added in enumerate(self.added.get(i, ())) if choice and mask >> choice & 1]
+            self.known[key] = max(added, default=0)
+        return self.known[key]
 
 
 # Of polynomials.
@@ -1371,49 +1399,37 @@ class Space:
         network.evaluate(network.affine, self.values, [options[0] for options in choices])
         self.base = [self.values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        # For swappable position i: touched[i] are slots, moves[i][choice] what the choice adds to each.
+        # For swappable position i: touched[i] are slots, shifts[i] hold for each what the choices add to it.
         self.touched = [network.touched.get(p, []) for p in self.positions]
-        self.moves: list[list[list[int]]] = []
+        self.shifts: list[list[Sequence[int]]] = []
+        self.movers: list[list[tuple[int, Sequence[int]]]] = [[] for _ in network.cut]
+        self.whole_masks = tuple([(1 << len(choices[p])) - 1 for p in self.positions])
         steps = sum([len(slots) * len(choices[p]) for slots, p in zip(self.touched, self.positions, strict=True)])
         require(steps <= 1 << 25, "too many choices for a network of this size")
-        for p in self.positions:
-            rows, kernels = [network.looked_up(p, token) for token in choices[p]], network.kernels.get(p, [])
+        for i, p in enumerate(self.positions):
+            rows = [network.looked_up(p, token) for token in choices[p]]
             deltas = [list(map(sub, row, rows[0])) for row in rows]
-            self.moves.append([[sum(map(mul, kernel, delta)) for kernel in kernels] for delta in deltas])
-        self.known_gains: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
+            kernels = network.kernels.get(p, [])
+            self.shifts.append([[sum(map(mul, kernel, delta)) for delta in deltas] for kernel in kernels])
+            for slot, column in zip(self.touched[i], self.shifts[i], strict=True):
+                self.movers[slot].append((i, column))
         self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
-        self.known_rises: dict[Function, list[dict[int, int]]] = {}
+        self.known_rises: dict[Function, Rises] = {}
+        self.learned = 0
         self.magnitudes: list[int] = []
         self.errors: list[int] = []
         self.whole: list[int] = []
-
-    # What the swaps of position i within the mask add to the slots it touches.
-    def steps_of(self, i: int, mask: int) -> list[list[int]]:
-        return [move for choice, move in enumerate(self.moves[i]) if choice and mask >> choice & 1]
-
-    # For each slot position i touches: the most a swap within the mask adds, and the most it takes away.
-    def gains(self, i: int, mask: int) -> dict[int, tuple[int, int]]:
-        if (i, mask) not in self.known_gains:
-            columns = zip(self.touched[i], zip(*self.steps_of(i, mask), strict=True), strict=False)
-            self.known_gains[i, mask] = {slot: (max(column), -min(column)) for slot, column in columns}
-        return self.known_gains[i, mask]
 
     def words(self, masks: tuple[int, ...], groups: tuple[Group, ...]) -> Words:
         if (masks, groups) not in self.known_words:
             self.known_words = {(masks, groups): Words(self, masks, groups)}
         return self.known_words[masks, groups]
 
-    # The most one of these swaps of position i adds to the sum of c times the number of a slot.
-    def rise(self, i: int, steps: list[list[int]], function: dict[int, int]) -> int:
-        touched = self.touched[i]
-        used, local = [slot in function for slot in touched], [function[slot] for slot in touched if slot in function]
-        return max([sum(map(mul, local, compress(step, used))) for step in steps], default=0)
-
     # The numbers of the cut when position i is swapped.
     def swapped(self, vector: list[int], i: int, choice: int) -> list[int]:
         vector = vector.copy()
-        for slot, step in zip(self.touched[i], self.moves[i][choice], strict=True):
-            vector[slot] += step
+        for slot, column in zip(self.touched[i], self.shifts[i], strict=True):
+            vector[slot] += column[choice]
         return vector
 
     # Of the sentence with these numbers of the cut: 1, no rival beats the label; -1, one does; 0, not certain.
@@ -1541,10 +1557,8 @@ class Space:
             return [(i, own * line >> SLOPE_BITS)]
 
         substitute(pending, define)
-        constant -= sum([self.joint_rise(words, members) for members in groups.values()]) << GRID
-        gains = [self.rise(i, steps, cut) for i, steps in enumerate(words.moves)]
-        most = sum([c * self.base[slot] for slot, c in cut.items()]) + words.best(gains)
-        return constant - (most << GRID), below
+        rises = sum([self.joint_rise(words, members) for members in groups.values()])
+        return constant - (rises + self.maximum(words, tuple(sorted(cut.items()))) << GRID), below
 
     # The maximum over the words of the sum, over (slot, a, b) with a <= b, of max(a x, b x).
     #
@@ -1553,36 +1567,40 @@ class Space:
     def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
         half = len(members) // 2
         firsts, seconds = self.maxima(words, members[:half]), self.maxima(words, members[half:])
-        pairs = sorted([(x + y, (*f, *g)) for x, f in firsts for y, g in seconds], reverse=True)
-        highest = self.maximum(words, pairs[0][1])
-        for most, function in pairs[1:]:
+        highest = self.maximum(words, firsts[0][1] + seconds[0][1])
+        for most, function in sorted([(x + y, f + g) for x, f in firsts for y, g in seconds if x + y > highest])[::-1]:
             if most <= highest:
                 break
             highest = max(highest, self.maximum(words, function))
         return highest
 
-    # All functions with a or b chosen for each (slot, a, b), and the maximum of each; where x has one sign the choice
-    # is plain.
+    # All functions with a or b chosen for each (slot, a, b), and the maximum of each, greatest first; where x has one
+    # sign the choice is plain.
     def maxima(self, words: Words, members: list[tuple[int, int, int]]) -> list[tuple[int, Function]]:
         functions: list[Function] = [()]
         for slot, off, on in members:
             low, high = words.element(slot)
             ends = [on] if low >= 0 else [off] if high <= 0 else [off, on]
             functions = [(*function, (slot, c)) for function in functions for c in ends]
-        return [(self.maximum(words, function), function) for function in functions]
+        return sorted([(self.maximum(words, function), function) for function in functions], reverse=True)
 
+    # The maximum over the words of the sum of c * (number of slot).
     def maximum(self, words: Words, function: Function) -> int:
-        return sum([c * self.base[slot] for slot, c in function]) + words.best(self.rises(words, function))
-
-    # What a swap within the mask adds at most to a sum of c * (number of slot), for every swappable position.
-    def rises(self, words: Words, function: Function) -> list[int]:
-        if len(self.known_rises) > 4096:
-            self.known_rises.clear()
-        known = self.known_rises.setdefault(function, [{} for _ in self.positions])
-        for i, mask in enumerate(words.masks):
-            if mask not in known[i]:
-                known[i][mask] = self.rise(i, words.moves[i], dict(function))
-        return [rise[mask] for rise, mask in zip(known, words.masks, strict=True)]
+        if function not in self.known_rises:
+            if self.learned > MAX_LEARNED:
+                self.known_rises.clear()
+                self.learned = 0
+            rises = self.known_rises[function] = Rises(self, function)
+            self.learned += sum(map(len, rises.added.values()))
+        rises = self.known_rises[function]
+        if words.room is None:
+            return rises.base + words.best([rises.most(key) for key in enumerate(words.masks)])
+        # Of the positions with all choices only the first in the order can be among the best.
+        gains = [gain for gain, i in rises.order[: words.room + len(words.lack)] if i not in words.lack]
+        gains += [rises.most(key) for key in words.lacking]
+        gains.sort(reverse=True)
+        gained = sum([gain for gain in gains[: words.room] if gain > 0])
+        return rises.base + gained + sum([rises.most(key) for key in words.forced])
 
     # ---- float32 (FORMAT section 8)
 
@@ -1686,9 +1704,8 @@ class Tree:
         self.stop = stop
         self.counting = counting
         self.enumerated = self.open = self.broken = 0
-        masks = tuple([(1 << len(space.choices[p])) - 1 for p in space.positions])
         self.everywhere = frozenset(range(len(space.choices)))
-        self.root = Region(masks, ((self.everywhere, 0, swaps),), self.rivals)
+        self.root = Region(space.whole_masks, ((self.everywhere, 0, swaps),), self.rivals)
         if self.float32:
             space.prepare_float32()
 

@@ -95,11 +95,10 @@ Bounds = tuple[int, int]
 # The inputs x of a region, as integers over the scale of the inputs: their ends; a plane (s, t), which says that the
 # sum of s x is at least t where all constraints hold; and bounds of elements that hold there too.
 #
-# This is what check.py calls words: `moves` are coefficients, and `best` the greatest of an affine function.
+# This is what check.py calls words; `best` is the greatest of an affine function.
 class Inputs:
     def __init__(self, space: Space, ends: Ends, plane: Plane | None, kept: dict[int, Bounds]) -> None:
         self.space, self.ends, self.plane, self.kept = space, ends, plane, kept
-        self.moves = space.moves
         self.empty = any(low > high for low, high in ends)
         self.middles = [low + high for low, high in ends]
         self.widths = [high - low for low, high in ends]
@@ -164,9 +163,7 @@ class Inputs:
 
 # In place of words: takes down the coefficients of an affine function.
 class Slopes:
-    def __init__(self, moves: list[list[list[int]]]) -> None:
-        self.moves = moves
-        self.found: list[int] = []
+    found: list[int]
 
     def best(self, function: list[int]) -> int:
         self.found = function
@@ -182,13 +179,18 @@ class Space(check.Space):
         self.network = network
         self.base = [values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        self.touched = [network.touched.get(i, []) for i in range(count)]
-        self.moves = [[[c for (c,) in network.kernels.get(i, [])]] for i in range(count)]
         self.columns = [[0] * count for _ in network.cut]
-        for i, (slots, (move,)) in enumerate(zip(self.touched, self.moves, strict=True)):
-            for slot, c in zip(slots, move, strict=True):
+        for i, slots in network.touched.items():
+            for slot, (c,) in zip(slots, network.kernels[i], strict=True):
                 self.columns[slot][i] = c
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
+
+    # The greatest of the sum of c times the number of a slot.
+    def maximum(self, words: Any, function: check.Function) -> int:
+        factors, columns = [c for _, c in function], [self.columns[slot] for slot, _ in function]
+        total = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)] or [0] * len(self.columns[0])
+        found: int = words.best(total)
+        return found + sum([c * self.base[slot] for slot, c in function])
 
     # Bounds known to have one sign are kept as they are, and so are those that follow from the bounds of the elements
     # an element is computed from; others are found by substitution too.
@@ -318,7 +320,7 @@ class Tree(check.Tree):
             constant += weight * added
             for place, c in coefficients.items():
                 function[network.logits[place]] += weight * c * network.factors[place]
-        taken, known = Slopes(space.moves), check.Region((), (), (), phases=region.phases, slopes=slopes, betas=betas)
+        taken, known = Slopes(), check.Region((), (), (), phases=region.phases, slopes=slopes, betas=betas)
         number, below = space.minimum(function, network.scale, taken, box, known)  # type: ignore[arg-type]
         strict = any(weight and strict for weight, strict in zip(weights, self.strict, strict=True))
         return box, taken.found, number + (constant * below << GRID), strict

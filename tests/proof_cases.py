@@ -226,6 +226,26 @@ def masked(m: Maker, classes: int) -> bytes:
     return m.model(m.gemm(hidden, 4, classes), classes)
 
 
+def repeated(m: Maker, classes: int) -> bytes:
+    """Elements that stand several times in a rectifier and in a window."""
+    x = m.gemm(m.add("Flatten", m.embed(2)), 2 * m.length, 2)
+    wide = m.add("Concat", x, m.add("Gather", x, m.constant([0]), axis=1), x, axis=1)
+    top = m.add("ReduceMax", wide, axes=[1])
+    return m.model(m.gemm(m.add("Concat", m.add("Relu", wide), top, axis=1), 6, classes), classes)
+
+
+def tangled(m: Maker, classes: int) -> bytes:
+    """Positions read twice and by two tables, one not at all; constants under a rectifier; logits alike or constant."""
+    twice = m.add("Gather", "tokens", m.constant([1, 0, 1, 2]), axis=1)
+    first = m.add("Flatten", m.add("Gather", m.weights(VOCABULARY, 1), twice))
+    some = m.add("Slice", m.embed(2), m.constant([1]), m.constant([3]), m.constant([1]))
+    half = m.add("Div", m.add("Flatten", some), m.constant(np.array([2.0], np.float32)))
+    joined = m.add("Concat", first, m.weights(1, 2), half, axis=1)
+    bent = m.add("Add", m.add("Relu", joined), m.add("LeakyRelu", joined, alpha=0.5))
+    last = m.add("Concat", m.gemm(m.add("Concat", bent, joined, axis=1), 20, 1), m.weights(1, 1), axis=1)
+    return m.model(m.add("Gather", last, m.constant([0, 1, 0][:classes]), axis=1), classes)
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -241,6 +261,8 @@ KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     windows,
     limits,
     masked,
+    repeated,
+    tangled,
 )
 
 

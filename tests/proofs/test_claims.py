@@ -213,3 +213,38 @@ def test_bounds_of_a_region_hold_for_each_of_its_sentences(kind: Callable[[Maker
             for (low, high), i in zip(bounds.inputs[layer], layer.sources, strict=True):
                 scale = network.owner[i].scale
                 assert low * scale <= values[i] << check.GRID <= high * scale
+
+
+@cases(150)
+@given(kinds, seeds)
+def test_joint_groups_and_bounds_of_words_reach_exactly_what_some_sentence_does(
+    kind: Callable[[Maker, int], bytes], seed: int
+) -> None:
+    """Over random choices and nested budgets; elements may stand in a group several times."""
+    case, rng = make_case(kind, seed, most=4), random.Random(seed)
+    network = read(case)
+    space = check.Space(network, [list(options) for options in case.choices], case.label)
+    masks = tuple([rng.choice((mask, rng.randint(1, mask))) for mask in space.whole_masks])
+    groups: list[check.Group] = [(frozenset(range(4)), rng.choice((0, 0, 1)), rng.randint(1, 4))]
+    if rng.random() < 0.3:
+        inner = frozenset(rng.sample(range(4), rng.randint(1, 3)))
+        groups.append((inner, rng.randint(0, 1), rng.randint(1, len(inner))))
+    words = space.words(masks, tuple(groups))
+    cuts = []
+    for sentence in sentences(case.choices, 4):
+        chosen = [case.choices[p].index(sentence[p]) for p in space.positions]
+        swapped = {p for p in range(4) if sentence[p] != case.choices[p][0]}
+        inside = all(low <= len(swapped & group) <= high for group, low, high in groups)
+        if inside and all(mask >> choice & 1 for mask, choice in zip(masks, chosen, strict=True)):
+            values = numbers_of(network, sentence)
+            cuts.append([values[i] for i in network.cut])
+    assert words.empty == (not cuts)
+    if words.empty:
+        return
+    slots = rng.choices(range(len(network.cut)), k=3)
+    members = [(rng.choice(slots), *sorted(rng.choices(range(-9, 10), k=2))) for _ in range(rng.randint(1, 6))]
+    greatest = max(sum(max(off * cut[slot], on * cut[slot]) for slot, off, on in members) for cut in cuts)
+    assert space.joint_rise(words, members) == greatest
+    for slot, scale in enumerate(space.scales):
+        numbers = [cut[slot] for cut in cuts]
+        assert words.element(slot) == (check.grid(min(numbers), scale)[0], check.grid(max(numbers), scale)[1])

@@ -381,6 +381,9 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     for name, (value, reason) in many.items():
         put(name, value, reason)
     bad["many.onnx"] = (model, "")
+    value, bad_model = repeated()
+    put("joint-repeated", value, "margin -1000/1000")
+    bad["joint-repeated.onnx"] = (bad_model, "")
     return bad
 
 
@@ -452,6 +455,22 @@ def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
         "many-bit-beyond": (with_tree(value, beyond), "beyond its options"),
         "many-enumerated": (with_tree(value, b"\2"), "not safe"),
     }, data
+
+
+def repeated() -> tuple[Json, bytes]:
+    """Two Relus of one number, 0 or 2, in one joint group: together they may take away 4 of the margin 3."""
+    m = made.Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[0], [2]], np.float32)), "tokens"))
+    hidden = m.add("Relu", m.add("Concat", x, x, axis=1))
+    weights, bias = np.array([[-1, 0], [-1, 0]], np.float32), np.array([3, 0], np.float32)
+    data = m.model(m.add("Gemm", hidden, m.constant(weights), m.constant(bias)), 2)
+    relu = numbers_of(data, "Relu")[0]
+    tree = c.Joint(((relu, {0: 0, 1: 0}),), c.Linear())
+    value = json.loads(
+        c.write_certificate(made.statement(made.Case(data, ((0, 1),), 0, 2), lower=c.Lower(1, "real", tree)))
+    )
+    value["model"] = {"file": "joint-repeated.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
+    return value, data
 
 
 def main() -> None:
