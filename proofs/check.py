@@ -1834,10 +1834,8 @@ class Tree:
         return [child(region, betas={**region.betas, **new})]
 
     def set_joint(self, region: Region) -> list[Region]:
-        count = self.number()
-        require(count > 0, "joint without groups")
         joint: dict[tuple[int, int], tuple[int, int]] = {}
-        for group in range(count):
+        for group in range(self.number()):
             layer = self.rectifier()
             require(layer.depth == 1, "joint groups need pre-activations that are affine in the words")
             for key, slope in self.entries(layer, 8, 64):

@@ -71,6 +71,15 @@ def test_parts_searched_anew_prove_the_same(second: int, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("source", [9, 14, 20])
+def test_a_part_that_needs_no_groups_unsets_those_above_it(source: int, tmp_path: Path) -> None:
+    """They would cost it what only unstable neurons are worth: such proofs were once refused."""
+    model, query, replay = labelled(paper_network(source, "Relu", 2, positions=7), tmp_path)
+    engine = Exact(effort=Effort(before_joint=-1, patience=0))
+    expect_truth(settle(query, replay, engine, check=checked_by(model, query)), query, replay)
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shape", ["residual", "cnn", "maximum", "mean"])
 def test_parts_of_any_network_are_searched_anew(shape: str, tmp_path: Path) -> None:
     for source in range(3):

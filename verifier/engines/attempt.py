@@ -218,12 +218,12 @@ class Attempt:
             if ascent.best > threshold:
                 if ascent.bound(found.slopes) > threshold:
                     self.regions += 1
-                    return joint_tree(found, shallow, numbers, Linear())
+                    return joint_tree(found, shallow, numbers, Linear(), nested=before is not None)
                 break
             relaxation = before or found
         bounds = JointBound(shallow, found, k)
         inner = self.searched(bounds, rival, self.joint_parts(bounds, rival, numbers), self.effort.patience)
-        return joint_tree(found, shallow, numbers, inner)
+        return joint_tree(found, shallow, numbers, inner, nested=before is not None)
 
     def linear_parts(self, bounds: LinearBounds, rival: int) -> Anew | None:
         def anew(path: Array, start: int, left: int) -> Node:

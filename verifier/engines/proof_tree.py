@@ -30,8 +30,10 @@ def onnx_numbers(network: Network) -> dict[int, int] | None:
     return known if len(known) == len(numbers) else None
 
 
-def joint_tree(relaxation: Relaxation, shallow: Shallow, numbers: Mapping[int, int], inner: Node) -> Node:
-    """Joint groups, and the lower slopes of the other neurons, for a whole tree."""
+def joint_tree(
+    relaxation: Relaxation, shallow: Shallow, numbers: Mapping[int, int], inner: Node, nested: bool = False
+) -> Node:
+    """Joint groups, and the lower slopes of the other neurons, for a whole tree; nested trees unset what is above."""
     grouped = {neuron for group in relaxation.groups for neuron in group}
     lower: dict[int, dict[int, int]] = {}
     for neuron, (index, element) in enumerate(shallow.elements):
@@ -45,7 +47,7 @@ def joint_tree(relaxation: Relaxation, shallow: Shallow, numbers: Mapping[int, i
         for group in relaxation.groups
     ]
     tree = Slopes(lower, inner) if lower else inner
-    return Joint(tuple(groups), tree) if groups else tree
+    return Joint(tuple(groups), tree) if groups or nested else tree
 
 
 def refined_tree(multipliers: Multipliers, numbers: Mapping[int, int], inner: Node) -> Node:
