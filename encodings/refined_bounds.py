@@ -99,9 +99,9 @@ class Margin:
         low, high = self.bounds.of(self.bounds.network.nodes[index].inputs[0])
         low, high, chosen = given.at(low), given.at(high), given.at(chosen)
         lower, upper, raised = rectifier_lines(layer.slope, low, high)
-        lower = np.where((low < 0) & (high > 0) & (chosen >= 0), chosen, lower)
-        coefficients = given.values[:, 0]
-        together = (given.at(self.multipliers.grouped[index]) >= 0) & (coefficients < 0)
+        grouped, coefficients = given.at(self.multipliers.grouped[index]) >= 0, given.values[:, 0]
+        lower = np.where((low < 0) & (high > 0) & (chosen >= 0) & ~grouped, chosen, lower)
+        together = grouped & (coefficients < 0)
         if together.any():
             joined = Coefficients(np.where(together, -coefficients, 0.0), given.columns)
             self.joined[index] = joined.dense(self.bounds.network.nodes[index].size)

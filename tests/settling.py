@@ -38,7 +38,7 @@ class Looks(Budget):
 
 def settle(query: Query, replay: Replay, *engines: Engine, check: Check = lambda bound: None) -> Verdict:
     verdict = climb(query, replay, engines, Budget(), check)
-    assert verdict.contradiction is None
+    assert verdict.contradiction is None, verdict.contradiction
     return verdict
 
 

@@ -80,6 +80,18 @@ def test_a_part_that_needs_no_groups_unsets_those_above_it(source: int, tmp_path
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(("source", "classes", "positions"), [(262152, 2, 6), (5756, 3, 7)])
+def test_a_grouped_neuron_whose_coefficient_turns_has_the_usual_slope(
+    source: int, classes: int, positions: int, tmp_path: Path
+) -> None:
+    """No slope of its own is written for it, so none may count: such proofs were once refused."""
+    spread = 4.0 if source == 262152 else 6.0
+    sample = paper_network(source, "Relu", classes, positions, hidden=6, second=5, spread=spread)
+    model, query, replay = labelled(sample, tmp_path)
+    expect_truth(settle(query, replay, Exact(effort=SMALL), check=checked_by(model, query)), query, replay)
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("shape", ["residual", "cnn", "maximum", "mean"])
 def test_parts_of_any_network_are_searched_anew(shape: str, tmp_path: Path) -> None:
     for source in range(3):

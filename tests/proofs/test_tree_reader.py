@@ -51,7 +51,7 @@ def above(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         st.builds(Rivals, st.frozensets(st.sampled_from(RIVALS)), inner, inner),
         st.builds(Slopes, tables, inner),
         st.builds(Betas, st.integers(0, 30), tables, inner),
-        st.builds(Joint, st.lists(st.tuples(small, pairs), min_size=1, max_size=3).map(tuple), inner),
+        st.builds(Joint, st.lists(st.tuples(small, pairs), max_size=3).map(tuple), inner),
     )
 
 

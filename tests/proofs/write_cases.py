@@ -152,6 +152,8 @@ def accepted() -> dict[str, bytes]:
     one = {**part, "total": "1", "robust": "1"}
     impossible = bytes([6, 1, 0, 0, 1, 16, base["rivals"][0]])
     files["count-empty-region.json"] = with_count({**still, "lower": None}, one, impossible)
+    value, files["joint-none.onnx"] = stable()
+    files["joint-none.json"] = canonical(with_tree(value, tree_of(value) + bytes([10, 0, 1])))
     files.update(external(files["bag.onnx"], json.loads(files["bag.json"])))
     return files
 
@@ -382,8 +384,10 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
         put(name, value, reason)
     bad["many.onnx"] = (model, "")
     value, bad_model = repeated()
-    put("joint-repeated", value, "margin -1000/1000")
+    put("joint-repeated", with_tree(value, tree_of(value) + b"\1"), "margin -1000/1000")
     bad["joint-repeated.onnx"] = (bad_model, "")
+    value = json.loads(good["joint-none.json"])
+    put("joint-of-stable", with_tree(value, tree_of(value)[:-3] + b"\1"), "margin -3000/1000")
     return bad
 
 
@@ -457,6 +461,24 @@ def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
     }, data
 
 
+def stable() -> tuple[Json, bytes]:
+    """The margin 1 + x - relu(x), x being 1 or 5, and a joint group that takes x and relu(x) apart."""
+    m = made.Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[1], [5]], np.float32)), "tokens"))
+    both = m.add("Concat", m.add("Relu", x), x, axis=1)
+    weights, bias = np.array([[-1, 0], [1, 0]], np.float32), np.array([1, 0], np.float32)
+    return alone(m.model(m.add("Gemm", both, m.constant(weights), m.constant(bias)), 2), "joint-none", {0: 0})
+
+
+def alone(data: bytes, name: str, group: dict[int, int]) -> tuple[Json, bytes]:
+    """A certificate about two tokens and the class 0, its tree a joint group and no leaf yet."""
+    relu, case = numbers_of(data, "Relu")[0], made.Case(data, ((0, 1),), 0, 2)
+    lower = c.Lower(1, "real", c.Joint(((relu, group),), c.Linear()))
+    value = json.loads(c.write_certificate(made.statement(case, lower=lower)))
+    value["model"] = {"file": f"{name}.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
+    return with_tree(value, tree_of(value)[:-1]), data
+
+
 def repeated() -> tuple[Json, bytes]:
     """Two Relus of one number, 0 or 2, in one joint group: together they may take away 4 of the margin 3."""
     m = made.Maker(random.Random(0), 1)
@@ -464,13 +486,7 @@ def repeated() -> tuple[Json, bytes]:
     hidden = m.add("Relu", m.add("Concat", x, x, axis=1))
     weights, bias = np.array([[-1, 0], [-1, 0]], np.float32), np.array([3, 0], np.float32)
     data = m.model(m.add("Gemm", hidden, m.constant(weights), m.constant(bias)), 2)
-    relu = numbers_of(data, "Relu")[0]
-    tree = c.Joint(((relu, {0: 0, 1: 0}),), c.Linear())
-    value = json.loads(
-        c.write_certificate(made.statement(made.Case(data, ((0, 1),), 0, 2), lower=c.Lower(1, "real", tree)))
-    )
-    value["model"] = {"file": "joint-repeated.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
-    return value, data
+    return alone(data, "joint-repeated", {0: 0, 1: 0})
 
 
 def main() -> None:
@@ -491,6 +507,7 @@ def main() -> None:
             "count-residual.onnx",
             "limits.onnx",
             "masked.onnx",
+            "joint-none.onnx",
         ):
             (HERE / "refused" / name).write_bytes(data)
     bad = refused(good)
