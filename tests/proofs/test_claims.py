@@ -242,7 +242,8 @@ def test_joint_groups_and_bounds_of_words_reach_exactly_what_some_sentence_does(
     if words.empty:
         return
     slots = rng.choices(range(len(network.cut)), k=3)
-    members = [(rng.choice(slots), *sorted(rng.choices(range(-9, 10), k=2))) for _ in range(rng.randint(1, 6))]
+    ends = [sorted(rng.choices(range(-9, 10), k=2)) for _ in range(rng.randint(1, 6))]
+    members = [(rng.choice(slots), off, on) for off, on in ends]
     greatest = max(sum(max(off * cut[slot], on * cut[slot]) for slot, off, on in members) for cut in cuts)
     assert space.joint_rise(words, members) == greatest
     for slot, scale in enumerate(space.scales):
