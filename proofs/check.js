@@ -300,7 +300,7 @@ function swapproofChecker() {
     return a < 0n && q * b !== a ? q - 1n : q;
   }
   const ceilDivide = (a, b) => -floorDivide(-a, b);
-  // At least the number of bits of |x|, at most three more.
+  // At least the number of bits of |x|, at most three more (four for 0).
   const bitLength = (x) => 4 * absolute(x).toString(16).length;
   function squareRoot(x) {
     if (x < 2n) return x;
@@ -1801,8 +1801,8 @@ function swapproofChecker() {
       }
       return this.deltas[element];
     }
-    // One element in floating point, divided by 2^shift to be below 2^64: its value for the original, and what swaps add
-    // to it. most: the greatest of these in magnitude, exactly.
+    // One element in floating point, over 2^shift to be below 2^64: its value for the original, and what swaps add to
+    // it. most: the greatest of these in magnitude, exactly.
     row(id) {
       if (this.rows[id] === undefined) {
         const slots = [...this.slots[id]];
@@ -2027,7 +2027,20 @@ function swapproofChecker() {
   // ---- The greatest value of a sum of x times elements of the border ----
   // Floating point finds out which swaps can make it; exact numbers are looked at for these only. The same totals as
   // above have functions of their own here, because engines run code fast that meets one kind of numbers only.
+  //
+  // Floats are whole numbers here, in units of 2^shift: products of two integers, rounded down. At most `count` of them
+  // are added up, each below 2^49 / count (see shiftFor), so all sums stay below 2^53 and are exact. Before it is
+  // rounded down a product is off by less than 2^-51 of 2^49 / count: at least 60 bits of each factor are kept (of a
+  // row, counted from its greatest number), then 53 bits, and 53 of the product. That is less than 1/4 in a sum. Rounding
+  // down takes off less than 1 for each product. So a sum may look smaller than one it is not smaller than, by less than
+  // count + 1/2.
 
+  // Twice that: what looks smaller by more than this is smaller.
+  const lagOf = (count) => 2 * count + 1;
+  function checkWhole(x) {
+    if (!Number.isSafeInteger(x)) throw new Error("floating point that may not be exact");
+    return x;
+  }
   // Functions of the words in floating point. The amounts of all swaps are left + right. For each position: the greatest
   // amount of the cell that asked last.
   function makeRough({ words }, base, left, right) {
@@ -2042,7 +2055,7 @@ function swapproofChecker() {
         let best = -Infinity;
         for (const choice of cell.swaps) best = Math.max(best, left[first + choice] + right[first + choice]);
         cells[position] = cell;
-        most[position] = best;
+        most[position] = checkWhole(best);
       }
       result[place] = most[position];
     }
@@ -2066,16 +2079,15 @@ function swapproofChecker() {
   // The greatest value in the region.
   function reachOf(plan, f) {
     const most = mostByPlace(plan, f);
-    if (!isSimple(plan)) return f.base + bestTotal(plan, most, 0);
+    if (!isSimple(plan)) return checkWhole(f.base + bestTotal(plan, most, 0));
     const gains = greatestGains(plan, most);
     let total = f.base;
     spend(most.length);
     for (let place = 0; place < most.length; place++) if (plan.isForced[place] === 1) total += most[place];
     for (let i = 0; i < gains.length; i++) total += gains[i];
-    return total;
+    return checkWhole(total);
   }
-  // A sum, all divided by 2^shift. Its numbers are sums of integers, each known but for 2 if it is below 2^49: a factor
-  // and what it is multiplied by are known but for 2^-52 of the greatest, and rounding down takes off less than 1.
+  // A sum of x times elements, over 2^shift.
   function roughSum(plan, terms, shift) {
     const { words } = plan;
     const sums = new Float64Array(words.swaps);
@@ -2084,7 +2096,8 @@ function swapproofChecker() {
       const { swaps, base, changes, shift: own, most } = words.row(id);
       if (x === 0n || most === 0n) continue;
       const over = Math.max(0, bitLength(x) - 64);
-      const factor = Number(x >> BigInt(over)) * 2 ** (over + own - shift);
+      // No less than 0 bits are left to divide by: x most has at most 7 bits fewer than both their lengths, see shiftFor.
+      const factor = Number(x >> BigInt(over)) / Number(1n << BigInt(shift - over - own));
       total += Math.floor(factor * base);
       addMultiple(sums, swaps, factor, changes);
     }
@@ -2094,7 +2107,7 @@ function swapproofChecker() {
     spend(swaps.length);
     for (let j = 0; j < swaps.length; j++) sums[swaps[j]] += Math.floor(factor * changes[j]);
   }
-  // A shift for which `count` of the terms add up to less than 2^53, so that floating point is exact.
+  // A shift that makes each product less than 2^49 / count.
   function shiftFor({ words }, terms, count) {
     const most = terms.map(([id, x]) => absolute(x) * words.row(id).most).reduce(larger, 0n);
     return Math.max(0, bitLength(most) + bitLength(BigInt(count)) - 49);
@@ -2104,18 +2117,18 @@ function swapproofChecker() {
     const { words, places, isForced, forced, steps } = plan;
     const sum = roughSum(plan, terms, shiftFor(plan, terms, terms.length));
     const most = mostByPlace(plan, sum);
-    const twice = 4 * terms.length; // the error of two numbers
+    const lag = lagOf(terms.length);
     // What a place must reach to be swapped though it is not forced.
     let needed = -Infinity;
     if (isSimple(plan)) {
       const free = steps[0].high - forced;
       const [least = 0] = greatestGains(plan, most).subarray(free - 1);
-      needed = free === 0 ? Infinity : least - twice;
+      needed = free === 0 ? Infinity : least - lag;
     }
     const exact = places.map(({ position, cell }, place) => {
       if (isForced[place] === 0 && most[place] < needed) return 0n;
       const first = words.firstOf[position] - 1;
-      const choices = cell.swaps.filter((choice) => sum.left[first + choice] >= most[place] - twice);
+      const choices = cell.swaps.filter((choice) => sum.left[first + choice] >= most[place] - lag);
       return choices.map((choice) => exactAmount(words, terms, position, choice)).reduce(larger);
     });
     return terms.reduce((all, [id, x]) => all + x * words.original[id], bestTotal(plan, exact, 0n));
@@ -2317,7 +2330,7 @@ function swapproofChecker() {
     const same = (known) => known !== null && sameShape(known.ids, ids) && sameShape(known.weights.flat(), weights.flat());
     const patterns = same(group.known) ? group.known : makePatterns(plan, network, ids, weights);
     if (group.keeps) group.known = patterns;
-    const { left, right, pairs, error, den } = patterns;
+    const { left, right, pairs, lag, den } = patterns;
     for (const f of [...left, ...right]) f.reach = reachOf(plan, f);
     // No pattern reaches more than its two halves do.
     for (const half of [left, right]) half.sort((f, g) => g.reach - f.reach);
@@ -2329,7 +2342,7 @@ function swapproofChecker() {
         const number = f.number * right.length + g.number;
         if (pairs[number] === undefined) pairs[number] = makeRough(plan, f.base + g.base, f.left, g.left);
         const reach = reachOf(plan, pairs[number]);
-        enough = Math.max(enough, reach - 2 * error);
+        enough = Math.max(enough, reach - lag);
         if (reach >= enough) found.push({ reach, terms: [...f.terms, ...g.terms] });
       }
     }
@@ -2351,7 +2364,7 @@ function swapproofChecker() {
     };
     const middle = Math.floor(members.length / 2);
     const [left, right] = [members.slice(0, middle), members.slice(middle)].map(patternsOf);
-    return { ids, weights, left, right, pairs: [], error: 2 * count, den };
+    return { ids, weights, left, right, pairs: [], lag: lagOf(count), den };
   }
 
   // ---- The float32 level (section 8) ----
@@ -2722,7 +2735,6 @@ function swapproofChecker() {
       },
       10() { // joint
         const count = reader.number();
-        if (count < 1) refuse("a joint node without groups");
         const joint = new Map();
         for (let i = 0; i < count; i++) {
           const node = reader.number();
@@ -3022,7 +3034,9 @@ function swapproofChecker() {
     return 0;
   }
 
-  return { checkAll, sha256, hex, SECONDS: 3600 };
+  // What is inside is for tests only.
+  const inside = { Words, Space, makeCell, greatestSum, greatestOverPatterns };
+  return { checkAll, sha256, hex, SECONDS: 3600, inside };
 }
 
 // -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,399 @@
+"""Certificates at the border of acceptance, with weights from 2^-149 to 2^100 and words that differ in the last bits.
+
+The margin of a leaf with joint groups is worked out here from section 7 of FORMAT.md, sentence by sentence. A constant
+then moves it to 0, or to one unit beside: check.js and check.py accept where the format does, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise, product
+from math import floor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tree_bytes import deltas, leb128, mask
+
+onnx = pytest.importorskip("onnx")
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).parents[2]
+CHECKERS = {
+    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
+    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
+}
+TIMES = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+SECONDS = 240
+POSITIONS, WORDS = 4, 6
+RECTIFIERS = (4, 7)  # the numbers of their nodes in the file
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+
+Row = list[Fraction]
+
+
+# ---- networks ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layer:
+    """y = max(x, alpha x) of x = rows times what comes before, plus shifts, in this order: some twice or not at all."""
+
+    rows: list[Row]
+    shifts: Row
+    order: list[int]
+    alpha: Fraction
+    slopes: dict[int, int]  # of 64
+
+    @property
+    def weights(self) -> list[Row]:
+        return [self.rows[place] for place in self.order]
+
+    @property
+    def bias(self) -> Row:
+        return [self.shifts[place] for place in self.order]
+
+
+@dataclass(frozen=True)
+class Network:
+    """z_0 - z_1 is a sum of the last layer's outputs, and of the embedding, with these coefficients."""
+
+    words: list[Row]
+    layers: list[Layer]
+    last: Row
+    straight: Row
+    type: int
+
+    def model(self, bias: Fraction) -> bytes:
+        """As an ONNX file; z_0 gets the bias as a sum of products of constants, since it has hundreds of bits."""
+        helper = onnx.helper
+        kind = np.float64 if self.type == onnx.TensorProto.DOUBLE else np.float32
+        constants = []
+
+        def keep(name: str, rows: list[Row]) -> str:
+            array = np.array([[float(x) for x in row] for row in rows], kind)
+            assert [Fraction(float(x)) for x in array.flat] == [x for row in rows for x in row], name
+            constants.append(onnx.numpy_helper.from_array(array, name))
+            return name
+
+        digits, factors = products(bias, 50 if kind is np.float64 else 24)
+        nodes = [
+            helper.make_node("Gather", [keep("words", self.words), "tokens"], ["embedded"]),
+            helper.make_node("Flatten", ["embedded"], ["flat"]),
+        ]
+        before = "flat"
+        for number, layer in enumerate(self.layers):
+            weights = [keep(f"weights{number}", layer.rows), keep(f"bias{number}", [layer.shifts])]
+            nodes.append(helper.make_node("Gemm", [before, *weights], [f"rows{number}"], transB=1))
+            constants.append(onnx.numpy_helper.from_array(np.array(layer.order), f"order{number}"))
+            nodes.append(helper.make_node("Gather", [f"rows{number}", f"order{number}"], [f"x{number}"], axis=1))
+            before = f"y{number}"
+            nodes.append(
+                helper.make_node("LeakyRelu", [f"x{number}"], [before], alpha=float(layer.alpha))
+                if layer.alpha
+                else helper.make_node("Relu", [f"x{number}"], [before])
+            )
+        nodes += [
+            helper.make_node("Concat", [before, "flat", keep("digits", [digits])], ["all"], axis=1),
+            helper.make_node("Gemm", ["all", keep("last", self.split(factors))], ["logits"], transB=1),
+        ]
+        info = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            nodes, "g", [info("tokens", onnx.TensorProto.INT64, [1, POSITIONS])],
+            [info("logits", self.type, [1, 2])], constants,
+        )  # fmt: skip
+        return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+
+    def split(self, factors: Row) -> list[Row]:
+        """The rows of weights of z_0 and z_1: either has every other coefficient, and z_0 all of the factors."""
+        none = Fraction(0)
+        row = self.last + self.straight
+        first = [x if place % 2 else none for place, x in enumerate(row)]
+        second = [none if place % 2 else -x for place, x in enumerate(row)]
+        return [first + factors, second + [none] * len(factors)]
+
+
+def products(number: Fraction, bits: int) -> tuple[Row, Row]:
+    """Numbers of so many bits times powers of two, each about as large as the other, whose sum is this number."""
+    digits, factors = [Fraction(0)], [Fraction(0)]
+    denominator = number.denominator
+    assert denominator & (denominator - 1) == 0
+    rest, exponent = abs(number.numerator), 1 - denominator.bit_length()
+    while rest:
+        digits.append(Fraction(rest % 2**bits * (1 if number > 0 else -1)) * Fraction(2) ** (exponent // 2))
+        factors.append(Fraction(2) ** (exponent - exponent // 2))
+        rest, exponent = rest >> bits, exponent + bits
+    return digits, factors
+
+
+def drawer(least: int, most: int, source: random.Random) -> Any:
+    """Numbers of up to 20 bits from 2^least to 2^most: near-equal ones, powers of two or any."""
+    kind = source.choice(["near", "opposite", "powers", "any", "few"])
+    exponent = source.randint(least, most - 20)
+    middle = source.getrandbits(20) | 1 << 19
+
+    def draw() -> Fraction:
+        sign = source.choice([-1, 1])
+        unit = Fraction(2) ** exponent
+        match kind:
+            case "near":
+                return (middle + source.randint(-1, 1)) * unit
+            case "opposite":
+                return sign * (middle + source.randint(-1, 1)) * unit
+            case "powers":
+                return sign * Fraction(2) ** source.randint(least, most - 1)
+            case "any":
+                return sign * source.getrandbits(20) * Fraction(2) ** source.randint(least, most - 20)
+        return source.randint(-2, 2) * unit
+
+    return draw
+
+
+def random_network(source: random.Random) -> Network:
+    width = source.choice([1, 1, 2])
+    sizes = [POSITIONS * width, source.randint(1, 6), *([source.randint(1, 2)] if source.random() < 0.5 else [])]
+    draw = drawer(*source.choice([(-149, 100), (-149, -100), (70, 100), (-20, 20)]), source)
+    other = drawer(-149, 100, source) if source.random() < 0.6 else draw
+    words = [[source.choice([draw, draw, other])() for _ in range(width)] for _ in range(WORDS)]
+    layers = []
+    for inner, outer in pairwise(sizes):
+        draw = drawer(*source.choice([(-30, 30), (-2, 22), (-20, 0)]), source)
+        bias = drawer(-60, 60, source) if source.random() < 0.4 else lambda: Fraction(0)
+        alpha = source.choice([Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(1, 4), Fraction(1)])
+        slopes = {i: source.randint(0, 64) for i in range(outer) if source.random() < 0.3}
+        order = [source.randrange(outer) for _ in range(outer)] if source.random() < 0.3 else list(range(outer))
+        rows = [[draw() for _ in range(inner)] for _ in range(outer)]
+        layers.append(Layer(rows, [bias() for _ in range(outer)], order, alpha, slopes))
+    draw = drawer(*source.choice([(-30, 30), (-2, 22)]), source)
+    flip = source.choice([-1, 1])
+    last = [abs(draw()) * source.choice([flip, flip, flip, -flip]) for _ in range(sizes[-1])]
+    draw = drawer(-30, 30, source)
+    straight = [draw() * source.choice([0, 0, 1]) for _ in range(sizes[0])]
+    return Network(words, layers, last, straight, source.choice([onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT]))
+
+
+# ---- the margin of a leaf (section 7) ------------------------------------------------------------------------------
+
+
+Sentences = list[tuple[Row, Row]]  # the embedding, and the first layer's pre-activations
+
+
+@dataclass(frozen=True)
+class Phase:
+    """An element of the first layer is at least 0 (side 1) or at most 0 (side -1); its multiplier."""
+
+    element: int
+    side: int
+    beta: Fraction
+
+
+def dot(a: Row, b: Row) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
+
+
+def least(inner: Row, straight: Row, sentences: Sentences) -> Fraction:
+    return min(dot(inner, x) + dot(straight, e) for e, x in sentences)
+
+
+def down(x: Fraction) -> Fraction:
+    return Fraction(floor(x * 2**64), 2**64)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Of one rectifier: the slopes below and above, and the constant above."""
+
+    lower: Fraction
+    upper: Fraction
+    constant: Fraction
+    exact: bool
+
+
+def line(low: Fraction, high: Fraction, alpha: Fraction) -> Line:
+    if low >= 0 or high <= 0:
+        slope = Fraction(1) if low >= 0 else alpha
+        return Line(slope, slope, Fraction(0), True)
+    s = Fraction(floor(2**16 * (high - alpha * low) / (high - low) + Fraction(1, 2)), 2**16)
+    return Line(Fraction(1) if high > -low else alpha, s, max((alpha - s) * low, (1 - s) * high), False)
+
+
+def pass_rectifier(
+    coefficients: Row, lines: list[Line], layer: Layer | None, jointly: dict[int, Fraction]
+) -> tuple[Row, Fraction]:
+    """Coefficients of the pre-activations, and a constant; in margins with the slopes of the layer."""
+    slopes, constant = [], Fraction(0)
+    for i, (c, its) in enumerate(zip(coefficients, lines, strict=True)):
+        slope = its.lower if c > 0 else its.upper
+        if i in jointly:
+            slope = jointly[i]
+        elif not its.exact and c < 0:
+            constant += c * its.constant
+        elif not its.exact and layer is not None and i in layer.slopes:
+            slope = max(layer.alpha, Fraction(layer.slopes[i], 64))
+        slopes.append(c * slope)
+    return slopes, constant
+
+
+def margin(
+    network: Network, embedded: list[Row], groups: list[dict[int, int]], sign: int, phase: Phase | None
+) -> Fraction | None:
+    """Of label over rival (sign 1: class 0 over class 1) in the region of these sentences; None if it has no bounds."""
+    first, *others = network.layers
+    sentences = [(e, [dot(row, e) + b for row, b in zip(first.weights, first.bias, strict=True)]) for e in embedded]
+    lines = []
+    for i in range(len(first.order)):
+        values = [x[i] for _, x in sentences]
+        low, high = down(min(values)), -down(-max(values))
+        if phase is not None and i == phase.element:
+            low, high = (max(low, Fraction(0)), high) if phase.side > 0 else (low, min(high, Fraction(0)))
+            if low > high:
+                return None
+        lines.append(line(low, high, first.alpha))
+
+    def bound(row: Row, bias: Fraction) -> Fraction:
+        inner, more = pass_rectifier(row, lines, None, {})
+        return down(least(inner, [Fraction(0)] * len(network.straight), sentences) + more + bias)
+
+    goal, constant = [sign * x for x in network.last], Fraction(0)
+    for layer in others:
+        ends = [(bound(w, b), -bound([-x for x in w], -b)) for w, b in zip(layer.weights, layer.bias, strict=True)]
+        goal, constant = pass_rectifier(goal, [line(*pair, layer.alpha) for pair in ends], layer, {})
+        constant += dot(goal, layer.bias)
+        goal = [dot(goal, [row[j] for row in layer.weights]) for j in range(len(first.order))]
+    # What groups hold together: elements with a coefficient below 0 and without phase.
+    together = [
+        {i: Fraction(a, 64) for i, a in group.items() if goal[i] < 0 and (phase is None or i != phase.element)}
+        for group in groups
+    ]
+    inner, more = pass_rectifier(goal, lines, first, {i: a for group in together for i, a in group.items()})
+    gaps = sum(
+        max(sum(-goal[i] * (max(x[i], first.alpha * x[i]) - a * x[i]) for i, a in group.items()) for _, x in sentences)
+        for group in together
+    )
+    if phase is not None:
+        inner[phase.element] -= phase.side * phase.beta
+    return least(inner, [sign * x for x in network.straight], sentences) + constant + more - gaps
+
+
+# ---- certificates --------------------------------------------------------------------------------------------------
+
+
+def random_groups(size: int, source: random.Random) -> list[dict[int, int]]:
+    order = source.sample(range(size), size)
+    pieces = [order] if source.random() < 0.5 else [order[: size // 2], order[size // 2 : size // 2 + 2]]
+    return [{i: source.choice([0, 64, source.randint(0, 64)]) for i in piece} for piece in pieces if piece]
+
+
+def entries(node: int, values: dict[int, int]) -> bytes:
+    order = sorted(values)
+    pairs = zip(deltas(order), order, strict=True)
+    return leb128(node) + leb128(len(order)) + b"".join(leb128(gap) + leb128(values[i]) for gap, i in pairs)
+
+
+def random_split(
+    network: Network, choices: list[list[int]], every: list[tuple[int, ...]], source: random.Random
+) -> tuple[bytes, list[tuple[list[tuple[int, ...]], Phase | None]]]:
+    """A node that splits the region in two, or none; each part's sentences, as numbers of choices, and phase."""
+    several = [position for position, at in enumerate(choices) if len(at) > 1]
+    kind = source.choice(["none", "words", "budget", "phase"])
+    if kind == "words" and several:
+        position = source.choice(several)
+        left = sorted(source.sample(range(len(choices[position])), source.randint(1, len(choices[position]) - 1)))
+        node = bytes([4]) + leb128(position) + mask(left, len(choices[position]))
+        return node, [([s for s in every if (s[position] in left) == side], None) for side in (True, False)]
+    if kind == "budget":
+        group = sorted(source.sample(range(POSITIONS), source.randint(1, POSITIONS - 1)))
+        bound = source.randint(0, 1)
+        node = bytes([6]) + leb128(len(group)) + b"".join(map(leb128, deltas(group))) + leb128(bound)
+        parts = [[s for s in every if (sum(s[p] > 0 for p in group) <= bound) == side] for side in (True, False)]
+        return node, [(part, None) for part in parts]
+    if kind == "phase" and not network.layers[0].alpha:
+        element = source.randrange(len(network.layers[0].order))
+        value, exponent = source.choice([0, 1, source.getrandbits(30)]), source.randint(0, 30)
+        node = bytes([9, exponent, 1]) + entries(RECTIFIERS[0], {element: value})
+        node += bytes([5]) + leb128(RECTIFIERS[0]) + leb128(element)
+        return node, [(every, Phase(element, side, Fraction(value, 2**exponent))) for side in (-1, 1)]
+    return b"", [(every, None)]
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def certificate(number: int, file: str, model: bytes, choices: list[list[int]], label: int, **lower: Any) -> bytes:
+    return canonical({
+        "format": "swapproof certificate", "version": 1, "id": number, "vocabulary": None, "synonyms": None,
+        "model": {"file": file, "sha256": sha256(model), "tensors": []}, "text": sha256(b""),
+        "space": sha256(canonical(choices)), "choices": choices, "label": label, "rivals": [1 - label],
+        "lower": {"level": "real", "recipe": "linear-1", **lower}, "count": None, "upper": None,
+    })  # fmt: skip
+
+
+def verdicts(checker: str, folder: Path) -> dict[str, bool]:
+    result = subprocess.run([*CHECKERS[checker], str(folder)], capture_output=True, text=True, timeout=SECONDS)
+    assert result.returncode in (0, 4), (checker, result.stdout[-500:], result.stderr[-500:])
+    lines = [line.split(":")[0] for line in result.stdout.splitlines()]
+    return {line.removeprefix("refused "): not line.startswith("refused ") for line in lines if line.endswith(".json")}
+
+
+@pytest.mark.parametrize("part", range(TIMES))
+def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) -> None:
+    """At margin 0 the class with the lower number wins; 2^-290 above it any class does, and below it none."""
+    source = random.Random(300 + part)
+    folder = tmp_path / "run"
+    (folder / "certificates").mkdir(parents=True)
+    expected: dict[str, bool] = {}
+    while len(expected) < 400:
+        network = random_network(source)
+        choices = [source.sample(range(WORDS), source.randint(1, 4)) for _ in range(POSITIONS)]
+        swaps = source.randint(1, POSITIONS)
+        every = [s for s in product(*(range(len(at)) for at in choices)) if sum(number > 0 for number in s) <= swaps]
+        # The last joint node counts, also if it has no groups.
+        size = len(network.layers[0].order)
+        joint = [random_groups(size, source) for _ in range(source.choice([1, 1, 1, 2]))]
+        if source.random() < 0.1:
+            joint.append([])
+        groups = joint[-1]
+        split, parts = random_split(network, choices, every, source)
+        slopes = [(node, layer.slopes) for node, layer in zip(RECTIFIERS, network.layers, strict=False) if layer.slopes]
+        tree = bytes([8]) + leb128(len(slopes)) + b"".join(entries(*pair) for pair in slopes) if slopes else b""
+        for node in joint:
+            tree += bytes([10, len(node)]) + b"".join(entries(RECTIFIERS[0], group) for group in node)
+        tree += split + b"\1" * len(parts)
+        # Joint groups are about coefficients below 0.
+        likely = 0 if sum(c < 0 for c in network.last) * 2 > len(network.last) else 1
+        label = source.choice([likely, likely, likely, 1 - likely])
+        sign = 1 if label == 0 else -1
+
+        def embedded(sentence: tuple[int, ...]) -> Row:
+            return [x for at, number in zip(choices, sentence, strict=True) for x in network.words[at[number]]]  # noqa: B023
+
+        found = [margin(network, [embedded(s) for s in part], groups, sign, phase) for part, phase in parts if part]
+        margins = [m for m in found if m is not None]
+        unit = Fraction(1, 2**290)
+        # The least step that changes the verdict: at margin 0 the label 0 wins, and the label 1 loses.
+        for moved, accepted in ((0, True), (-unit, False)) if label == 0 else ((unit, True), (0, False)):
+            model = network.model(sign * (moved - min(margins)))
+            file = f"m{len(expected)}.onnx"
+            (folder / file).write_bytes(model)
+            name = f"{len(expected):06}.json"
+            encoded = base64.b64encode(tree).decode()
+            data = certificate(len(expected), file, model, choices, label, swaps=swaps, tree=encoded)
+            (folder / "certificates" / name).write_bytes(data)
+            expected[name] = accepted
+    for checker in CHECKERS:
+        assert verdicts(checker, folder) == expected, checker
