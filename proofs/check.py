@@ -16,11 +16,11 @@ import re
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, cycle, pairwise, product
+from itertools import accumulate, cycle, pairwise, product, zip_longest
 from math import isfinite, isqrt, lcm, prod
 from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
@@ -69,7 +69,7 @@ def need(fact: object, otherwise: str) -> None:
 
 # What may be in the fields of a message: an integer, a string, a message (or bytes) or a float; capital letters may
 # repeat (integers I, floats F and doubles D packed or not); "-" is ignored. WIRES: the wire types that fit.
-WIRES = {"i": (0,), "s": (2,), "m": (2,), "f": (5,), "I": (0, 2), "S": (2,), "M": (2,), "F": (5, 2), "D": (1, 2)}
+WIRES = {"i": (0,), "f": (5,), "I": (0, 2), "F": (5, 2), "D": (1, 2), "-": (0, 1, 2, 5), **dict.fromkeys("smSM", (2,))}
 MODEL = {**dict.fromkeys((2, 3, 4, 5, 6, 14), "-"), 1: "i", 7: "m", 8: "M"}
 OPSET = {1: "s", 2: "i"}
 GRAPH = {**dict.fromkeys((2, 10, 13, 16), "-"), 1: "M", 5: "M", 11: "M", 12: "M"}
@@ -128,27 +128,18 @@ def read(data: memoryview | None, what: str, known: dict[int, str]) -> dict[int,
             size, at = varint(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, -1), at)
             need(0 <= size <= len(data) - at, f"{what} is cut short, or has wire type {wire}")
             value, at = data[at : at + size], at + size
-        need(number in known, f"field {number} in {what} is outside the format")
-        code = known[number]
-        if code == "-":
-            continue
-        fits = wire in WIRES[code] and (code.isupper() or number not in seen)
-        need(fits, f"field {number} in {what} has the wrong wire type or occurs twice")
+        code = known.get(number, "")
+        fits = wire in WIRES.get(code, ()) and (number not in seen or not code.islower())
+        need(fits, f"field {number} in {what} is outside the format, has the wrong wire type, or occurs twice")
         seen.add(number)
-        if code in "sS":
-            value = utf8(value)
+        if code in ("s", "S"):
+            value, stored = str(value, "utf-8", "replace"), value
+            need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
         if code.isupper():
             found[number] += varints(value) if code == "I" and wire == 2 else [value]
         else:
             found[number] = value
     return found
-
-
-def utf8(data: memoryview) -> str:
-    try:
-        return bytes(data).decode("utf-8")
-    except UnicodeDecodeError:
-        raise Unusable("a name in the ONNX file is not UTF-8") from None
 
 
 def float32(number: float) -> float:
@@ -200,8 +191,8 @@ class Model:
         self.opset = ours[0]
         graph = read(model[7], "the graph", GRAPH)
         self.initializers = dict([self.tensor(item) for item in graph[5]])
-        unique = len(self.initializers) == len(graph[5]) and "" not in self.initializers
-        need(unique, "an initializer is defined twice or nameless")
+        unique = len(self.initializers) == len(graph[5])
+        need(unique and "" not in self.initializers, "an initializer is defined twice or nameless")
         inputs = [read(item, "an input", VALUE_INFO) for item in graph[11]]
         inputs = [item for item in inputs if item[1] not in self.initializers]
         need(len(inputs) == len(graph[12]) == 1, "the model must have one input and one output")
@@ -247,47 +238,42 @@ class Model:
         attributes: dict[str, tuple[int, Any]] = {}
         for item in message[5]:
             attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
-            name, kind, what = attribute[1], attribute[20], f"node {number}: attribute {attribute[1]!r}"
-            known = kind in (FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS)
-            need(known and name not in attributes, f"{what} occurs twice, or has type {kind}, not in the format")
+            name, kind = attribute[1], attribute[20]
             floats = unpack("f", b"".join(attribute[7] if kind == FLOATS else [attribute[2] or bytes(4)]))
-            need(all(map(isfinite, floats)), f"{what} holds NaN or infinity")
-            values = {FLOATS: floats, STRING: attribute[4], INTS: attribute[8], INT: attribute[3] or 0}
-            values[FLOAT] = next(iter(floats), 0.0)
-            values[FLOAT_TENSOR] = self.tensor(attribute[5])[1] if kind == FLOAT_TENSOR else None
-            attributes[name] = kind, values[kind]
+            given = {FLOATS: floats, STRING: attribute[4], INTS: attribute[8], INT: attribute[3] or 0}
+            given |= {FLOAT: next(iter(floats), 0.0), FLOAT_TENSOR: attribute[5]}
+            known = kind in given and name not in attributes and all(map(isfinite, floats))
+            need(known, f"node {number}: attribute {name!r} occurs twice, has type {kind}, or holds NaN or infinity")
+            attributes[name] = kind, self.tensor(given[kind])[1] if kind == FLOAT_TENSOR else given[kind]
         return Node(number, message[4], message[1], message[2], attributes)
 
     def tensor(self, data: memoryview | None) -> tuple[str, Tensor]:
         message = read(data, "a tensor", TENSOR)
-        name, kind, shape = message[8], message[2], tuple(message[1])
+        name, kind, sizes = message[8], message[2], message[1]
         need(kind in TYPES, f"tensor {name!r} has type {kind}; FLOAT, DOUBLE, FLOAT16, INT64, INT32, BOOL are known")
-        limited(shape, 1 << 28 if prod(shape) else MAX_SHAPE)
+        shape = limited(sizes, 1 << 28 if prod(sizes) else MAX_SHAPE)
         code, place = TYPES[kind]
         need(not any(message[n] for n in (4, 5, 7, 10) if n != place), f"tensor {name!r} has data in the wrong field")
         given = message[place]
         if kind == 10:
             need(all(0 <= bits < 1 << 16 for bits in given), f"tensor {name!r} is not FLOAT16")
             given = [bits.to_bytes(2, "little") for bits in given]
-        sources: list[Sequence[Any]] = []
-        if given:
-            sources.append(given if kind in INTEGER_RANGES else unpack(code, b"".join(given)))
-        if message[9] is not None:
-            sources.append(unpack(code, message[9]))
+        sources = [given if kind in INTEGER_RANGES else unpack(code, b"".join(given))] if given else []
+        sources += [unpack(code, message[9])] if message[9] is not None else []
         if message[14] or message[13]:
             need(message[14] == 1, f"tensor {name!r} is half external")
             sources.append(unpack(code, self.external(message[13])))
-        need(len(sources) == 1 or (not sources and not prod(shape)), f"tensor {name!r} must have one place of data")
+        need(len(sources) < 2, f"tensor {name!r} must have one place of data")
         items = sources[0] if sources else []
         need(len(items) == prod(shape), f"tensor {name!r} has {len(items)} numbers for shape {shape}")
         if kind in INTEGER_RANGES:
             need(all(item in INTEGER_RANGES[kind] for item in items), f"tensor {name!r} holds numbers beyond its type")
             return name, Tensor(INTEGERS, shape, items)
         self.one_type(kind)
-        need(all(map(isfinite, items)), f"tensor {name!r} holds NaN or infinity")
         # The smaller types cannot leave these limits.
         sane = kind != 11 or all(abs(x) < 2.0**128 and x.as_integer_ratio()[1] <= 1 << 200 for x in items)
-        need(sane, f"tensor {name!r} holds numbers that are not multiples of 2**-200 below 2**128")
+        sane = sane and all(map(isfinite, items))
+        need(sane, f"tensor {name!r} holds NaN or infinity, or numbers that are not multiples of 2**-200 below 2**128")
         return name, Tensor(NUMBERS, shape, items)
 
     # The bytes of a tensor that are in a file of their own.
@@ -382,31 +368,25 @@ class Graph:
 
     # The outputs of the node by name; None for those that cannot be read.
     def run(self, values: dict[str, Tensor | None]) -> dict[str, Tensor | None]:
-        known = not self.head and self.node.operator in OPERATORS
-        need(self.node.outputs, "an output is missing")
-        need(known, f"outside the format, or after {self.head or 'nothing'}")
+        known, names, outputs = self.node.operator in OPERATORS, self.node.inputs, self.node.outputs
+        need(known and not self.head, f"outside the format, or after {self.head or 'nothing'}")
         function, wanted, defaults = OPERATORS[self.node.operator]
-        names = self.node.inputs
         while names and not names[-1]:
             names = names[:-1]
         kinds = [wanted[0]] * max(len(names), 1) if wanted.endswith("*") else wanted.split()
         need(len(names) <= len(kinds), f"{len(names)} inputs are too many")
-        names = names + [""] * (len(kinds) - len(names))
-        inputs = [argument(values, name, kind) for name, kind in zip(names, kinds, strict=True)]
-        attributes = {name: default for name, (_, default) in defaults.items()}
+        inputs = [argument(values, *each) for each in zip_longest(names, kinds, fillvalue="")]
         for name, (kind, given) in self.node.attributes.items():
             need(name in defaults and defaults[name][0] == kind, f"attribute {name!r} is outside the format")
-            need(type(attributes[name]) is not bool or given in (0, 1), f"{name} is {given}, not 0 or 1")
-            attributes[name] = given
-        results = function(self, *inputs, **attributes)
-        results = [results] if isinstance(results, Tensor) else results
-        names, count = [name for name in self.node.outputs if name], len(results)
-        complete = len(names) >= count and names[:count] == self.node.outputs[:count]
-        need(complete, "an output is missing")
+            need(type(defaults[name][1]) is not bool or given in (0, 1), f"{name} is {given}, not 0 or 1")
+        attributes = {**defaults, **self.node.attributes}
+        found = function(self, *inputs, **{name: value for name, (_, value) in attributes.items()})
+        results = [found] if isinstance(found, Tensor) else found
+        need(len(outputs) >= len(results) and all(outputs[: len(results)]), "an output is missing")
         for value in results:
             limited(value.shape, MAX_SHAPE if value.kind == VARIABLE else 1 << 28)
             need(value.items or value.kind != VARIABLE, "a variable without elements")
-        return {**dict.fromkeys(names), **dict(zip(names, results, strict=False))}
+        return {**dict.fromkeys(outputs), **dict(zip(outputs, results, strict=False))}
 
     # A new layer, as a value of this shape. Its numbers have at most so many bits more than those it reads.
     def lay(self, layer: Layer, shape: Sequence[int], bits: int) -> Tensor:
@@ -428,25 +408,28 @@ class Graph:
             return value
         return self.affine([((), (), n) for n in value.items], value.shape, "constants")
 
+    # Of several kinds: all as variables.
+    def alike(self, *values: Tensor) -> tuple[Tensor, ...]:
+        return values if len({value.kind for value in values}) == 1 else tuple(map(self.variable, values))
+
     # Rows of elements, weights and a bias, in exact numbers. Rows that share their lists go on sharing them.
-    # A pattern is the scales of the elements of a row; one scale if they have the same.
+    # `units`: the scale that the elements of a row have in common, and what brings their numbers to it.
     def affine(self, rows: Sequence[Any], shape: Sequence[int], kind: str = "affine") -> Tensor:
         self.spend(sum([len(elements) for elements, _, _ in rows]))
         read, weighed = {id(row[0]): row[0] for row in rows}, {id(row[1]): row[1] for row in rows}
         weight_scale = scale_of([n for weights in weighed.values() for n in weights])
-        scales = {key: tuple([self.owner[i].scale for i in elements]) for key, elements in read.items()}
-        patterns = {key: found[:1] if len(set(found)) < 2 else found for key, found in scales.items()}
-        units = {weight_scale * each for found in patterns.values() for each in found}
+        units = {key: self.common(elements) for key, elements in read.items()}
         biases, bias_scale = exact([bias for *_, bias in rows])
-        scale = lcm(weight_scale, bias_scale, *units)
+        scale = lcm(bias_scale, *{weight_scale * unit for unit, _ in units.values()})
         narrow(scale.bit_length())
         lists: dict[Any, tuple[list[int], list[int]]] = {}
         laid: list[tuple[Sequence[int], list[int], list[int], int]] = []
         for (elements, weights, _), bias in zip(rows, biases, strict=True):
-            key = id(weights), patterns[id(elements)]
+            key = id(weights), units[id(elements)]
             if key not in lists:
-                factors, numbers = [scale // (weight_scale * each) for each in key[1]], over(weights, weight_scale)
-                lists[key] = list(map(mul, numbers, cycle(factors))), list(map(abs, numbers))
+                numbers, (unit, factors) = over(weights, weight_scale), key[1]
+                steps = [factor * (scale // (weight_scale * unit)) for factor in factors or (1,)]
+                lists[key] = list(map(mul, numbers, cycle(steps))), list(map(abs, numbers))
             laid.append((elements, *lists[key], bias * (scale // bias_scale)))
         heaviest = max([max(sizes, default=0) for _, sizes in lists.values()], default=0)
         widest = max([max(map(abs, scaled), default=0) for scaled, _ in lists.values()], default=0)
@@ -470,10 +453,10 @@ class Graph:
         return list(map(Fraction, self.choices[item]))
 
     # One scale for elements of several layers, and what their numbers are to be multiplied by: nothing if empty.
-    def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
+    def common(self, elements: Sequence[int]) -> tuple[int, tuple[int, ...]]:
         scales = [self.owner[i].scale for i in elements]
         scale = lcm(*set(scales))
-        return scale, [scale // each for each in scales] if len(set(scales)) > 1 else []
+        return scale, tuple([scale // each for each in scales]) if len(set(scales)) > 1 else ()
 
 
 # What a node reads: a letter of `INPUTS`, then "?" if it may be absent. Lists are handed over as such.
@@ -513,37 +496,30 @@ def narrow(*bits: int) -> None:
     need(max(bits) <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
 
 
-# The limit on elements, kept also by the other axes of an empty value.
-def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> None:
+# The shape, if it is within the limit on elements, also with the other axes of an empty value.
+def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
     fits = len(shape) <= 8 and prod([max(size, 1) for size in shape]) <= limit
     need(fits and min(shape, default=0) >= 0, f"shape {tuple(shape)} is outside the limits")
+    return tuple(shape)
 
 
-def strides(shape: Sequence[int]) -> list[int]:
-    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-
-
-# All sums of one step of each list, in row-major order; the lists are within the limits.
-def sums(steps: Iterable[Sequence[int]]) -> list[int]:
+# Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on; they are in
+# row-major order, or in that of the transposed value.
+def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Ints = None) -> list[int]:
+    limited([len(along) for along in chosen])
     found = [0]
-    for along in steps:
-        found = [at + step for at in found for step in along]
+    for axis in range(len(shape)) if order is None else order:
+        stride = prod(shape[axis + 1 :])
+        steps = [i * stride for i in chosen[axis]]
+        found = [at + step for at in found for step in steps]
     return found
 
 
-# Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on.
-def places(shape: Sequence[int], chosen: Sequence[Sequence[int]]) -> list[int]:
-    limited([len(along) for along in chosen])
-    return sums([[i * stride for i in along] for along, stride in zip(chosen, strides(shape), strict=True)])
-
-
-def picked(value: Tensor, chosen: Sequence[Sequence[int]]) -> Tensor:
-    return Tensor(value.kind, tuple(map(len, chosen)), [value.items[i] for i in places(value.shape, chosen)])
-
-
-# Elements picked along one axis.
-def along(value: Tensor, axis: int, chosen: Sequence[int]) -> Tensor:
-    return picked(value, [chosen if each == axis else range(size) for each, size in enumerate(value.shape)])
+# What is chosen along some axes, and all along the others; the filler where a place is outside.
+def picked(value: Tensor, chosen: Mapping[int, Sequence[int]], order: Ints = None, filler: Any = None) -> Tensor:
+    along = [chosen.get(axis, range(size)) for axis, size in enumerate(value.shape)]
+    items = [value.items[i] if i >= 0 else filler for i in places(value.shape, along, order)]
+    return Tensor(value.kind, tuple([len(along[axis]) for axis in order or range(len(along))]), items)
 
 
 def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
@@ -554,13 +530,10 @@ def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
 # As in numpy.
 def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
     rank = max(map(len, shapes))
-    found = []
-    for sizes in zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True):
-        wider = {size for size in sizes if size != 1} or {1}
-        need(len(wider) == 1, f"shapes {shapes} do not broadcast")
-        found.append(wider.pop())
-    limited(found)
-    return tuple(found)
+    columns = zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True)
+    found = [{*sizes} - {1} or {1} for sizes in columns]
+    need(all(len(sizes) == 1 for sizes in found), f"shapes {shapes} do not broadcast")
+    return limited([max(sizes) for sizes in found])
 
 
 # Broadcast to this shape.
@@ -569,8 +542,20 @@ def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
         return value
     own = (1,) * (len(shape) - len(value.shape)) + value.shape
     need(broadcast(own, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
-    repeated = [range(size) if old == size else [0] * size for old, size in zip(own, shape, strict=True)]
+    repeated = {axis: [0] * size for axis, size in enumerate(shape) if own[axis] != size}
     return picked(value._replace(shape=own), repeated)
+
+
+# The shape of values that are broadcast together, and what they have in each place.
+def aligned(*values: Tensor) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
+    shape = broadcast(*[value.shape for value in values])
+    return shape, list(zip(*[spread(value, shape).items for value in values], strict=True))
+
+
+# Equal parts, one after the other.
+def parts_of(items: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    width = len(items) // max(count, 1)
+    return [items[i * width : (i + 1) * width] for i in range(count)]
 
 
 def axis_of(axis: int | None, rank: int) -> int:
@@ -608,8 +593,7 @@ def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None) 
         graph.model.one_type(FLOAT)
     kind, _, items = value or ZERO
     need(len(items) == 1, "one value is needed")
-    limited(sizes)
-    return Tensor(kind, tuple(sizes), [*items] * prod(sizes))
+    return Tensor(kind, limited(sizes), [*items] * prod(sizes))
 
 
 # Identity, and Dropout as it is when nothing is trained.
@@ -648,10 +632,8 @@ def sequence(graph: Graph, *given: Tensor) -> Tensor:
 
 def where(graph: Graph, chosen: Tensor, *options: Tensor) -> Tensor:
     need(set(chosen.items) <= {0, 1}, "a condition that is neither 0 nor 1")
-    if len({option.kind for option in options}) > 1:
-        options = tuple(graph.variable(option) for option in options)
-    shape = broadcast(chosen.shape, *[option.shape for option in options])
-    triples = zip(*[spread(each, shape).items for each in (chosen, *options)], strict=True)
+    options = graph.alike(*options)
+    shape, triples = aligned(chosen, *options)
     return Tensor(options[0].kind, shape, [yes if is_chosen else no for is_chosen, yes, no in triples])
 
 
@@ -685,30 +667,25 @@ def squeeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
 
 def unsqueeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
     need(listed is not None or axes is not None, "axes are missing")
-    shape = list(x.shape)
-    for axis in sorted(axes_of(listed, axes, len(shape) + len(listed or axes or ()))):
-        shape.insert(axis, 1)
-    return reshaped(x, shape)
+    found = axes_of(listed, axes, len(x.shape) + len(listed or axes or ()))
+    sizes = iter(x.shape)
+    return reshaped(x, [1 if axis in found else next(sizes) for axis in range(len(x.shape) + len(found))])
 
 
-def transpose(graph: Graph, x: Tensor, perm: Ints) -> Tensor:
-    order = list(range(len(x.shape)))[::-1] if perm is None else perm
-    need(sorted(order) == list(range(len(x.shape))), f"perm {order} for shape {x.shape}")
-    limited(x.shape)
-    steps, shape = strides(x.shape), tuple([x.shape[axis] for axis in order])
-    index = sums([[i * steps[axis] for i in range(x.shape[axis])] for axis in order])
-    return Tensor(x.kind, shape, [x.items[i] for i in index])
+def transpose(graph: Graph, x: Tensor, perm: Ints = None) -> Tensor:
+    order = range(len(x.shape))[::-1] if perm is None else perm
+    need(sorted(order) == [*range(len(x.shape))], f"perm {order} for shape {x.shape}")
+    return picked(x, {}, order)
 
 
 def expand(graph: Graph, x: Tensor, sizes: Sequence[int]) -> Tensor:
-    need(min(sizes, default=0) >= 0, "a size below 0")
     return spread(x, broadcast(x.shape, sizes))
 
 
 def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
     need(len(repeats) == len(x.shape), "impossible repeats")
     limited([size * count for size, count in zip(x.shape, repeats, strict=True)])
-    return picked(x, [[*range(size)] * count for size, count in zip(x.shape, repeats, strict=True)])
+    return picked(x, {axis: [*range(size)] * repeats[axis] for axis, size in enumerate(x.shape)})
 
 
 def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | None) -> list[Tensor]:
@@ -720,7 +697,7 @@ def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | No
         each = -(-size // count)
         sizes = [each] * (count - 1) + [size - each * (count - 1)]
     need(len(sizes) == count and min(sizes) > 0 and sum(sizes) == size, f"parts {sizes} of {size}")
-    return [along(x, axis, range(start, end)) for start, end in pairwise([0, *accumulate(sizes)])]
+    return [picked(x, {axis: range(start, end)}) for start, end in pairwise([0, *accumulate(sizes)])]
 
 
 def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
@@ -734,46 +711,37 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
         return graph.lay(layer, (*where.shape, width), scale.bit_length() + 128)
     size = x.shape[axis]
     need(where.kind == INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
-    found = along(x, axis, [i % size for i in where.items])
+    found = picked(x, {axis: [i % size for i in where.items]})
     return found._replace(shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
 
 
 def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Ints, by: Ints) -> Tensor:
     axes, steps = axes_of(listed, None, len(x.shape), range(len(starts))), [1] * len(starts) if by is None else by
     need(len(starts) == len(ends) == len(axes) == len(steps) and all(steps), "impossible lists")
-    chosen: list[Sequence[int]] = [range(size) for size in x.shape]
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        chosen[axis] = chosen[axis][start:end:step]
-    need(all(chosen), "an empty slice")
-    return picked(x, chosen)
+    ranges = map(slice, starts, ends, steps)
+    found = picked(x, {axis: range(x.shape[axis])[each] for axis, each in zip(axes, ranges, strict=True)})
+    need(found.items, "an empty slice")
+    return found
 
 
 def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
     at = axis_of(axis, len(parts[0].shape))
     outlines = {(len(part.shape), part.shape[:at], part.shape[at + 1 :]) for part in parts}
     need(len(outlines) == 1, "shapes do not fit")
-    if len({part.kind for part in parts}) > 1:
-        parts = tuple(graph.variable(part) for part in parts)
-    shape = list(parts[0].shape)
+    parts, shape = graph.alike(*parts), list(parts[0].shape)
     shape[at] = sum(part.shape[at] for part in parts)
     limited(shape)
-    items: list[Any] = []
-    for outer in range(prod(shape[:at])):
-        for part in parts:
-            width = prod(part.shape[at:])
-            items += part.items[outer * width : (outer + 1) * width]
-    return Tensor(parts[0].kind, tuple(shape), items)
+    blocks = zip(*[parts_of(part.items, prod(shape[:at])) for part in parts], strict=True)
+    return Tensor(parts[0].kind, tuple(shape), [item for block in blocks for part in block for item in part])
 
 
 def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Ints, mode: str) -> Tensor:
     filler, axes = value or ZERO, axes_of(listed, None, len(x.shape), range(len(x.shape)))
     need(mode == "constant" and len(filler.items) == 1, "only padding with one number is in the format")
     need(len(pads) == 2 * len(axes) and all(0 <= size <= MAX_SHAPE for size in pads), "impossible pads")
-    chosen: list[Sequence[int]] = [range(size) for size in x.shape]
-    for before, after, axis in zip(pads[: len(axes)], pads[len(axes) :], axes, strict=True):
-        chosen[axis] = [OUTSIDE] * before + [*chosen[axis]] + [OUTSIDE] * after
-    items = [*x.items, (graph.variable(filler) if x.kind == VARIABLE else filler).items[0]]
-    return Tensor(x.kind, tuple(map(len, chosen)), [items[max(i, -1)] for i in places(x.shape, chosen)])
+    margins = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
+    chosen = {axis: [OUTSIDE] * low + [*range(x.shape[axis])] + [OUTSIDE] * high for axis, low, high in margins}
+    return picked(x, chosen, filler=graph.alike(x, filler)[1].items[0])
 
 
 # Operators that calculate.
@@ -781,37 +749,39 @@ def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, list
 
 # Add, Sub, Mul, Div, and comparisons.
 def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
-    name, shape = graph.node.operator, broadcast(a.shape, b.shape)
-    if VARIABLE not in (a.kind, b.kind):
+    name, kinds = graph.node.operator, {a.kind, b.kind}
+    if VARIABLE not in kinds:
         return folded(graph, name, a, b)
-    need(name not in COMPARISONS, "only constants and tokens can be compared")
-    a, b = spread(a, shape), spread(b, shape)
-    need({a.kind, b.kind} <= {VARIABLE, NUMBERS}, f"{a.kind} and {b.kind}")
-    sign = (-1,) if name == "Sub" else (1,)
-    pairs = list(zip(a.items, b.items, strict=True))
-    if name in ("Mul", "Div"):
-        possible = a.kind != b.kind and (name == "Mul" or (b.kind == NUMBERS and all(b.items)))
-        need(possible, "only a product with numbers, or a division by numbers that are not 0, is in the format")
-        pairs = pairs if a.kind == VARIABLE else [(i, n) for n, i in pairs]
-        return graph.affine([((i,), (1 / Fraction(n) if name == "Div" else n,), 0) for i, n in pairs], shape)
-    if a.kind == b.kind:
-        signs = (1, *sign)
-        return graph.affine([(pair, signs, 0) for pair in pairs], shape)
-    if a.kind == VARIABLE:
-        return graph.affine([((i,), (1,), sign[0] * n) for i, n in pairs], shape)
-    return graph.affine([((i,), sign, n) for n, i in pairs], shape)
+    if name in ("Add", "Sub"):
+        return combined(graph, (1, a), (1 if name == "Add" else -1, b))
+    x, factors = (a, b) if a.kind == VARIABLE else (b, a)
+    possible = factors.kind == NUMBERS and (name == "Mul" or (name == "Div" and factors is b and all(b.items)))
+    need(possible, f"{name} of {a.kind} and {b.kind}, or a division by 0, is outside the format")
+    shape, pairs = aligned(x, factors)
+    return graph.affine([((i,), (1 / Fraction(n) if name == "Div" else n,), 0) for i, n in pairs], shape)
+
+
+# The sum of values, each times a sign: variables, and at most one of numbers.
+def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
+    shape = broadcast(*[value.shape for _, value in terms])
+    variables, numbers = [[(s, spread(x, shape)) for s, x in terms if x.kind == kind] for kind in (VARIABLE, NUMBERS)]
+    need(len(variables) + len(numbers) == len(terms), "tokens or integers among numbers")
+    signs, biases = tuple([sign for sign, _ in variables]), [sign * n for sign, x in numbers for n in x.items]
+    pairs = zip(zip(*[x.items for _, x in variables], strict=True), biases or [0] * prod(shape), strict=True)
+    return graph.affine([(elements, signs, bias) for elements, bias in pairs], shape)
 
 
 # Of constants, and of tokens as far as all choices of their positions give the same.
 def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
-    kinds, shape = [value.kind for value in values], broadcast(*[value.shape for value in values])
+    kinds = [value.kind for value in values]
     known = {*kinds} == {NUMBERS} or ({*kinds} <= {INTEGERS, TOKENS} and kinds.count(TOKENS) < 2)
     need(known and name in FOLDED, f"{name} of {' and '.join(kinds)}")
     kind = NUMBERS if NUMBERS in kinds and name not in COMPARISONS else INTEGERS
     rule = floored if name == "Div" and kind == INTEGERS else FOLDED[name]
-    given = [[graph.options(value.kind, item) for item in spread(value, shape).items] for value in values]
+    shape, rows = aligned(*values)
+    given = [[graph.options(kind, item) for kind, item in zip(kinds, items, strict=True)] for items in rows]
     try:
-        found = [{rule(*each) for each in product(*options)} for options in zip(*given, strict=True)]
+        found = [{rule(*each) for each in product(*options)} for options in given]
         alike = all(len(each) == 1 for each in found)
         require(alike, "the model does not compute the same from all choices of a position")
         return calculated(graph, kind, shape, list(map(list, found)))
@@ -848,7 +818,7 @@ def calculated(graph: Graph, kind: str, shape: Sequence[int], terms: Sequence[Se
 
 
 def negated(graph: Graph, x: Tensor) -> Tensor:
-    return graph.affine([((i,), (-1,), 0) for i in x.items], x.shape)
+    return combined(graph, (-1, x))
 
 
 # max(x, c) = c + max(x - c, 0), and min(x, c) = c - max(c - x, 0).
@@ -856,13 +826,11 @@ def limited_by(graph: Graph, name: str, x: Tensor, c: Tensor, node: int) -> Tens
     if x.kind != VARIABLE:
         return folded(graph, name, x, c)
     need(c.kind == NUMBERS, f"{c.kind} as a limit")
-    sign, shape = 1 if name == "Max" else -1, broadcast(x.shape, c.shape)
-    x, c = spread(x, shape), spread(c, shape)
-    if sign > 0 and not any(c.items):
-        return rectified(graph, x, node=node)
-    apart = graph.affine([((i,), (sign,), -sign * n) for i, n in zip(x.items, c.items, strict=True)], shape)
-    kept = rectified(graph, apart, node=node)
-    return graph.affine([((i,), (sign,), n) for i, n in zip(kept.items, c.items, strict=True)], shape)
+    if name == "Max" and not any(c.items):
+        return rectified(graph, spread(x, broadcast(x.shape, c.shape)), node=node)
+    sign = 1 if name == "Max" else -1
+    kept = rectified(graph, combined(graph, (sign, x), (-sign, c)), node=node)
+    return combined(graph, (sign, kept), (1, c))
 
 
 # The second rectifier has a number of its own, beyond those of the nodes.
@@ -872,36 +840,31 @@ def clip(graph: Graph, x: Tensor, low: Tensor | None, high: Tensor | None) -> Te
     return limited_by(graph, "Min", x, high, graph.node.number + graph.model.size) if high else x
 
 
-# Sum, Max and Min.
+# Sum, Max and Min; the least is what is greatest of opposites.
 def several(graph: Graph, *values: Tensor) -> Tensor:
     name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
     variables = [value for value in values if value.kind == VARIABLE]
     if name != "Sum" and len(values) == 2 > len(variables):
         x, c = values if values[0].kind == VARIABLE else values[::-1]
         return limited_by(graph, name, x, c, graph.node.number)
-    need(variables, "no input depends on the tokens")
+    small = prod(shape) * len(values) <= MAX_SHAPE
+    need(variables and small, f"no input depends on the tokens, or shape {shape} is outside the limits")
     if len(values) == 1:
         return values[0]
-    need(prod(shape) * len(values) <= MAX_SHAPE, f"shape {shape} is outside the limits")
     parts = [spread(graph.variable(value), shape) for value in values]
-    if name == "Min":
-        parts = [negated(graph, part) for part in parts]
-    windows = list(zip(*[part.items for part in parts], strict=True))
-    found = pooled(graph, windows, [1] * len(windows), shape, name != "Sum")
-    return negated(graph, found) if name == "Min" else found
-
-
-def matmul(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
-    need({a.kind, b.kind} == {VARIABLE, NUMBERS}, "one matrix must depend on the tokens, the other must not")
-    return multiplied(graph, a, b, None)
+    if name == "Sum":
+        return combined(graph, *[(1, part) for part in parts])
+    if name == "Max":
+        return greatest(graph, aligned(*parts)[1], shape)
+    return negated(graph, greatest(graph, aligned(*[negated(graph, part) for part in parts])[1], shape))
 
 
 def gemm(
     graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
 ) -> Tensor:
     need(len(a.shape) == len(b.shape) == 2, "A and B must have rank 2")
-    a, b = transpose(graph, a, None) if transA else a, transpose(graph, b, None) if transB else b
-    return multiplied(graph, a, times(b, alpha), c and times(c, beta))
+    a, b = transpose(graph, a) if transA else a, transpose(graph, b) if transB else b
+    return matmul(graph, a, times(b, alpha), c and times(c, beta))
 
 
 def times(value: Tensor, factor: float) -> Tensor:
@@ -909,51 +872,50 @@ def times(value: Tensor, factor: float) -> Tensor:
 
 
 # The lines of a with the columns of b, and c; each of a, b holds one matrix or many.
-def multiplied(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
+def matmul(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    need({a.kind, b.kind} == {VARIABLE, NUMBERS}, "one matrix must depend on the tokens, the other must not")
     need(min(len(a.shape), len(b.shape)) >= 2 and a.shape[-1] == b.shape[-2], f"shapes {a.shape} and {b.shape}")
     need(a.items and b.items, "a product without elements")
     deep, wide = b.shape[-2:]
-    matrices = [b.items[at : at + deep * wide] for at in range(0, len(b.items), deep * wide)]
-    lines = [a.items[at : at + deep] for at in range(0, len(a.items), deep)]
-    columns = [matrix[j::wide] for matrix in matrices for j in range(wide)]
-    left, right = Tensor("", (*a.shape[:-1], 1), lines), Tensor("", (*b.shape[:-2], 1, wide), columns)
-    shape = broadcast(left.shape, right.shape)
-    pairs = zip(spread(left, shape).items, spread(right, shape).items, strict=True)
+    lines = parts_of(a.items, len(a.items) // deep)
+    columns = [matrix[j::wide] for matrix in parts_of(b.items, len(b.items) // (deep * wide)) for j in range(wide)]
+    shape, pairs = aligned(Tensor("", (*a.shape[:-1], 1), lines), Tensor("", (*b.shape[:-2], 1, wide), columns))
     biases = spread(c, shape).items if c else [0] * prod(shape)
     if b.kind == VARIABLE:
-        pairs = zip(spread(right, shape).items, spread(left, shape).items, strict=True)
+        pairs = [(x, w) for w, x in pairs]
     return graph.affine([(x, w, bias) for (x, w), bias in zip(pairs, biases, strict=True)], shape)
 
 
-# Output sizes and, per output place, what lies under each kernel place: a spatial place, below 0 for padding.
+# Output sizes; and for each output place what lies under its kernel, padding left out: the input places, and the kernel
+# places under which they lie.
 def windows_of(
     sizes: Sequence[int], kernel: Ints, auto_pad: str, dilations: Ints, pads: Ints, strides: Ints, ceil_mode: int = 0
-) -> tuple[list[int], list[list[int]]]:
+) -> tuple[list[int], list[list[int]], list[tuple[int, ...]]]:
     rank = len(sizes)
-    kernel, steps, gaps = kernel or [], strides or [1] * rank, dilations or [1] * rank
+    kernel, steps, gaps, margins = kernel or [], strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
     fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
-    need(fits, "impossible kernel, strides or dilations")
+    need(fits and len(margins) == 2 * rank and min(margins) >= 0, "impossible kernel, strides, dilations or pads")
     need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
     need(auto_pad == "NOTSET" or (pads is None and not ceil_mode), "pads or ceil_mode together with auto_pad")
-    margins = pads or [0] * 2 * rank
-    need(len(margins) == 2 * rank and min(margins) >= 0, "impossible pads")
-    shape, inside = [], []
-    for axis, (size, width, step, gap) in enumerate(zip(sizes, kernel, steps, gaps, strict=True)):
-        reach, before, after = (width - 1) * gap + 1, margins[axis], margins[rank + axis]
+    axes: list[list[list[int]]] = []
+    each_axis = zip(sizes, kernel, steps, gaps, margins[:rank], margins[rank:], strict=True)
+    for size, width, step, gap, before, after in each_axis:
+        reach = (width - 1) * gap + 1
         if auto_pad.startswith("SAME"):
             missing = max(0, (-(-size // step) - 1) * step + reach - size)
             before = (missing + (auto_pad == "SAME_LOWER")) // 2
             after = missing - before
         free = size + before + after - reach
-        need(free >= 0, "the window is larger than its input")
         count = (-(-free // step) if ceil_mode else free // step) + 1
         count -= bool(ceil_mode) and (count - 1) * step >= size + before
-        need(count * width <= MAX_SHAPE, "the windows are too many")
-        shape.append(count)
-        under = [range(i * step - before, i * step - before + reach, gap) for i in range(count)]
-        inside.append([[i if 0 <= i < size else OUTSIDE for i in window] for window in under])
+        need(free >= 0 and count * width <= MAX_SHAPE, "windows larger than their input, or too many")
+        starts = range(-before, count * step - before, step)
+        axes.append([[i if 0 <= i < size else OUTSIDE for i in range(at, at + reach, gap)] for at in starts])
+    shape = list(map(len, axes))
     need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
-    return shape, [places(sizes, window) for window in product(*inside)]
+    under = [places(sizes, window) for window in product(*axes)]
+    inside = [[i for i in window if i >= 0] for window in under]
+    return shape, inside, [tuple([k for k, i in enumerate(window) if i >= 0]) for window in under]
 
 
 def convolution(
@@ -961,23 +923,19 @@ def convolution(
 ) -> Tensor:
     need(len(x.shape) == len(w.shape) in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
     outputs, channels, *kernel = w.shape
-    need(kernel_shape in (None, kernel), "kernel_shape differs from the weights")
-    need(group > 0 and x.shape[1] == channels * group and outputs % group == 0, "channels do not fit")
-    need(b is None or b.shape == (outputs,), "the bias does not fit")
-    shape, windows = windows_of(x.shape[2:], kernel, **window)
-    area, size = prod(x.shape[2:]), prod(kernel)
-    width = channels * size
-    need(len(windows) * width * outputs <= 1 << 26, "the windows are too many")
-    # For each window: the weights that lie over elements; and for each group, these elements.
-    kept = [[k for k in range(width) if under[k % size] >= 0] for under in windows]
-    pairs = list(zip(windows, kept, strict=True))
-    parts = [x.items[g * channels * area : (g + 1) * channels * area] for g in range(group)]
-    taken = [[[part[k // size * area + under[k % size]] for k in held] for under, held in pairs] for part in parts]
+    fits = group > 0 and x.shape[1] == channels * group and outputs % group == 0
+    fits = fits and kernel_shape in (None, kernel) and (b is None or b.shape == (outputs,))
+    need(fits, "kernel_shape, group, weights and bias do not fit")
+    shape, inside, kept = windows_of(x.shape[2:], kernel, **window)
+    need(len(inside) * len(w.items) <= 1 << 26, "the windows are too many")
+    groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
+    taken = [[[channel[i] for channel in part for i in window] for window in inside] for part in groups]
     rows: list[Any] = []
-    for m in range(outputs):
-        weights, bias = w.items[m * width : (m + 1) * width], b.items[m] if b else 0
-        for elements, held in zip(taken[m * group // outputs], kept, strict=True):
-            rows.append((elements, weights if len(held) == width else [weights[k] for k in held], bias))
+    for m, kernels in enumerate(parts_of(w.items, outputs)):
+        filters, bias = parts_of(kernels, channels), b.items[m] if b else 0
+        weights = {held: [each[k] for each in filters for k in held] for held in set(kept)}
+        pairs = zip(taken[m * group // outputs], kept, strict=True)
+        rows += [(elements, weights[held], bias) for elements, held in pairs]
     return graph.affine(rows, (1, outputs, *shape))
 
 
@@ -994,48 +952,53 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, 
     return graph.affine([((i,), *affine[at // area % x.shape[1]]) for at, i in enumerate(x.items)], x.shape)
 
 
+# Also global pooling: axes are reduced to one element.
 def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, noop_with_empty_axes: int) -> Tensor:
-    rank = len(x.shape)
-    limited(x.shape)
-    found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else range(rank))
-    steps = [range(0, size * step, step) for size, step in zip(x.shape, strides(x.shape), strict=True)]
-    starts = sums([steps[axis] for axis in range(rank) if axis not in found])
-    inside = sums([steps[axis] for axis in range(rank) if axis in found])
-    shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis not in found]
-    windows = [[x.items[at + i] for i in inside] for at in starts]
+    name, rank = graph.node.operator, len(x.shape)
+    found = axes_of(listed, axes, rank) or ([] if noop_with_empty_axes else [*range(rank)])
+    kept = [axis for axis in range(rank) if axis not in found]
+    shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis in kept]
+    windows = parts_of(transpose(graph, x, kept + sorted(found)).items, prod([x.shape[axis] for axis in kept]))
     if x.kind != VARIABLE:
-        need(graph.node.operator == "ReduceSum" and x.kind != TOKENS, f"of {x.kind}")
+        need(name == "ReduceSum" and x.kind != TOKENS, f"of {x.kind}")
         return calculated(graph, x.kind, shape, windows)
-    counts = [len(inside) if graph.node.operator == "ReduceMean" else 1] * len(windows)
-    return pooled(graph, windows, counts, shape, graph.node.operator == "ReduceMax")
+    if "Max" in name:
+        return greatest(graph, windows, shape)
+    return averaged(graph, windows, [1 if name == "ReduceSum" else len(window) for window in windows], shape)
 
 
-def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, count_include_pad: int = 0, **more: Any) -> Tensor:
-    need(len(x.shape) in (3, 4) and not more.pop("storage_order", 0), "rank or storage_order is outside the format")
-    need(not (count_include_pad and more["ceil_mode"]), "count_include_pad together with ceil_mode")
-    greatest, area, channels = "Max" in graph.node.operator, prod(x.shape[2:]), x.shape[0] * x.shape[1]
-    shape, under = [1] * len(x.shape[2:]), [list(range(area))]
-    if not graph.node.operator.startswith("Global"):
-        shape, under = windows_of(x.shape[2:], kernel_shape, **more)
-        need(greatest or set(more["dilations"] or [1]) == {1}, "dilations are outside the format")
-    held = [[i for i in window if i >= 0] for window in under]
-    need(all(held), "a window lies in the padding")
-    need(channels * sum(map(len, under)) <= MAX_SHAPE, "the windows are too many")
-    windows = [[x.items[c * area + i] for i in window] for c in range(channels) for window in held]
+def global_pooling(graph: Graph, x: Tensor) -> Tensor:
+    need(len(x.shape) in (3, 4), f"rank {len(x.shape)} is outside the format")
+    return reduction(graph, x, None, range(2, len(x.shape)), 1, 0)
+
+
+def pooling(graph: Graph, x: Tensor, kernel_shape: Ints, count_include_pad: int = 0, **more: Any) -> Tensor:
+    greater = graph.node.operator == "MaxPool"
+    plain = not more.pop("storage_order", 0) and not (count_include_pad and more["ceil_mode"])
+    plain = plain and len(x.shape) in (3, 4) and (greater or set(more["dilations"] or [1]) == {1})
+    need(plain, "rank, storage_order, dilations, or count_include_pad with ceil_mode")
+    sizes, inside, _ = windows_of(x.shape[2:], kernel_shape, **more)
+    shape, channels = (*x.shape[:2], *sizes), parts_of(x.items, x.shape[0] * x.shape[1])
+    need(all(inside), "a window lies in the padding")
+    need(len(channels) * len(inside) * prod(kernel_shape or ()) <= MAX_SHAPE, "the windows are too many")
+    windows = [[channel[i] for i in window] for channel in channels for window in inside]
+    if greater:
+        return greatest(graph, windows, shape)
     counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
-    return pooled(graph, windows, counts, (*x.shape[:2], *shape), greatest)
+    return averaged(graph, windows, counts, shape)
 
 
-# The greatest of each window, or its sum over the count.
-def pooled(
-    graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int], greatest: bool
-) -> Tensor:
-    if greatest:
-        sources = [i for window in windows for i in window]
-        scale, factors = graph.common(sources)
-        ranges = [range(start, end) for start, end in pairwise([0, *accumulate(map(len, windows))])]
-        layer = Layer("maximum", len(windows), scale, ranges, sources, factors)
-        return graph.lay(layer, shape, max(factors, default=1).bit_length())
+# The greatest of each window.
+def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
+    sources = [i for window in windows for i in window]
+    scale, factors = graph.common(sources)
+    ranges = [range(start, end) for start, end in pairwise([0, *accumulate(map(len, windows))])]
+    layer = Layer("maximum", len(windows), scale, ranges, sources, factors)
+    return graph.lay(layer, shape, max(factors, default=1).bit_length())
+
+
+# The sum of each window over its count.
+def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
     pairs = list(zip(map(len, windows), counts, strict=True))
     weights = {pair: [Fraction(1, pair[1])] * pair[0] for pair in set(pairs)}
     return graph.affine([(window, weights[pair], 0) for window, pair in zip(windows, pairs, strict=True)], shape)
@@ -1071,22 +1034,17 @@ FOLDED: dict[str, Any] = {**COMPARISONS, "Add": add, "Sub": sub, "Mul": mul, "Di
 # or more.
 ANY = (INTEGERS, NUMBERS, TOKENS, VARIABLE)
 INPUTS = {"a": ANY, "c": ANY[:2], "i": ANY[:1], "l": ANY[:1], "n": ANY[1:2], "v": ANY[3:], "x": (NUMBERS, VARIABLE)}
+CONSTANTS = {"value": FLOAT_TENSOR, "value_int": INT, "value_ints": INTS, "value_float": FLOAT, "value_floats": FLOATS}
 AXES = {"axes": (INTS, None)}
 REDUCE = {**AXES, "keepdims": (INT, True), "noop_with_empty_axes": (INT, False)}
 PLACES = dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), (INTS, None))
 WINDOW = {"auto_pad": (STRING, "NOTSET"), **PLACES}
 POOL = {**WINDOW, "ceil_mode": (INT, False)}
-CONSTANT = {
-    "value_int": (INT, None),
-    "value_ints": (INTS, None),
-    "value_float": (FLOAT, None),
-    "value_floats": (FLOATS, None),
-}
 GEMM = {"alpha": (FLOAT, 1.0), "beta": (FLOAT, 1.0), "transA": (INT, False), "transB": (INT, False)}
 NORMALIZATION = {"epsilon": (FLOAT, float32(1e-5)), "momentum": (FLOAT, None), "training_mode": (INT, 0)}
 # Name: function, inputs, attributes with their types and defaults (True and False: 0 or 1 only).
 OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, tuple[int, Any]]]] = {
-    "Constant": (constant, "", {"value": (FLOAT_TENSOR, None), **CONSTANT}),
+    "Constant": (constant, "", {name: (kind, None) for name, kind in CONSTANTS.items()}),
     "ConstantOfShape": (constant_of_shape, "l", {"value": (FLOAT_TENSOR, None)}),
     "Identity": (identity, "a", {}),
     "Dropout": (identity, "a c? c?", {"ratio": (FLOAT, None), "seed": (INT, None)}),
@@ -1104,8 +1062,7 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, 
     "Slice": (slices, "a l l l? l?", {}),
     "Concat": (concat, "a*", {"axis": (INT, None)}),
     "Pad": (pad, "x l n? l?", {"mode": (STRING, "constant")}),
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), (arithmetic, "a a", {})),
-    **dict.fromkeys(COMPARISONS, (arithmetic, "a a", {})),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", *COMPARISONS), (arithmetic, "a a", {})),
     "Not": (opposite, "i", {}),
     "Range": (sequence, "i i i", {}),
     "Where": (where, "i a a", {}),
@@ -1119,7 +1076,7 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, 
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), (reduction, "a l?", REDUCE)),
     "AveragePool": (pooling, "v", {**POOL, "count_include_pad": (INT, False)}),
     "MaxPool": (pooling, "v", {**POOL, "storage_order": (INT, 0)}),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (pooling, "v", {})),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), (global_pooling, "v", {})),
     "Relu": (rectified, "v", {}),
     "PRelu": (bent, "v n", {}),
     "Abs": (bent, "v", {}),

@@ -110,7 +110,7 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
     with held(run):
         question = question_of(folder)
         checked = check(folder, exact=True) if question is None else check_measured(folder, question)
-        if checked != HOLDS:
+        if checked == UNCHECKED:
             print("nothing was written: a run that does not check makes no bundle")
             return UNCHECKED
         contents = contents_of(run)

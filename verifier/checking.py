@@ -7,17 +7,20 @@ import hashlib
 import json
 import multiprocessing
 import os
-import signal
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.network import Network
+from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import (
     MAX_CERTIFICATE,
@@ -30,21 +33,26 @@ from swapproof.proofs.check import (
     read_model,
 )
 
-from .accounts import differences
+from .accounts import differences, once
 from .claims import exaggerations
+from .engines.truth import beaten
 from .inputs import Inputs, Text, read_inputs
+from .interrupting import leave_interrupts_to_parent
 from .progress import progress
-from .replay import Replay
+from .replay import NO_CLASS, Replay
 from .results import pieces
 from .run import CERTIFICATE, Run, existing, sha256
 from .screening import Screen, Unsure, canonical
-from .summary import HOLDS, UNCHECKED
+from .settle import kept_network
+from .summary import HOLDS, INCOMPLETE, UNCHECKED
 from .task import read_task
 from .tensors import external_files
 from .trial import length_of
 
-FEW = 24
-"""So few certificates are checked here sooner than other processes start."""
+PATIENCE = 2.0
+"""Seconds of this processor's time before other processes are started, which takes about as long."""
+LARGE = 1 << 14
+"""Bytes of a certificate that takes long."""
 AT_ONCE = 32
 """Certificates examined together."""
 SMALL = 1 << 20
@@ -79,16 +87,15 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     """Print one line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
 
     Proofs are screened in float64 with error bounds, and those that this leaves unsure are checked by
-    proofs/check.py; with `exact` all are.
+    proofs/check.py; with `exact` all are. A run that claims nothing is neither refused nor accepted.
     """
     gc.set_threshold(*COLLECTED)
     run = existing(folder)
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))
-    if not any(item.certificate for item in items):
-        if any(item.line is None or item.line.get("certificate") is not None for item in items) or not items:
-            raise BadInput(f"{folder}: holds no certificates; run certify again")
-        raise BadInput(f"{folder}: holds no certificates: no text of this run was proved or broken")
+    named = any(item.line is None or item.line.get("certificate") is not None for item in items)
+    if not items or (named and not any(item.certificate for item in items)):
+        raise BadInput(f"{folder}: holds no certificates; run certify again")
     certificates = refused = screened = 0
     with progress("check", len(items)) as advance:
         for finding in findings(run, items, jobs or os.cpu_count() or 1, exact=exact):
@@ -110,9 +117,22 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     missing = len(inputs.texts) - sum(item.line is not None for item in items)
     if missing:
         print(f"{missing} of the run's {len(inputs.texts)} texts have no line in results.jsonl: they are not settled")
+    if not certificates:
+        print(nothing_claimed(items))
+        return INCOMPLETE
     print(shown(screened, certificates))
     print(f"accepted {certificates} of {certificates}")
     return HOLDS
+
+
+def nothing_claimed(items: Sequence[Item]) -> str:
+    """Of a run in which no text was proved or broken, whose files agree."""
+    counts = Counter(item.line["status"] for item in items if item.line is not None)
+    listed = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    return (
+        f"the run's files agree, and claim nothing: no text was proved or broken ({listed}), so there is no "
+        "certificate to check"
+    )
 
 
 def shown(screened: int, certificates: int) -> str:
@@ -133,6 +153,8 @@ def items_of(run: Run, inputs: Inputs) -> Iterator[Item]:
     lines = read_lines(run)
     try:
         found = sorted(run.certificates.iterdir())
+    except FileNotFoundError:
+        found = []  # an empty folder is lost where only files are copied
     except OSError as error:
         raise BadInput(f"{run.certificates}: cannot be read ({error.strerror})") from error
     strange = [path.name for path in found if path.suffix == ".json" and not CERTIFICATE.fullmatch(path.name)]
@@ -151,7 +173,7 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
             for number, raw in enumerate(file, start=1):
                 where = f"{run.results}, line {number}"
                 try:
-                    line = json.loads(raw)
+                    line = json.loads(raw, object_pairs_hook=once)
                 except (ValueError, RecursionError) as error:
                     raise BadInput(f"{where}: not JSON ({getattr(error, 'msg', error)})") from error
                 if not isinstance(line, dict) or type(line.get("id")) is not int:
@@ -167,19 +189,46 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
 
 
 def findings(run: Run, items: list[Item], jobs: int, *, exact: bool) -> Iterator[Finding]:
-    blocks = [items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE)]
-    if jobs == 1 or len(items) <= FEW:
-        bench = Bench.open(run.folder, exact=exact)
-        for block in blocks:
-            yield from bench.examine(block)
-        return
+    """In the order of the items; in processes of their own where that takes longer than these take to start."""
+    until = time.process_time() + (0 if any(size_of(item) >= LARGE for item in items) else PATIENCE)
+    bench = None
+    for start in range(0, len(items), AT_ONCE):
+        left = items[start:]
+        if jobs > 1 and len(left) > 1 and time.process_time() >= until:
+            yield from pooled(run, left, jobs, exact=exact)
+            return
+        bench = bench or Bench.open(run.folder, exact=exact)
+        yield from bench.examine(left[:AT_ONCE])
+
+
+def pooled(run: Run, items: list[Item], jobs: int, *, exact: bool) -> Iterator[Finding]:
+    """The large ones first, so that none is begun when all others are done."""
+    small = [item for item in items if size_of(item) < LARGE]
+    large = sorted((item for item in items if size_of(item) >= LARGE), key=size_of, reverse=True)
+    parts = [[item] for item in large] + [small[start : start + AT_ONCE] for start in range(0, len(small), AT_ONCE)]
+    found: dict[int, Finding] = {}
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=start_bench, initargs=(run.folder, exact)) as pool:
+    workers = min(jobs, len(parts))
+    with ProcessPoolExecutor(workers, context, initializer=start_bench, initargs=(run.folder, exact)) as pool:
         try:
-            for found in pool.map(examine_on_bench, blocks):
-                yield from found
+            begun = [(part, pool.submit(examine_on_bench, part)) for part in parts]
+            future_of = {item.id: future for part, future in begun for item in part}
+            for item in items:
+                if item.id not in found:
+                    found.update((finding.id, finding) for finding in future_of[item.id].result())
+                yield found.pop(item.id)
         except BrokenProcessPool:
             raise BadInput("a process that was checking died, perhaps for want of memory; try --jobs 1") from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def size_of(item: Item) -> int:
+    """Bytes of its certificate: nearly all of a large one is its proof."""
+    try:
+        return 0 if item.certificate is None else item.certificate.stat().st_size
+    except OSError:
+        return 0
 
 
 BENCH: list[Bench] = []
@@ -187,7 +236,7 @@ BENCH: list[Bench] = []
 
 
 def start_bench(folder: Path, exact: bool) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    leave_interrupts_to_parent()
     gc.set_threshold(*COLLECTED)
     BENCH.append(Bench.open(folder, exact=exact))
 
@@ -206,6 +255,7 @@ class Bench:
     spaces_sha256: str
     screen: Screen | None
     known_classes: int | None = None
+    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
 
     @classmethod
     def open(cls, folder: Path, *, exact: bool) -> Bench:
@@ -244,7 +294,7 @@ class Bench:
             if item.text is None:
                 raise Refused("the run has no such text")
             if statement is not None:
-                self.bind(statement, item.text)
+                bind(statement, item.text, self.spaces_sha256, self.classes(item.text))
             if item.line is not None:
                 self.compare(item.line, item.text, statement)
             if statement is not None and statement["upper"] is not None:
@@ -265,49 +315,35 @@ class Bench:
         files = {statement["model"]["file"], *([] if vocabulary is None else [vocabulary["file"]])}
         return verdict if files <= {self.run.model.name, self.run.vocabulary.name} else None
 
-    def bind(self, statement: Mapping[str, Any], text: Text) -> None:
-        """What the certificate is about must be this text of this run."""
-        expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
-        expect(statement["label"] == text.label, "is for another label")
-        expect(statement["synonyms"] == self.spaces_sha256, "is for other frozen swaps than spaces.jsonl")
-        expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
-        rivals = [c for c in range(self.classes(text)) if c != text.label]
-        expect(statement["rivals"] == rivals, "does not speak of all other classes")
-
     def classes(self, text: Text) -> int:
         """As many as the model answers with, whatever the text."""
         if self.known_classes is None:
-            self.known_classes = len(self.answers(text)[0])
+            self.known_classes = self.replay.outputs(np.array([text.frozen.space.original], dtype=np.int64)).shape[1]
         return self.known_classes
-
-    def answers(self, text: Text) -> Any:
-        """[1, classes]: what the model answers for the original."""
-        return self.replay.outputs(np.array([text.frozen.space.original], dtype=np.int64))
 
     def compare(self, line: Mapping[str, Any], text: Text, statement: Mapping[str, Any] | None) -> None:
         """A line may claim less than its certificate proves, never more."""
-        described(line, text)
-        for fault in exaggerations(line, text.id, statement, len(text.encoded.words)):
-            raise Refused(f"the line {fault}")
-        swaps = [] if line["witness"] is None else list(self.tokens(text, line["witness"]["swaps"]))
-        stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
-        expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
-        if statement is not None and stated is not None:
-            spelt(line["witness"], text, statement["upper"]["levels"])
+        swaps = agree(line, text, statement)
+        if line["status"] == "ambiguous":
+            expect(self.decided_by_rounding(text, swaps), "says ambiguous, and rounding does not decide it", "line")
         if line["predicted"] is not None:
-            answer = int(self.answers(text)[0].argmax())
+            answer = self.answer(text)
             expect(
                 line["predicted"] == answer, f"says the model answers {line['predicted']}; it answers {answer}", "line"
             )
 
-    def tokens(self, text: Text, swaps: Iterable[Mapping[str, Any]]) -> Iterator[list[int]]:
-        """[position in the model's input, token] of swaps that are given by word."""
-        for swap in sorted(swaps, key=lambda swap: int(swap["position"])):
-            words = text.frozen.words[swap["position"]]
-            position = text.encoded.places[swap["position"]][0]
-            expect(words[0] == swap["from"], f"swaps {swap['from']!r}, where the text has {words[0]!r}", "line")
-            expect(swap["to"] in words[1:], f"swaps in {swap['to']!r}, which is no synonym there", "line")
-            yield [position, text.frozen.space.choices[position][words.index(swap["to"])]]
+    def decided_by_rounding(self, text: Text, swaps: Iterable[Sequence[int]]) -> bool:
+        """Whether the text's own answer, or that of its witness, need not be what it is over the reals."""
+        space = text.frozen.space
+        query = Query.of(kept_network(self.networks, self.replay.model, space), space, text.label)
+        if not beaten(query, space.original)[1] or self.answer(text) == NO_CLASS:
+            return True
+        broken = space.sentence((position, token) for position, token in swaps)
+        return broken != space.original and not beaten(query, broken)[0]
+
+    def answer(self, text: Text) -> int:
+        """The class of the original."""
+        return int(self.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
 
     def replay_witness(self, text: Text, swaps: Iterable[tuple[int, int]]) -> None:
         sentence = np.array(text.frozen.space.sentence(swaps), dtype=np.int64)
@@ -329,6 +365,39 @@ def parsed(certificate: Path) -> dict[str, Any]:
         raise Refused("the certificate is too large")
     value: dict[str, Any] = parse_canonical(certificate.read_bytes())
     return value
+
+
+def bind(statement: Mapping[str, Any], text: Text, spaces_sha256: str, classes: int) -> None:
+    """What the certificate is about must be this text of this run."""
+    expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
+    expect(statement["label"] == text.label, "is for another label")
+    expect(statement["synonyms"] == spaces_sha256, "is for other frozen swaps than spaces.jsonl")
+    expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
+    rivals = [c for c in range(classes) if c != text.label]
+    expect(statement["rivals"] == rivals, "does not speak of all other classes")
+
+
+def agree(line: Mapping[str, Any], text: Text, statement: Mapping[str, Any] | None) -> list[list[int]]:
+    """The swaps of a line that says of this text no more than the statement of its certificate; else Refused."""
+    described(line, text)
+    for fault in exaggerations(line, text.id, statement, len(text.encoded.words)):
+        raise Refused(f"the line {fault}")
+    swaps = [] if line["witness"] is None else list(tokens(text, line["witness"]["swaps"]))
+    stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
+    expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
+    if statement is not None and stated is not None:
+        spelt(line["witness"], text, statement["upper"]["levels"])
+    return swaps
+
+
+def tokens(text: Text, swaps: Iterable[Mapping[str, Any]]) -> Iterator[list[int]]:
+    """[position in the model's input, token] of swaps that are given by word."""
+    for swap in sorted(swaps, key=lambda swap: int(swap["position"])):
+        words = text.frozen.words[swap["position"]]
+        position = text.encoded.places[swap["position"]][0]
+        expect(words[0] == swap["from"], f"swaps {swap['from']!r}, where the text has {words[0]!r}", "line")
+        expect(swap["to"] in words[1:], f"swaps in {swap['to']!r}, which is no synonym there", "line")
+        yield [position, text.frozen.space.choices[position][words.index(swap["to"])]]
 
 
 def described(line: Mapping[str, Any], text: Text) -> None:

@@ -1,8 +1,7 @@
-"""`check` of what `measure --radius 1,2,3` leaves: a run for each radius, and the summary of all."""
+"""`check` and `report` of what `measure --radius 1,2,3` leaves: a run for each radius, and the summary of all."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.models.errors import unreadable
 
-from .measuring import together
+from .counting.shown import print_measured
+from .measuring import shown, summary_in, together
 from .rechecking import HOLDS, UNCHECKED, check_measured, question_of
-from .run import CERTIFICATE, Run
+from .run import CERTIFICATE, Run, refuse_strange
 from .store import Store, is_store
 
 FOLDER = re.compile(r"radius-(0|[1-9][0-9]*)")
@@ -25,6 +24,7 @@ SHARED = ("model", "vocabulary", "texts", "spaces", "total")
 
 def runs_of(folder: Path) -> dict[int, Run]:
     """The runs in this folder, by their radius."""
+    refuse_strange(Run(folder))
     found = ((FOLDER.fullmatch(path.name), path) for path in (folder.iterdir() if folder.is_dir() else ()))
     runs = {int(named[1]): Run(path) for named, path in found if named and is_store(path / "store.sqlite")}
     return dict(sorted(runs.items()))
@@ -57,6 +57,11 @@ def check_radii(folder: Path, *, exact: bool = False) -> int:
     return HOLDS
 
 
+def report_radii(folder: Path) -> int:
+    """Show what all of them found, as the measurement did; the exit code is that of the worst."""
+    return shown(folder, print_measured)
+
+
 def asked(run: Run, radius: int) -> dict[str, Any]:
     question = question_of(run.folder)
     if question is None or question.get("radius") != radius:
@@ -81,18 +86,3 @@ def differences(folder: Path, runs: dict[int, Run]) -> Iterator[str]:
     for name in sorted(again.keys() | stated.keys()):
         if stated.get(name) != again.get(name):
             yield f"summary.json says another {name} than the runs"
-
-
-def summary_in(folder: Path) -> dict[str, Any]:
-    path = Run(folder).summary
-    try:
-        summary = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise BadInput(f"{folder}: the measurement is not finished; run the same `swapproof measure` again") from None
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (ValueError, RecursionError):
-        raise BadInput(f"{path}: not JSON; run the same `swapproof measure` again") from None
-    if not isinstance(summary, dict):
-        raise BadInput(f"{path}: not the summary of a measurement; run the same `swapproof measure` again")
-    return summary

@@ -39,14 +39,29 @@ OF_MEASURE: Known = OF_A_TEXT | {
 }
 
 
-def additions(value: Any, known: Known, within: str = "") -> Iterator[str]:
+OF_A_RUN: Known = {
+    **dict.fromkeys(("labels", "remarks", "engines", "seconds_per_text")),
+    "swaps": dict.fromkeys(("source", "sha256", "considered", "removed", "kept", "fixed", "dropped_on_reading")),
+    "model": dict.fromkeys(
+        (
+            *("file", "sha256", "opset", "tokens", "classes", "embedding_rows", "embedding_rows_without_a_word"),
+            *("hidden_units", "final_function", "largest_difference_from_onnxruntime"),
+        )
+    ),
+    "versions": dict.fromkeys(("swapproof", "numpy", "onnx", "onnxruntime")),
+}
+"""What a run says it is about: shown in summary and report."""
+LEVELS = ("real", "float32")
+
+
+def additions(value: Any, known: Known, within: str = "", what: str = "line") -> Iterator[str]:
     """What a line says that no line says: nothing compares it with anything."""
     for item in value if isinstance(value, list) else [value]:
         for key, inner in item.items() if isinstance(item, dict) else ():
             if key not in known:
-                yield f"has the key {within + key!r}, which no line has"
+                yield f"has the key {within + key!r}, which no {what} has"
             elif known[key] is not None:
-                yield from additions(inner, known[key], f"{within}{key}.")
+                yield from additions(inner, known[key], f"{within}{key}.", what)
 
 
 def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any] | None, words: int) -> Iterator[str]:
@@ -79,7 +94,10 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
         case "already_wrong":
             if not low == high == 0:
                 yield "claims to be already wrong, with swaps"
-        case "open" | "ambiguous":
+        case "open":
+            if high == 0:
+                yield "claims to be open, with a witness of 0 swaps"
+        case "ambiguous":
             pass
         case _:
             yield f"has the status {status!r}"
@@ -89,8 +107,15 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
         level = "none" if upper is None else strongest(upper["levels"])
         if line["level"] != level:
             yield f"claims {line['level']}, and the wrong answer is shown at {level}"
+    elif line["level"] not in LEVELS:
+        yield f"claims {line['level']!r}, which is no level of truth"
     elif line["level"] == "float32" and lower is not None and lower["level"] != "float32":
         yield "claims float32, and real is proved"
+    reason = line.get("reason")
+    if reason is not None and (type(reason) is not str or status not in ("open", "ambiguous")):
+        yield f"says {status}, and gives the reason {reason!r}"
+    if line["predicted"] is None and statement is not None:
+        yield "says that nothing is known of the model's answer, and has a certificate"
     stated = None if count is None else covered(count["swaps"], count["robust"], count["total"], count["level"])
     if line.get("covered") != stated:
         yield "counts other sentences than the certificate"

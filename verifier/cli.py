@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,11 +24,15 @@ class Commands(TyperGroup):
     """Our commands; an interrupt of any of them has its own exit code, whatever the version of typer."""
 
     def invoke(self, ctx: Any) -> Any:
+        from .interrupting import stopped_like_ctrl_c
+
         anew = "--no-resume" in ctx.args
         try:
-            return super().invoke(ctx)
+            with stopped_like_ctrl_c():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
-            print(f"swapproof: interrupted; {left_by(ctx.invoked_subcommand, anew=anew)}", file=sys.stderr)
+            with suppress(OSError):  # the terminal may be gone
+                print(f"swapproof: interrupted; {left_by(ctx.invoked_subcommand, anew=anew)}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -175,10 +180,13 @@ def check(
 @app.command()
 def report(run: RunFolder) -> None:
     """Show what a run found, also as report.html."""
+    from .checking_radii import holds_radii, report_radii
     from .measuring import report_measured
     from .rechecking import question_of
     from .report import report
 
+    if holds_radii(run):
+        raise typer.Exit(report_radii(run))
     question = question_of(run)
     raise typer.Exit(report(run) if question is None else report_measured(run, question))
 
@@ -450,6 +458,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"swapproof: {one_line(error)}", file=sys.stderr)
         return code
+    except MemoryError:
+        print("swapproof: out of memory; a smaller file, fewer --jobs or more memory would do", file=sys.stderr)
+        return USAGE
     return 0
 
 

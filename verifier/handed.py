@@ -1,25 +1,42 @@
 """A run as it is handed over: its own words beside its certificates, without running the model.
 
-`bundle --verify` has the certificates checked; here results.jsonl, summary.json, texts.jsonl and spaces.jsonl are
-compared with what these state. What a model answers and how samples fell, only `check` finds out again.
+`bundle --verify` has the certificates checked; here they are compared with texts.jsonl and spaces.jsonl, and
+results.jsonl, summary.json and task.toml with all three. What a model answers and how samples fell, only `check` finds
+out again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import Refused, read_certificate
 
-from .checking import read_lines
-from .claims import OF_MEASURE, additions, exaggerations
-from .rechecking import counted
+from .accounts import (
+    about_differs,
+    names_differ,
+    names_that_differ,
+    network_differs,
+    notes_differ,
+    once,
+    texts_differ,
+)
+from .checking import agree, bind, described, own_inputs, read_lines
+from .claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from .counting.summary import summarise as summarise_measured
+from .left_out import counts_differ
+from .rechecking import counted, has_sample
 from .run import CERTIFICATE, Run
 from .run import sha256 as sha256_of
 from .summary import summarise
+
+ANY = Fraction(1, 2)
+"""A probability to be wrong, where nothing depends on one."""
 
 
 def statements_of(folder: Path) -> dict[int, dict[str, Any]]:
@@ -34,24 +51,71 @@ def compared(folder: Path) -> str:
     try:
         texts = {line["id"]: line for line in parsed_lines(run.texts)}
         spaces, lines = sha256_of(run.spaces), read_lines(run)
-        summary = json.loads(run.summary.read_bytes())
+        summary = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
         for id in sorted(lines.keys() | statements.keys()):
             for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
                 raise Refused(f"text {id}: {fault}")
-        if "quantity" in summary:
+        for fault in beside_files(run, statements, lines):
+            raise Refused(fault)
+        in_order = [lines[id] for id in sorted(lines)]
+        if any(map(has_sample, in_order)):
             return (
                 "results.jsonl counts what the certificates state; its samples and summary.json are the producer's "
                 "account"
             )
-        again = summarise((lines[id] for id in sorted(lines)), summary["radius"], len(texts))
+        again = json.loads(json.dumps(summary_of(in_order, summary, len(texts))))
+        for name in names_that_differ({name: summary.get(name) for name in again}, again):
+            raise Refused(f"summary.json says {name} = {summary.get(name)}, and the lines make {again[name]}")
+        others = {name: value for name, value in summary.items() if name not in again}
+        for fault in beside_summary(run, others, measured="quantity" in summary):
+            raise Refused(f"summary.json {fault}")
     except Refused:
         raise
     except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
         raise Refused(f"the run's own account cannot be compared: {type(error).__name__}: {error}") from None
-    for name, value in json.loads(json.dumps(again)).items():
-        if summary.get(name) != value:
-            raise Refused(f"summary.json says {name} = {summary.get(name)}, and the lines make {value}")
-    return "results.jsonl and summary.json claim no more than the certificates state"
+    unsure = sum(line["status"] == "ambiguous" for line in lines.values())
+    rest = f", but that rounding decides {unsure} texts, which count in no mean: `swapproof check` finds that out"
+    return "results.jsonl and summary.json claim no more than the certificates state" + (rest if unsure else "")
+
+
+def beside_files(
+    run: Run, statements: Mapping[int, Mapping[str, Any]], lines: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Where certificates and lines are about other texts, swaps or classes than lie beside them."""
+    yield from names_differ(run)
+    inputs, spaces = own_inputs(run), sha256_of(run.spaces)
+    for text in inputs.texts:
+        statement, line = statements.get(text.id), lines.get(text.id)
+        try:
+            if statement is not None:
+                bind(statement, text, spaces, len(inputs.labels))
+            if line is not None and "min_swaps" in line:
+                agree(line, text, statement)
+            elif line is not None:
+                described(line, text)
+        except Refused as fault:
+            yield f"text {text.id}: {fault}"
+    yield from texts_differ(run, inputs)
+    yield from notes_differ(run, inputs)
+
+
+def summary_of(lines: Iterable[Mapping[str, Any]], stated: Mapping[str, Any], texts: int) -> dict[str, Any]:
+    """What these lines make; those of a measurement are without samples, and so say nothing of their confidence."""
+    if "quantity" in stated:
+        return summarise_measured(lines, stated["radius"], texts, ANY)
+    return summarise(lines, stated["radius"], texts)
+
+
+def beside_summary(run: Run, about: Mapping[str, Any], *, measured: bool) -> Iterator[str]:
+    """What the summary says of model and swaps, beside these; that of a measurement says less."""
+    inputs = own_inputs(run)
+    if measured:
+        if about.keys() != {"remarks", "swaps"} or about["swaps"].keys() != OF_A_RUN["swaps"].keys():
+            yield f"says other things than a measurement does: {', '.join(sorted(about))}"
+        yield from counts_differ(run, inputs, about["swaps"])
+        return
+    yield from about_differs(run, inputs, about)
+    yield from network_differs(open_model(run.model), inputs, about)
 
 
 def parsed_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -92,5 +156,7 @@ def faults(
         return
     for fault in additions(line, OF_MEASURE):
         yield f"the line {fault}"
+    if line["certificate"] != (None if statement is None else f"certificates/{id:06d}.json"):
+        yield f"the line names {line['certificate']} as its certificate"
     if line["robust_fraction"] is not None:
         counted(line, None if statement is None else statement["count"], summary["radius"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,12 +23,13 @@ from .counting.station import Measuring, unmeasured
 from .counting.summary import summarise
 from .evidence import Checker, binding_of
 from .inputs import Inputs, Text, read_inputs
+from .left_out import FACT, LEFT_OUT, left_out
 from .progress import progress as shown_progress
 from .results import written
 from .run import Run, held, refuse_foreign, write_atomically
 from .settle import Lost, Settled
-from .store import Store, writing
-from .synonyms.freezing import Freezing
+from .store import ILL_FORMED, Store, writing
+from .summary import HOLDS, INCOMPLETE, UNCHECKED
 from .task import Task, read_task
 from .trial import Trial, length_of, tried
 from .workers import settle_all
@@ -41,7 +40,6 @@ SECONDS = 10.0
 SHORT = "pr_seconds"
 """The stage that remembers which texts ran out of how much time; null where they did not, later."""
 NAME = "measure"
-LEFT_OUT = "left_out.csv"
 MOST = 1_000_000
 """Swaps: the certificate format's limit."""
 
@@ -150,8 +148,9 @@ def measure_pr(
             refuse_other_question(run, facts)
             refuse_changes(run, facts)
         begin(run, given, cast(Trial, trial), binding, inputs, facts, made=made, anew=not resume)
-        write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
+        listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         with Store.open(run.store) as store:
+            store.set_facts({FACT: listed})
             try:
                 work(run, store, Measuring(run.folder, binding, settings), inputs, jobs, shown=progress)
             finally:
@@ -163,15 +162,6 @@ def measure_pr(
         write_json(run.summary, summary)
         draw(lines, radius, run.folder / "robust_fraction.png")
     return Outcome(run.folder, summary, summary["verdict"]["exit_code"])
-
-
-def left_out(freezing: Freezing) -> Iterator[bytes]:
-    """Every swap that was left out, the reason, and at how many positions."""
-    yield b"word,candidate,reason,positions\n"
-    for row, times in sorted(freezing.dropped.items()):
-        line = StringIO()
-        csv.writer(line, lineterminator="\n").writerow([*row, times])
-        yield line.getvalue().encode()
 
 
 def readable(model: Model, task: Task, inputs: Inputs, *, count: bool) -> Trial | BlackBox:
@@ -284,20 +274,42 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def report_measured(folder: Path, question: Mapping[str, Any]) -> int:
     """Show what a run of `measure` found."""
+    if question["quantity"] != "kappa":
+        return shown(folder, print_measured)
+    from .words.shown import print_kappa
+
+    return shown(folder, print_kappa)
+
+
+def shown(folder: Path, show: Callable[[Mapping[str, Any]], None]) -> int:
+    """Show the summary in this folder; the exit code is the worst verdict in it."""
+    from rich.errors import ConsoleError
+
+    summary = summary_in(folder)
     try:
-        summary = json.loads(Run(folder).summary.read_text(encoding="utf-8"))
+        show(summary)
+        code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
+        if code not in (HOLDS, INCOMPLETE, UNCHECKED):
+            raise ValueError(f"exit code {code}")
+    except (ConsoleError, *ILL_FORMED) as error:
+        met = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(
+            f"{Run(folder).summary}: not the summary of a measurement ({met}); run the same `swapproof measure` again"
+        ) from None
+    return int(code)
+
+
+def summary_in(folder: Path) -> dict[str, Any]:
+    """What the summary of a measurement says."""
+    path = Run(folder).summary
+    try:
+        summary = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BadInput(f"{folder}: the run is not finished; run the same `swapproof measure` again") from None
     except OSError as error:
-        raise unreadable(Run(folder).summary, error) from None
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{Run(folder).summary}: cannot be read ({error}); run `swapproof measure` again") from None
-    if not isinstance(summary, dict) or "verdict" not in summary:
-        raise BadInput(f"{Run(folder).summary}: not the summary of a run; run `swapproof measure` again")
-    if question["quantity"] == "kappa":
-        from .words.shown import print_kappa
-
-        print_kappa(summary)
-    else:
-        print_measured(summary)
-    return int(summary["verdict"]["exit_code"])
+        raise unreadable(path, error) from None
+    except (ValueError, RecursionError):
+        raise BadInput(f"{path}: not JSON; run the same `swapproof measure` again") from None
+    if not isinstance(summary, dict):
+        raise BadInput(f"{path}: not the summary of a measurement; run the same `swapproof measure` again")
+    return summary

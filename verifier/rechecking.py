@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import Refused, parse_canonical
 
-from .accounts import measured_differences
+from .accounts import measured_differences, names_that_differ, once
 from .checking import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, shown
 from .claims import OF_MEASURE, additions
 from .counting.binomial import outwards
@@ -26,6 +27,7 @@ from .counting.summary import summarise
 from .counting.transcripts import drawn_again, drawn_again_deployed
 from .evidence import binding_of
 from .inputs import Inputs, Text
+from .left_out import uncovered
 from .measuring import STAGE
 from .progress import progress
 from .run import Run, existing
@@ -42,7 +44,28 @@ def question_of(folder: Path) -> dict[str, Any] | None:
     with Store.open(run.store, readonly=True) as store:
         asked = store.facts().get("measure")
     with intact(run.store):
-        return None if asked is None else dict(json.loads(asked))
+        question = None if asked is None else dict(json.loads(asked))
+        if question is not None and question["quantity"] == "pr":
+            settings_of(question)
+        return question
+
+
+def settings_of(question: Mapping[str, Any]) -> Settings:
+    """How the texts of a run of `measure --quantity pr` were measured; raises LookupError, TypeError or ValueError."""
+    width = question["width"]
+    numbers = [question[name] for name in ("radius", "batch", "samples")]
+    if any(type(number) is not int or number < 0 for number in numbers):
+        raise ValueError(f"radius, batch and samples {numbers}")
+    return Settings(
+        question["radius"],
+        question["samples"],
+        Fraction(question["delta"]),
+        count=False,
+        seconds=None,
+        deployed=question["deployed"],
+        width=None if width is None else Fraction(width),
+        batch=question["batch"],
+    )
 
 
 def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> int:
@@ -55,17 +78,7 @@ def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = Fals
     run = existing(folder)
     inputs = own_inputs(run)
     model = open_model(run.model)
-    settings = Settings(
-        question["radius"],
-        question["samples"],
-        Fraction(question["delta"]),
-        count=False,
-        seconds=None,
-        deployed=question["deployed"],
-        width=None if question["width"] is None else Fraction(question["width"]),
-        batch=question["batch"],
-    )
-    measuring = Measuring(run.folder, binding_of(model, inputs), settings)
+    measuring = Measuring(run.folder, binding_of(model, inputs), settings_of(question))
     station = Station.open(measuring)
     bench = Bench.open(run.folder, exact=exact)
     items = list(items_of(run, inputs))
@@ -81,12 +94,17 @@ def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = Fals
             sentence = "its sample drawn again is the same" if again and item.certificate is None else finding.sentence
             print(f"text {item.id}: " + (sentence if refusal is None else f"refused: {refusal}"), flush=True)
             advance(1)
-    for problem in chain(summary_refusals(run, items, question, inputs), measured_differences(run, inputs, STAGE)):
+    others = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
+    for problem in chain(summary_refusals(run, items, question, inputs), others):
         refused += 1
         print(f"refused: {problem}")
     if refused:
         print(f"refused {refused}, of {certificates} certificates")
         return UNCHECKED
+    with Store.open(run.store, readonly=True) as store:
+        remark = uncovered(run, store.facts())
+    if remark is not None:
+        print(remark)
     if samples:
         print(f"{samples} samples drawn again")
     print(shown(screened, certificates))
@@ -120,6 +138,8 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
         described(line, text)
         for fault in additions(line, OF_MEASURE):
             raise Refused(f"the line {fault}")
+        name = None if item.certificate is None else f"certificates/{item.certificate.name}"
+        expect(line["certificate"] == name, f"names {line['certificate']} as its certificate, not {name}", "line")
         if line["status"] == "lost":
             expect(part is None and fraction is None, "of a text that was not measured claims something", "line")
             return None
@@ -131,6 +151,8 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
         if part is None:
             level = "replay" if measuring.settings.deployed else "real"
             expect(line["level"] == level, f"claims {line['level']}; its sample holds at {level}", "line")
+            total = str(Omega(text.frozen.space, measuring.settings.radius).total)
+            expect(fraction["total"] == total, f"says {fraction['total']} sentences, and there are {total}", "line")
         if "sample" not in fraction:
             return None
         space = text.frozen.space
@@ -172,6 +194,10 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
     if line["radius"] != radius:
         raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")
     if part is None:
+        if fraction.keys() - {"sample"} != {"low", "high", "kind", "total"}:
+            raise Refused("the line counts sentences, and no certificate does")
+        if "sample" not in fraction and (fraction["low"], fraction["high"]) != (0, 1):
+            raise Refused("the line claims a share of which nothing was counted or sampled")
         return
     robust, broken, total = (int(part[name]) for name in ("robust", "broken", "total"))
     stated = [fraction["robust"], fraction["broken"], fraction["total"], radius, line["level"]]
@@ -182,7 +208,8 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
     if (fraction["low"], fraction["high"]) != ends or (line["status"] == "exact") != (low == high):
         raise Refused("the line's fractions are not those of its counts")
     decided = int(fraction["rounding_may_decide"])
-    if int(fraction["open"]) != total - robust - broken or not 0 <= decided <= robust + broken:
+    numbers = fraction["open"], fraction["rounding_may_decide"]
+    if numbers != (str(total - robust - broken), str(decided)) or not 0 <= decided <= robust + broken:
         raise Refused("the line's numbers of sentences do not add up")
     if part["level"] == "float32" and decided:
         raise Refused("the line says that rounding decides sentences of a count that holds for every rounding")
@@ -191,12 +218,12 @@ def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int
 def summary_refusals(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> Iterator[str]:
     lines = [item.line for item in items if item.line is not None]
     try:
-        stated = json.loads(run.summary.read_text(encoding="utf-8"))
+        stated = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
         again = summarise(lines, question["radius"], len(inputs.texts), Fraction(question["delta"]))
         with Store.open(run.store, readonly=True) as store:
             about = json.loads(store.facts()["about"])
         again |= {name: about[name] for name in ("remarks", "swaps")}
-        differing = [name for name, value in json.loads(json.dumps(again)).items() if stated.get(name) != value]
+        differing = names_that_differ(stated, json.loads(json.dumps(again)))
     except FileNotFoundError:
         return
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

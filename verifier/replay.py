@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,13 @@ class Replay:
     def breaks(self, sentence: NDArray[np.int64], label: int) -> bool:
         """Whether another class wins, both alone and inside a batch."""
         return self.answer(sentence) not in (label, NO_CLASS)
+
+
+DEPENDENCE = re.compile(
+    r"the model's answer for a text depends on its batch neighbours: sentence \d+ has output \d+ = \S+ alone and "
+    r"\S+ among \d+"
+)
+"""What is said of it."""
 
 
 def batch_dependence(replay: Replay, tokens: NDArray[np.int64], allowed: NDArray[np.float64]) -> str | None:

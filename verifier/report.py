@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .page import HARDEST_FIRST, chosen_radii, ends, hardness, interval, page, percent
 from .results import pieces
 from .run import Run, existing, write_atomically
-from .store import Store
+from .store import Store, intact
 from .summary import DEFINITIONS, HOLDS, INCOMPLETE, STAGE, summary_of
 
 if TYPE_CHECKING:
@@ -29,17 +29,30 @@ STYLES = {"exact": "", "unbreakable": "green", "open": "yellow", "ambiguous": "y
 
 def report(folder: Path) -> int:
     """Print and write the report of a run; the exit code is the run's verdict."""
+    from jinja2 import TemplateError
+    from rich.errors import ConsoleError
+
     run = existing(folder)
+    with intact(run.store):
+        try:
+            summary = shown(run)
+            write_report(run)
+        except (ConsoleError, TemplateError) as error:
+            raise ValueError(str(error)) from error
+    print(f"\n{run.report}")
+    return int(summary["verdict"]["exit_code"])
+
+
+def shown(run: Run) -> dict[str, Any]:
+    """The summary of the run, which is printed with its hardest texts."""
     with Store.open(run.store, readonly=True) as store:
         summary = summary_of(store)
         order = hardest_first(store)
         console = terminal()
         console.print(rows_table(read(store, order[:ROWS_SHOWN]), len(order), console.width))
         console.print(f"{HARDEST_FIRST} min_swaps: {DEFINITIONS['min_swaps']}.\n", style="dim")
-    print_summary(folder, summary)
-    write_report(run)
-    print(f"\n{run.report}")
-    return int(summary["verdict"]["exit_code"])
+    print_summary(run.folder, summary)
+    return summary
 
 
 def terminal() -> Console:

@@ -108,7 +108,16 @@ def existing(folder: Path) -> Run:
         raise BadInput(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; give the folder of a run")
     if not is_store(run.store):
         raise BadInput(f"{folder}: not the folder of a run: {what_lacks(run)}")
+    refuse_strange(run)
     return run
+
+
+def refuse_strange(run: Run) -> None:
+    """Pipes, devices and links that lead nowhere: reading them would wait, or never end, or find nothing."""
+    for folder in (run.folder, run.certificates):
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if not path.is_file() and not path.is_dir():
+                raise BadInput(f"{path}: not a regular file; copy it from where the run was made")
 
 
 def what_lacks(run: Run) -> str:

@@ -98,17 +98,22 @@ class Station:
         return self.certifier
 
     def network(self, space: SwapSpace) -> Network:
-        """The network for these texts' length, or for this text alone when the model computes with tokens."""
-        network = self.networks.pop(space.length, None)
-        if network is None or network.choices not in (None, space.choices):
-            network = network_of(self.model, space.length, space.choices)
-        self.networks[space.length] = network
-        if len(self.networks) > NETWORKS:
-            self.networks.popitem(last=False)
-        return network
+        return kept_network(self.networks, self.model, space)
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)
+
+
+def kept_network(networks: OrderedDict[int, Network], model: Model, space: SwapSpace) -> Network:
+    """The network for these texts' length, or for this text alone when the model computes with tokens; the last few
+    are kept."""
+    network = networks.pop(space.length, None)
+    if network is None or network.choices not in (None, space.choices):
+        network = network_of(model, space.length, space.choices)
+    networks[space.length] = network
+    if len(networks) > NETWORKS:
+        networks.popitem(last=False)
+    return network
 
 
 @dataclass(frozen=True)

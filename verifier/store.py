@@ -19,6 +19,9 @@ APPLICATION = 0x53574150
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LATER = "what is finished stays, and the same command goes on from there"
 
+ILL_FORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What is met by whoever takes a value for another kind of value than it is."""
+
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -171,6 +174,8 @@ def reading(path: Path) -> sqlite3.Connection:
 
 def is_store(path: Path) -> bool:
     """Whether this file is a store of ours, by the marks in its first 100 bytes."""
+    if not path.is_file():
+        return False  # opening a pipe would wait for its other end
     try:
         with path.open("rb") as file:
             head = file.read(100)
@@ -188,7 +193,7 @@ def intact(path: Path) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except (sqlite3.Error, LookupError, RecursionError, TypeError, ValueError) as error:
+    except (sqlite3.Error, *ILL_FORMED) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         raise BadInput(f"{path}: damaged ({reason}); give --out a new folder") from error
 

@@ -33,6 +33,10 @@ DEFINITIONS = {
 }
 
 
+MOST_SWAPS = 65_537
+"""One more than the words of a text: what certificates can be about."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """One verdict drives the banner and the exit code."""
@@ -73,6 +77,8 @@ def summary_from(lines: Iterable[Mapping[str, Any]], facts: Mapping[str, str]) -
     """The same of these lines of results.jsonl and the facts of a store."""
     about: dict[str, Any] = json.loads(facts["about"])
     radius = json.loads(facts.get("radius", "null"))  # written last: a run killed while it began has none yet
+    if radius is not None and (type(radius) is not int or radius < 0):
+        raise ValueError(f"a radius of {radius!r}")
     found = summarise(lines, radius, json.loads(facts["total"]))
     return found | about | found  # what follows from the lines is not for the store to say
 
@@ -178,10 +184,15 @@ def counts(ends: Iterable[float | None]) -> dict[str, int]:
     return {str(end): found[end] for end in sorted(found)}
 
 
-def radii(texts: Iterable[Short], radius: int | None) -> range:
+def radii(texts: Iterable[Short], radius: int | None) -> Iterable[int]:
     """1 up to where nothing changes any more, and the radius asked for at least."""
     ends = [end for text in texts for end in (text.low, text.high) if end is not None and end < math.inf]
-    return range(1, int(max([1, radius or 1, *ends])) + 1)
+    top = int(max([1, *ends]))
+    if top > MOST_SWAPS:
+        raise ValueError(f"{top} swaps in one text: a text has at most {MOST_SWAPS - 1} words")
+    if radius is not None and radius > MOST_SWAPS:
+        return (*range(1, top + 1), radius)
+    return range(1, max(top, radius or 1) + 1)
 
 
 def share(part: int, total: int) -> float:

@@ -16,13 +16,14 @@ from swapproof.encodings.reading import Model, network_of
 
 from .inputs import Inputs
 from .optimiser import blamed, refuse_merges
-from .replay import Replay, batch_dependence, session_of
+from .replay import DEPENDENCE, Replay, batch_dependence, session_of
 from .task import Task
 
 REAL, RANDOM = 64, 64
 """Sentences compared, of the texts and at random."""
 LENGTHS, TEXTS = 3, 4
 """Different lengths tried when the model takes any, and texts of each when every text has a network of its own."""
+BOTH_WAYS = "; a witness must break the text both alone and in a batch"
 FITTING = 8
 """Sentences whose answers are compared alone and together."""
 
@@ -41,7 +42,7 @@ class Trial:
     def remarks(self) -> tuple[str, ...]:
         found = []
         if self.batch_dependence is not None:
-            found.append(f"{self.batch_dependence}; a witness must break the text both alone and in a batch")
+            found.append(f"{self.batch_dependence}{BOTH_WAYS}")
         return (*found, *remarks_on(self.network, self.unnamed))
 
     def facts(self) -> dict[str, str | int]:
@@ -64,6 +65,11 @@ def remarks_on(network: Network, unnamed: int) -> list[str]:
     if unnamed:
         found.append(f"{unnamed} rows of the embedding have no word in the vocabulary")
     return found
+
+
+def seen_when_tried(remark: str) -> bool:
+    """Whether this is a remark on what the model did on one machine, and need not do on another."""
+    return remark.endswith(BOTH_WAYS) and DEPENDENCE.fullmatch(remark.removesuffix(BOTH_WAYS)) is not None
 
 
 def facts_on(model: Model, network: Network, unnamed: int) -> dict[str, str | int]:

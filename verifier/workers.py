@@ -21,6 +21,7 @@ from multiprocessing.context import SpawnProcess
 from swapproof.encodings.errors import BadInput
 
 from .inputs import Text
+from .interrupting import leave_interrupts_to_parent
 from .settle import Lost, Settled, Station, Work
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -173,7 +174,7 @@ def settle_in_processes(work: Work, texts: Iterator[Text], jobs: int) -> Generat
 
 def serve(pipe: Connection, work: Work) -> None:
     """What a worker process does: load the model once, then settle the texts it is given until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    leave_interrupts_to_parent()
     threading.Thread(target=die_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import exact_recipe as exact
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from random_networks import swap_spaces, tiny
-from screening_cases import SHAPES, wild, within
+from screening_cases import PROOFS, SHAPES, same_or_nothing, screen_of, wild, within
 
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.screening.joint import Groups
+from swapproof.verifier.screening.joint import Groups, Number, Tables
 from swapproof.verifier.screening.magnitudes import magnitudes
 from swapproof.verifier.screening.margins import Recipe
 from swapproof.verifier.screening.moves import Moves
@@ -43,17 +46,15 @@ def regions(draw: st.DrawFn, network: Network, choices: tuple[tuple[int, ...], .
     return exact.Region(masks, k, phases, slopes, betas, joint)
 
 
-def recipe_of(query: Query, regions: list[exact.Region]) -> Recipe:
-    """All regions must share k and settings."""
-    first = regions[0]
+def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Recipe:
+    """Of all regions together, each with its own number of swaps and multipliers; joint groups by such numbers."""
+    most = max(region.k for region in regions)
     moves = Moves.of(query)
     sizes = [len(query.space.choices[position]) for position in query.space.swappable]
     cells = Cells(sizes)
     for i, size in enumerate(sizes):
         cells.number(i, (1 << size) - 1)
     leaves = []
-    groups = ((frozenset(range(len(sizes))), 0, first.k),)
-    settings = Settings(dict(first.slopes), dict(first.betas), tuple((n, tuple(pairs)) for n, pairs in first.joint))
     for region in regions:
         row, forced = np.full(len(sizes), NONE, dtype=np.int32), []
         for i, position in enumerate(query.space.swappable):
@@ -62,53 +63,51 @@ def recipe_of(query: Query, regions: list[exact.Region]) -> Recipe:
                 forced.append((i, cells.number(i, mask)))
             elif mask != 1:
                 row[i] = cells.number(i, mask)
-        leaves.append(
-            Leaf(
-                LINEAR,
-                cells.free_number(row),
-                tuple(forced),
-                query.rivals,
-                dict(region.phases),
-                settings,
-                groups,
-                first.k,
-            )
-        )
-    sets = Sets(moves, cells, first.k)
-    everything = Leaf(
-        LINEAR, cells.free_number(np.arange(len(sizes), dtype=np.int32)), (), (), {}, settings, groups, first.k
-    )
+        free, rivals = cells.free_number(row), query.rivals
+        joint = tuple((n, tuple(pairs)) for n, pairs in region.joint)
+        settings = Settings(dict(region.slopes), dict(region.betas), joint)
+        groups = ((frozenset(range(len(sizes))), 0, region.k),)
+        leaves.append(Leaf(LINEAR, free, tuple(forced), rivals, dict(region.phases), settings, groups, region.k))
+    sets = Sets(moves, cells, most)
+    whole, groups = cells.free_number(np.arange(len(sizes), dtype=np.int32)), ((frozenset(range(len(sizes))), 0, most),)
+    everything = Leaf(LINEAR, whole, (), query.rivals, {}, Settings(), groups, most)
     low, high = Batch(sets, [everything]).ends
-    reach = np.maximum(np.abs(low[0]), np.abs(high[0])) + moves.errors(first.k)
+    reach = np.maximum(np.abs(low[0]), np.abs(high[0])) + moves.errors(most)
     found = magnitudes(query.network, {index: reach[part] for index, part in moves.parts.items()})
-    return Recipe(Batch(sets, leaves), found, settings, Groups(sets, settings))
+    batch = Batch(sets, leaves)
+    return Recipe(batch, found, Groups(Tables(sets, number), batch))
+
+
+NUMBERS: st.SearchStrategy[Number] = st.sampled_from([np.float32, np.float64])
 
 
 @given(data=st.data(), shape=st.sampled_from(SHAPES), source=st.integers(0, 2**32 - 1), is_wild=st.booleans())
 def test_margins_and_bounds_lie_within_their_errors(
     data: st.DataObject, shape: str, source: int, is_wild: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """For any region, phases and multipliers; also when weights nearly cancel."""
+    """For any regions, phases and multipliers; also when weights nearly cancel."""
     sample = tiny(shape, source, small=data.draw(st.booleans()), classes=data.draw(st.integers(2, 3)))
     folder = tmp_path_factory.mktemp("wild")
     path = wild(sample, source, folder) if is_wild else sample.save(folder)
     network = read_network(path, sample.length)
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
-    region = data.draw(regions(network, choices))
+    some = data.draw(st.lists(regions(network, choices), min_size=1, max_size=3))
     query = Query.of(network, SwapSpace(choices), 0)
-    truth = region_truth(network, choices, region)
-    recipe = recipe_of(query, [region])
-    if truth is None:
-        return
-    assert not recipe.void[0]
-    for index, inside in truth.inside.items():
-        found = recipe.clamped[index]
-        for i, (low, high) in enumerate(inside):
-            assert within(found.low[0, i], low, found.low_error[0, i])
-            assert within(found.high[0, i], high, found.high_error[0, i])
-    for rival in query.rivals:
-        number, error = recipe.margin(0, rival)
-        assert within(number[0], truth.margin(0, rival), error[0])
+    recipe = recipe_of(query, some, data.draw(NUMBERS))
+    margins = {rival: recipe.margin(0, rival) for rival in query.rivals}
+    for row, region in enumerate(some):
+        truth = region_truth(network, choices, region)
+        if truth is None:
+            continue
+        assert not recipe.void[row]
+        for index, inside in truth.inside.items():
+            found = recipe.clamped[index]
+            for i, (low, high) in enumerate(inside):
+                assert within(found.low[row, i], low, found.low_error[row, i])
+                assert within(found.high[row, i], high, found.high_error[row, i])
+        for rival, (number, error) in margins.items():
+            if np.isfinite(error[row]):
+                assert within(number[row], truth.margin(0, rival), error[row])
 
 
 def region_truth(network: Network, choices: tuple[tuple[int, ...], ...], region: exact.Region) -> exact.Recipe | None:
@@ -117,3 +116,18 @@ def region_truth(network: Network, choices: tuple[tuple[int, ...], ...], region:
         return exact.Recipe(network, choices, region)
     except exact.Void:
         return None
+
+
+def test_a_leaf_that_float32_leaves_open_is_decided_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every float32 number said to be infinitely far off, the proof of the folder is accepted all the same."""
+    data = (PROOFS / "accepted" / "with-joint.json").read_bytes()
+    asked: list[type] = []
+    weight = Tables.weight
+
+    def noted(self: Tables, part: slice, *, planned: bool) -> NDArray[np.float64]:
+        asked.append(self.number)
+        return weight(self, part, planned=planned) * (np.inf if self.number is np.float32 else 1.0)
+
+    monkeypatch.setattr(Tables, "weight", noted)
+    assert same_or_nothing(screen_of(PROOFS / "accepted", json.loads(data)), data)
+    assert set(asked) == {np.float32, np.float64}

@@ -15,6 +15,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.screening.budgets import Group
+from swapproof.verifier.screening.joint import Elements, Patterns
 from swapproof.verifier.screening.linear_part import linear_part
 from swapproof.verifier.screening.moves import Moves, embedded
 from swapproof.verifier.screening.sentences import sentences
@@ -50,7 +51,10 @@ def fits(query: Query, tokens: Sequence[int], masks: Sequence[int], groups: Sequ
 def test_a_region_has_these_sentences_and_these_extremes(
     data: st.DataObject, source: int, shape: str, tmp_path_factory: object
 ) -> None:
-    """Against trying all sentences of the text: also with nested groups and least numbers of swaps."""
+    """Against trying all sentences of the text: also with nested groups and least numbers of swaps.
+
+    The extremes are those of elements, of functions, and of the greatest of several functions.
+    """
     sample = tiny(shape, source)
     network = read_network(sample.save(tmp_path_factory.mktemp("region")), sample.length)  # type: ignore[attr-defined]
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
@@ -87,5 +91,14 @@ def test_a_region_has_these_sentences_and_these_extremes(
     function = np.random.default_rng(source).normal(size=(1, 2, sets.moves.width))
     least = Batch(sets, [leaf, leaf]).least(np.concatenate([function, function]))
     np.testing.assert_allclose(least, np.repeat((every @ function[0].T).min(axis=0)[None], 2, axis=0), atol=1e-9)
+    elements = np.random.default_rng(source).permutation(sets.moves.width)  # no element is in two groups
+    columns = elements[: sets.moves.width // 2 * 2].reshape(2, -1) if sets.moves.width > 1 else elements[None]
+    functions = np.random.default_rng(source).normal(size=(len(columns), 5, columns.shape[1]))
+    tops = np.array([(every[:, own] @ each.T).max() for own, each in zip(columns, functions, strict=True)])
+    for number, close in ((np.float32, 1e-3), (np.float64, 1e-9)):
+        patterns = Patterns(Elements(sets, columns, number), functions)
+        batch = Batch(sets, [leaf, leaf])
+        np.testing.assert_allclose(patterns.heights(batch), [tops, tops], atol=close)
+        np.testing.assert_allclose(patterns.heights_alone(batch, 1), tops, atol=close)
     parts = {index: every[:, part].reshape(-1, *network.nodes[index].shape) for index, part in sets.moves.parts.items()}
     assert np.isfinite(values(network, given=parts)[len(network.nodes) - 1]).all()

@@ -25,7 +25,6 @@ from swapproof.verifier.screening.margins import Recipe
 from swapproof.verifier.screening.moves import originals
 from swapproof.verifier.screening.screen import Text
 from swapproof.verifier.screening.together import Roots, Table
-from swapproof.verifier.screening.tree import Settings
 
 Spaces = list[tuple[tuple[int, ...], ...]]
 
@@ -56,7 +55,7 @@ def test_the_bounds_of_several_texts_lie_within_their_errors(
     reach = np.maximum(np.abs(low), np.abs(high)) + roots.errors
     sizes = magnitudes(network, {index: reach[:, part] for index, part in roots.parts.items()})
     rivals = np.array([(label + 1) % network.classes for label in labels])
-    number, error = Recipe(roots, sizes, Settings(), None).margin(np.array(labels), rivals)
+    number, error = Recipe(roots, sizes).margin(np.array(labels), rivals)
     for row, (choices, label, rival) in enumerate(zip(spaces, labels, rivals, strict=True)):
         masks = tuple((1 << len(options)) - 1 for options in choices)
         truth = exact.Recipe(network, choices, exact.Region(masks, int(k[row]), {}, {}, {}, []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,15 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.reading import Model
 
 from ..inputs import Inputs
-from ..replay import Replay, batch_dependence
+from ..replay import DEPENDENCE, Replay, batch_dependence
 
 TRIED = 8
 """Texts of one length that are answered alone and together."""
 SCATTER = 1e-3
 """How far, relative to the greatest output, the same sentence's outputs may be apart in two batches: there is no
 bound on the rounding of a network that was not read, and float32 sums of thousands of terms stay well below."""
+JUDGED = ": every sample was judged by onnxruntime"
+ALONE = "; so every sentence was answered alone"
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,20 @@ class BlackBox:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        found = f"the network cannot be read ({self.reason}): every sample was judged by onnxruntime"
+        found = f"the network cannot be read ({self.reason}){JUDGED}"
         if self.batch_dependence is None:
             return (found,)
-        return (found, f"{self.batch_dependence}; so every sentence was answered alone")
+        return (found, f"{self.batch_dependence}{ALONE}")
 
     def facts(self) -> dict[str, str | int]:
         return {"file": self.model.path.name, "opset": self.model.opset}
+
+
+def are_of_black_box(remarks: Sequence[str]) -> bool:
+    """Whether a run may say so of such a model; why it cannot be read is in the words of whoever tried."""
+    first, *others = remarks or [""]
+    plain = first.startswith("the network cannot be read (") and first.endswith(f"){JUDGED}")
+    return plain and len(others) < 2 and all(DEPENDENCE.fullmatch(other.removesuffix(ALONE)) for other in others)
 
 
 def black_box(model: Model, reason: str, inputs: Inputs) -> BlackBox:

@@ -2,7 +2,7 @@
 
 statement   bytes -> certificate      tree                 bytes -> leaves
 kernels, linear_part, moves           what swaps add to the cut, with errors
-sets        selection of swaps        lines, magnitudes    relaxations with doubts, weights of errors
+sets, ranks selection of swaps        lines, magnitudes    relaxations with doubts, weights of errors
 substituted, margins, joint           linear leaves        sentences            enumerating leaves
 census      numbers of sentences      together             many texts at once
 claims      E(r) from above           witness              one sentence

@@ -38,14 +38,14 @@ def running_tops(values: Floats, k: int) -> Floats:
         return streamed(values, k)
     if k < count:
         values = np.partition(values, count - k, axis=0)[count - k :]
-    sums = np.zeros((k + 1, *values.shape[1:]))
+    sums = np.zeros((k + 1, *values.shape[1:]), dtype=values.dtype)
     np.cumsum(np.sort(values, axis=0)[::-1], axis=0, out=sums[1:])
     return sums
 
 
 def streamed(values: Floats, k: int) -> Floats:
     """The same, each row of `values` sorted into the greatest so far: for few of many."""
-    sums: Floats = np.zeros((k + 1, *values.shape[1:]))
+    sums: Floats = np.zeros((k + 1, *values.shape[1:]), dtype=values.dtype)
     for row in values:
         for best in sums[1:]:
             smaller = np.minimum(best, row)
@@ -55,5 +55,9 @@ def streamed(values: Floats, k: int) -> Floats:
 
 
 def top(values: Floats, k: int) -> Floats:
-    """The sum of the k greatest along the first axis."""
-    return np.asarray(running_tops(values, k)[-1])
+    """[n]: the sum of the k greatest of each column of `values` [m, n]."""
+    if k < len(values):
+        laid = np.ascontiguousarray(values.T)
+        laid.partition(len(values) - k - 1, axis=1)
+        return np.asarray(laid[:, len(values) - k :].sum(axis=1))
+    return np.asarray(values.sum(axis=0))

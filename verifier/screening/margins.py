@@ -14,9 +14,8 @@ from swapproof.encodings.network import Constant, Maximum, Network, Rearrangemen
 from .balls import GRID, SLOP, TINY, UNIT, Floats
 from .joint import Groups
 from .lines import Bounds, maximum_picks, rectified, rectifier_lines
-from .sets import Batch
 from .substituted import Given, Replaced, Substitution, substitute, weighed
-from .tree import Leaf, Settings
+from .tree import Element, Leaf, Settings
 from .unsure import Unsure
 
 Classes = NDArray[np.int64]
@@ -27,6 +26,8 @@ class Regions(Protocol):
 
     @property
     def leaves(self) -> Sequence[Leaf]: ...
+    @property
+    def settings(self) -> Mapping[Settings, list[int]]: ...
     @property
     def network(self) -> Network: ...
     @property
@@ -42,19 +43,19 @@ class Regions(Protocol):
 
 @dataclass(eq=False)
 class Recipe:
-    """The recipe on one batch of regions that share their settings."""
+    """The recipe on one batch of regions."""
 
     batch: Regions
     sizes: Mapping[int, Floats]
-    settings: Settings
-    groups: Groups | None
+    groups: Groups | None = None
     phases: dict[int, NDArray[np.int8]] = field(default_factory=dict)
     """Relu -> [B, size]: +1 where pre-activations are >= 0 by the proof, -1 where <= 0, else 0."""
     known: dict[int, Bounds] = field(default_factory=dict)
     clamped: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
-    """Rectifier -> [size]: the slopes set, NaN where none is."""
+    """Rectifier -> [B, size]: the slopes set, NaN where none is."""
     betas: dict[int, Floats] = field(default_factory=dict)
+    """Relu -> [B, size]: the betas set, or 0."""
     passed: set[int] = field(default_factory=set)
     """Rectifiers that margins were substituted through."""
     void: NDArray[np.bool_] = field(init=False)
@@ -67,10 +68,9 @@ class Recipe:
             for (index, element), sign in leaf.phases.items():
                 shape = (len(self.batch.leaves), network.nodes[index].size)
                 self.phases.setdefault(index, np.zeros(shape, dtype=np.int8))[row, element] = sign
-        for (index, element), slope in self.settings.slopes.items():
-            self.slopes.setdefault(index, np.full(network.nodes[index].size, np.nan))[element] = slope / 64
-        for (index, element), beta in self.settings.betas.items():
-            self.betas.setdefault(index, np.zeros(network.nodes[index].size))[element] = beta
+        for settings, rows in self.batch.settings.items():
+            self.lay(self.slopes, settings.slopes, rows, np.nan, 1 / 64)
+            self.lay(self.betas, settings.betas, rows, 0.0, 1.0)
         low, high = self.batch.ends
         error = np.broadcast_to(self.batch.errors, low.shape)
         for index, part in self.batch.parts.items():
@@ -79,6 +79,20 @@ class Recipe:
         for index, node in enumerate(network.nodes):  # in file order, as the recipe goes: void regions are met here
             if isinstance(node.layer, Rectifier | Maximum):
                 self.inputs(index)
+
+    def lay(
+        self, into: dict[int, Floats], given: Mapping[Element, float], rows: list[int], empty: float, unit: float
+    ) -> None:
+        """Multipliers of some rows, as multiples of a power of two: exact."""
+        by_node: dict[int, tuple[list[int], list[float]]] = {}
+        for (index, element), value in given.items():
+            elements, values = by_node.setdefault(index, ([], []))
+            elements.append(element)
+            values.append(value)
+        for index, (elements, values) in by_node.items():
+            if index not in into:
+                into[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), empty)
+            into[index][np.ix_(rows, elements)] = np.array(values) * unit
 
     # ---- bounds of elements
 
@@ -177,12 +191,13 @@ class Recipe:
         terms = np.minimum(values, 0.0) * lines.raised[:, None]
         doubts = np.abs(values) * np.where(positive, lines.low_doubt[:, None], lines.high_doubt[:, None])
         constant, doubt = terms.sum(axis=2), doubts.sum(axis=2)
-        if margin and self.groups is not None and isinstance(self.batch, Batch) and self.groups.at(index):
+        if margin and self.groups is not None and (found := self.groups.at(index)) is not None:
+            members, slopes = found
             free = self.phases.get(index, np.zeros((len(values), node.size), dtype=np.int8)) == 0
-            together = (values[:, 0] < 0) & free & self.groups.members(index)
-            passed[:, 0] = np.where(together, values[:, 0] * self.groups.slopes(index), passed[:, 0])
+            together = (values[:, 0] < 0) & free & members
+            passed[:, 0] = np.where(together, values[:, 0] * slopes, passed[:, 0])
             weights = np.where(together, -values[:, 0], 0.0)
-            rise, vague = self.groups.rise(self.batch, index, slope, weights)
+            rise, vague = self.groups.rise(index, slope, weights)
             constant = np.where(together, 0.0, terms[:, 0]).sum(axis=1)[:, None] - rise[:, None]
             doubt = np.where(together, 0.0, doubts[:, 0]).sum(axis=1)[:, None] + vague[:, None]
         beta = self.betas.get(index) if margin else None

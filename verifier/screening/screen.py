@@ -31,7 +31,7 @@ from . import claims
 from .balls import Floats
 from .census import Census
 from .coverage import Covered
-from .joint import Groups
+from .joint import Groups, Number, Tables
 from .magnitudes import evaluation_errors, magnitudes
 from .margins import Recipe
 from .moves import Moves
@@ -119,7 +119,7 @@ class Screening:
         if not np.isfinite(self.claimable[list(self.text.query.rivals)]).all():
             raise Unsure("level float32 is beyond the format")
         census = Census(self.sets)
-        linear: dict[Settings, list[Leaf]] = {}
+        linear: list[Leaf] = []
         listed: list[Leaf] = []
         for leaf in leaves:
             if leaf.kind == ENUMERATE:
@@ -135,14 +135,12 @@ class Screening:
             if leaf.kind == ENUMERATE:
                 listed.append(leaf)
             else:
-                linear.setdefault(leaf.settings, []).append(leaf)
-        for settings, group in linear.items():
-            groups = Groups(self.sets, settings)
-            # Regions that share their free positions share tables.
-            group.sort(key=lambda leaf: leaf.free)
-            for start in range(0, len(group), self.at_once):
-                self.look_at_the_clock()
-                self.linear(group[start : start + self.at_once], settings, groups)
+                linear.append(leaf)
+        # Regions that share their free positions share tables.
+        linear.sort(key=lambda leaf: leaf.free)
+        for start in range(0, len(linear), self.at_once):
+            self.look_at_the_clock()
+            self.linear(linear[start : start + self.at_once])
         self.enumerate(listed)
         return Tally(census.sentences(self.everything) if self.counting else 0, self.broken, self.open)
 
@@ -194,14 +192,25 @@ class Screening:
         sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
         deep = [network.nodes[index].size for index in sources if index not in network.linear]
         functions = 2 * max(deep, default=0) + 1
-        cells = functions * max(self.sets.swaps.size, moves.width, max(node.size for node in network.nodes))
+        cells = functions * max(
+            self.sets.allowed.shape[1] * len(moves.touched), moves.width, max(node.size for node in network.nodes)
+        )
         return max(1, min(MOST_LEAVES, AT_ONCE // max(1, cells)))
 
     # ---- leaves
 
-    def linear(self, leaves: list[Leaf], settings: Settings, groups: Groups) -> None:
-        """The label against the rivals of each leaf; where all is broken, the rival that does it against the label."""
-        recipe = Recipe(Batch(self.sets, leaves), self.sizes, settings, groups)
+    @cached_property
+    def tables(self) -> dict[Number, Tables]:
+        return {number: Tables(self.sets, number) for number in (np.float32, np.float64)}
+
+    def linear(self, leaves: list[Leaf], number: Number = np.float32) -> None:
+        """The label against the rivals of each leaf; where all is broken, the rival that does it against the label.
+
+        Joint groups are bounded in float32, and in float64 where that is not enough.
+        """
+        batch = Batch(self.sets, leaves)
+        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch))
+        holds = np.ones(len(leaves), dtype=np.bool_)
         label = self.text.query.label
         for rival in self.text.query.rivals:
             robust = np.array([leaf.kind == LINEAR and rival in leaf.rivals for leaf in leaves])
@@ -209,14 +218,17 @@ class Screening:
             for asked, winner, loser in ((robust, label, rival), (broken, rival, label)):
                 if not asked.any():
                     continue
-                number, error = recipe.margin(winner, loser)
-                sure = (number - error > self.claimable[rival]) | recipe.void | ~asked
-                if not sure.all():
-                    at = int(np.argmin(sure))
+                margin, error = recipe.margin(winner, loser)
+                sure = (margin - error > self.claimable[rival]) | recipe.void | ~asked
+                holds &= sure
+                at = int(np.argmin(sure))
+                if not sure[at] and (number is np.float64 or not leaves[at].settings.joint):
                     raise Unsure(
-                        f"a linear leaf, class {winner} against {loser}: {number[at]:.3g}, error {error[at]:.3g}, "
+                        f"a linear leaf, class {winner} against {loser}: {margin[at]:.3g}, error {error[at]:.3g}, "
                         f"needed {self.claimable[rival]:.3g}"
                     )
+        if not holds.all():
+            self.linear([leaf for leaf, held in zip(leaves, holds, strict=True) if not held], np.float64)
 
     def enumerate(self, leaves: list[Leaf]) -> None:
         """Every sentence of these leaves is robust, or counted as broken where that is allowed."""

@@ -18,7 +18,8 @@ from swapproof.encodings.network import Network
 from .balls import Array, Floats, growth, running_tops
 from .budgets import Plan
 from .moves import Moves
-from .tree import Cells, Leaf
+from .ranks import Ranked
+from .tree import Cells, Leaf, Settings
 from .unsure import Unsure
 
 KEPT = 1 << 23
@@ -36,10 +37,12 @@ class Sets:
             self.allowed[number] = [mask >> choice & 1 for choice in range(1, most + 1)]
         counts = [size - 1 for size in cells.sizes]
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        self.swaps = np.full((len(counts), most), self.first[-1], dtype=np.int64)
-        """[P, C]: numbers of the swaps, the number of all of them where there is none."""
-        for i, count in enumerate(counts):
-            self.swaps[i, :count] = np.arange(count) + self.first[i]
+        self.position = np.array([*(i for i, _ in cells.listed), 0], dtype=np.int64)
+        """Of every cell, and of NONE."""
+        self.counts = self.allowed.sum(axis=1)
+        """Swaps of every cell."""
+        self.ranked = np.argsort(~self.allowed, axis=1, kind="stable") + self.first[self.position, None]
+        """[cells + 1, C]: the numbers of a cell's swaps, and then those of others."""
         self.reaches: dict[int, tuple[Floats, Floats]] = {}
         self.tables: dict[int, tuple[Floats, Floats]] = {}
         self.listed: dict[tuple[int, int], tuple[NDArray[np.int64], Floats] | None] = {}
@@ -51,6 +54,13 @@ class Sets:
     def rows(self) -> Floats:
         """[swaps, width], when every position moves every element."""
         return np.concatenate([*self.moves.rows, np.zeros((0, self.moves.width))])
+
+    @cached_property
+    def whole(self) -> tuple[Ranked, Floats, NDArray[np.int64]]:
+        """All swaps of every position, how far each lowers every element of the cut, and the place of each there."""
+        counts = np.diff(self.first)
+        ranked = Ranked.of(counts, self.first[:-1, None] + np.arange(self.allowed.shape[1]))
+        return ranked, -self.rows[ranked.swaps], np.argsort(ranked.swaps)
 
     @cached_property
     def padded(self) -> Floats | None:
@@ -154,6 +164,14 @@ class Batch:
         return self.sets.weight
 
     @cached_property
+    def settings(self) -> dict[Settings, list[int]]:
+        """Rows by their multipliers."""
+        found: dict[Settings, list[int]] = {}
+        for row, leaf in enumerate(self.leaves):
+            found.setdefault(leaf.settings, []).append(row)
+        return found
+
+    @cached_property
     def spare(self) -> NDArray[np.int64]:
         """[B]: swaps left beside the forced ones."""
         return np.array([leaf.spare for leaf in self.leaves], dtype=np.int64)
@@ -233,11 +251,10 @@ class Batch:
     def least(self, coefficients: Floats) -> Floats:
         """[B, R]: the minimum over each region of functions [B, R, width] of the cut."""
         cells, forced = self.placed
-        allowed = self.sets.allowed[cells]
         total = coefficients @ self.sets.moves.base
         if not cells.shape[1]:
             return np.asarray(total)
-        falls = self.falls(coefficients, allowed)
+        falls = self.falls(coefficients, cells)
         planned = {row: total[row] - best(plan, falls[row]) for row, plan in self.plans.items()}
         result = self.selected(total, falls, forced)
         for row, number in planned.items():
@@ -259,16 +276,30 @@ class Batch:
             falls = falls * (np.arange(falls.shape[2]) < self.spare[:, None])[:, None, :]
         return np.asarray(total - falls.sum(axis=2))
 
-    def falls(self, coefficients: Floats, allowed: NDArray[np.bool_]) -> Floats:
+    def falls(self, coefficients: Floats, cells: NDArray[np.int32]) -> Floats:
         """[B, R, P]: how far the best swap allowed at a position lowers each function; -inf where none is."""
         moves, sets = self.sets.moves, self.sets
         if moves.dense:
-            gains = coefficients.reshape(-1, moves.width) @ sets.rows.T
-            padded = np.concatenate([gains, np.zeros((len(gains), 1))], axis=1).reshape(*coefficients.shape[:2], -1)
-            laid = np.take(padded, sets.swaps, axis=2)
-            return np.asarray(np.where(allowed[:, None], -laid, -np.inf).max(axis=3))
+            return self.dense_falls(coefficients, cells)
+        allowed = sets.allowed[cells]
         result: Array = np.empty((*coefficients.shape[:2], len(moves.touched)))
         for i, elements in enumerate(moves.touched):
             gains = coefficients[:, :, elements] @ moves.rows[i].T
             result[:, :, i] = np.where(allowed[:, None, i, : gains.shape[2]], -gains, -np.inf).max(axis=2)
         return result
+
+    def dense_falls(self, coefficients: Floats, cells: NDArray[np.int32]) -> Floats:
+        """First over all swaps of every position, and then anew where a cell has some of them only."""
+        sets, (batch, functions, width) = self.sets, coefficients.shape
+        ranked, falls, places = sets.whole
+        gains = falls @ coefficients.reshape(-1, width).T
+        rows, at = np.nonzero((cells >= 0) & (sets.counts[cells] < np.diff(sets.first)))
+        own = cells[rows, at]
+        swaps = np.minimum(sets.ranked[own], len(places) - 1)
+        there = np.arange(swaps.shape[1]) < sets.counts[own, None]
+        some = gains.reshape(-1, batch, functions)[places[swaps], rows[:, None]]
+        some = np.where(there[:, :, None], some, -np.inf).max(axis=1, initial=-np.inf)
+        every = ranked.most(gains, cells.shape[1]).reshape(-1, batch, functions)
+        result = np.where(cells[:, None] >= 0, every.transpose(1, 2, 0), -np.inf)
+        result[rows, :, at] = some
+        return np.asarray(result)

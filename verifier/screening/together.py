@@ -157,6 +157,11 @@ class Roots:
         return [Leaf(LINEAR, 0, (), (), {}, Settings(), (), int(k)) for k in self.k]
 
     @property
+    def settings(self) -> dict[Settings, list[int]]:
+        """No multipliers are set."""
+        return {}
+
+    @property
     def network(self) -> Network:
         return self.table.query.network
 
@@ -203,7 +208,7 @@ def note_proofs(table: Table, asked: Sequence[Asked], needed: Floats) -> None:
     network = roots.network
     try:
         sizes = magnitudes(network, {index: reach[:, part] for index, part in roots.parts.items()})
-        recipe = Recipe(roots, sizes, Settings(), None)
+        recipe = Recipe(roots, sizes)
         labels = np.array([text.query.label for text in table.texts])
         sure = {level: np.ones(len(asked), dtype=np.bool_) for level in LEVELS}
         for rival in range(network.classes):

@@ -22,6 +22,8 @@ NONE = -1
 
 Element = tuple[int, int]
 """A rectifier node of the network, and one of its elements."""
+Joint = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
+"""Joint groups: the rectifier node of each, and (element, slope) pairs."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,11 @@ class Named:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """The multipliers that hold in a subtree; regions with the same object are bounded together."""
+    """The multipliers that hold in a subtree."""
 
     slopes: Mapping[Element, int] = field(default_factory=dict)
     betas: Mapping[Element, float] = field(default_factory=dict)
-    joint: tuple[tuple[int, tuple[tuple[int, int], ...]], ...] = ()
-    """Per group: the rectifier node, and (element, slope) pairs."""
+    joint: Joint = ()
 
 
 class Leaf(NamedTuple):
@@ -271,31 +272,32 @@ class Reader:
             found.update(((rectifier.node, element), value) for element, value in pairs)
         return found
 
-    def groups(self) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
-        count = self.number()
-        expect(count > 0, "joint without groups")
-        groups, used = [], set()
-        for _ in range(count):
+    def groups(self) -> Joint:
+        groups: list[tuple[int, tuple[tuple[int, int], ...]]] = []
+        used = set[Element]()
+        for _ in range(self.number()):
             rectifier = self.rectifier(plain=False)
             expect(rectifier.reads_affine, "joint groups need pre-activations that are affine in the words")
             members = self.number()
             expect(members <= MOST_JOINT, "too large a joint group")
             pairs = tuple(self.pairs(rectifier.size, members, 64))
-            for element, _ in pairs:
-                expect((rectifier.node, element) not in used, "an element in two joint groups")
-                used.add((rectifier.node, element))
+            own = {(rectifier.node, element) for element, _ in pairs}
+            expect(used.isdisjoint(own), "an element in two joint groups")
+            used |= own
             groups.append((rectifier.node, pairs))
         return tuple(groups)
 
     def pairs(self, size: int, count: int, highest: int) -> list[tuple[int, int]]:
         expect(count > 0, "an empty table")
-        found, element = [], None
+        found: list[tuple[int, int]] = []
+        element = 0
         for _ in range(count):
-            step = self.number()
-            expect(element is None or step > 0, "indices must ascend")
-            element = step if element is None else element + step
-            value = self.number()
-            expect(element < size and value <= highest, "a table entry out of range")
+            step, value = self.number(), self.number()
+            element += step
+            if found and not step:
+                raise Unsure("indices must ascend")
+            if element >= size or value > highest:
+                raise Unsure("a table entry out of range")
             found.append((element, value))
         return found
 
@@ -315,6 +317,10 @@ class Reader:
 
     def number(self) -> int:
         """LEB128, minimal, below 2**31."""
+        first = self.data[self.at : self.at + 1]
+        if first and first[0] < 128:
+            self.at += 1
+            return first[0]
         value = 0
         for shift in range(0, 35, 7):
             byte = self.byte()

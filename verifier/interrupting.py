@@ -1,0 +1,38 @@
+"""What stops a command from outside (a batch system, a container, a terminal that closes), taken as Ctrl-C is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+@contextmanager
+def stopped_like_ctrl_c() -> Iterator[None]:
+    """Inside, the first such signal raises KeyboardInterrupt in the main thread, and the next ones are ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = [number for number in STOPS if signal.getsignal(number) == signal.SIG_DFL]  # nohup's stays ignored
+
+    def interrupt(number: int, frame: object) -> None:
+        for each in ours:
+            signal.signal(each, signal.SIG_IGN)  # what was found is being saved
+        raise KeyboardInterrupt
+
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def leave_interrupts_to_parent() -> None:
+    """For a process of ours: a signal to the whole group means the parent, which decides what becomes of the others."""
+    for number in (signal.SIGINT, *STOPS):
+        signal.signal(number, signal.SIG_IGN)
