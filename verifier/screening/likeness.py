@@ -5,24 +5,28 @@ constant, a certain output of a certain nonlinear layer, or neither: then it is 
 through whatever affine layers lie between), and by its numbers. The first two are compared one by one. As to numbers,
 all between embeddings, nonlinear layers and logits is affine: random integers are put in place of what is looked up and
 of what nonlinear layers give, and all that these read, and the logits, must come out equal over the rationals. Affine
-functions that are not equal come out equal with a probability of 2**-30 at most.
+functions that are not equal come out equal with a probability of 2**-30 at most. Tables are compared row by row: a
+table may be computed, and exact in one reading only.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.exact import Exact, constant, exact_layer
-from swapproof.encodings.network import Constant, Embedding, Maximum, Network, Node, Rearrangement, Rectifier
+from swapproof.encodings.network import Constant, Embedding, Maximum, Network, Node, Rearrangement, Rectifier, Table
 from swapproof.proofs.check import Layer
 from swapproof.proofs.check import Network as CheckedNetwork
 
+from .balls import Floats
 from .margins import repeats
 from .unsure import Unsure
 
@@ -32,8 +36,10 @@ CONSTANT, AFFINE, IDLE = -1, -2, -3
 """Instead of the place of a nonlinear layer; idle are those that play no part."""
 LARGEST = 1 << 29
 """Of the random integers, in magnitude."""
-ROWS = 32
-"""Of a table that are compared: both readings have it from the same tensor."""
+ROWS = 4096
+"""Of a table that are compared at once: bounds memory."""
+ALIKE: deque[tuple[Any, Any]] = deque(maxlen=8)
+"""Tables that were compared, ours and theirs: networks of other lengths hold the same."""
 
 
 class Element(NamedTuple):
@@ -85,14 +91,25 @@ def same_layer(node: Node, layer: Layer) -> bool:
             alike = layer.kind == "rectifier" and Fraction(slope) == Fraction(layer.p, layer.q)
             return alike and node.number == layer.node and node.size == layer.size
         case Embedding(table, positions):
-            width = table.shape[1]
             if positions.reshape(-1).tolist() != list(layer.rows) or tuple(table.shape) != tuple(layer.table.shape):
                 return False
-            rows = np.random.default_rng().integers(len(table), size=ROWS).tolist()
-            stored = [list(layer.table.items[row * width : (row + 1) * width]) for row in rows]
-            return bool(np.asarray(table[rows]).tolist() == stored)
+            return same_table(table, layer.table.items)
         case _:
             return layer.kind == "maximum" and node.size == layer.size
+
+
+def same_table(table: Floats | Table, items: Sequence[Any]) -> bool:
+    """Number by number: Python compares floats and fractions exactly."""
+    held = table.stored if isinstance(table, Table) else table
+    if any(held is ours and items is theirs for ours, theirs in ALIKE):
+        return True
+    numbers = iter(items)
+    for start in range(0, len(table), ROWS):
+        here = np.asarray(table[start : start + ROWS]).reshape(-1).tolist()
+        if here != list(islice(numbers, len(here))):
+            return False
+    ALIKE.append((held, items))
+    return True
 
 
 def same_windows(ours: list[Element], theirs: list[Element], layer: Layer, repeated: list[bool]) -> bool:

@@ -101,7 +101,8 @@ def rectifier_lines(slope: float, x: Bounds, own: Floats | None = None) -> Lines
 
 
 def rectified(slope: float, x: Bounds) -> Bounds:
-    """Bounds of y = max(x, slope x): its values at l and u; the range holds both lines over the range of x.
+    """Bounds of y = max(x, slope x): its values at l and u; the range holds both lines over the range of x, and what a
+    joint group makes of y.
 
     Exactly 0 where a Relu's bound is surely not above 0.
     """
@@ -113,11 +114,10 @@ def rectified(slope: float, x: Bounds) -> Bounds:
         else:
             errors.append(np.where((bound - error >= 0), error, error + 2 * UNIT * np.abs(bound) + 2.0**-63))
     surely_on = x.low - x.low_error >= 0
-    surely_off = (x.high + x.high_error <= 0) & (x.low + x.low_error < 0)
     far = np.maximum(np.abs(x.low), np.abs(x.high)) + x.high_error + x.low_error
     slack = np.maximum(np.abs(x.least), np.abs(x.most)) * 2.0**-10  # slopes of up to 1 + 2**-17, and rounding
-    least = np.where(surely_on, x.least, np.where(surely_off, slope * x.least, np.minimum(x.least, 0.0) - slack))
-    most = np.where(surely_on, x.most, np.where(surely_off, slope * x.most, np.maximum(x.most, 0.0) + slack + far))
+    least = np.where(surely_on, x.least, np.minimum(x.least, 0.0) - slack)
+    most = np.where(surely_on, x.most, np.maximum(x.most, 0.0) + slack + far)
     if slope != 0:
         least, most = least - slack * 2.0**-30, most + slack * 2.0**-30
     return Bounds(low, high, errors[0], errors[1], least, most)

@@ -4,12 +4,13 @@ Let R(C) be what the recipe makes of a function with coefficients C of the eleme
 with relaxations chosen by the signs of coefficients, then minimised over the region. With
 
     M = greatest |x| at the cut        |c| of a constant            |W| M + |b| after W x + b
-    (2 + 2**-10) M after a rectifier   the greatest M of a window after a maximum, constants that never win left out
+    (2 + 2**-10) (M + g) after a rectifier, g = 2**-63
+    the greatest M of a window, and g, after a maximum, constants that never win left out
 
 |R(C) - R(C')| <= sum |C_i - C'_i| M_i. By induction from the cut: there R is a minimum over sentences of C x; a linear
 layer hands on W (C - C') and b (C - C'); a rectifier hands on c times a line of slope at most 1 + 2**-17 that is raised
-by at most M (its bounds l and u lie within M, being values of R), an element of a joint group c a x and at most |c| M;
-when the signs of c and c' differ, |c - c'| = |c| + |c'| and both lines are so bounded. Relaxed values themselves lie
+by at most M + g (its bounds l and u are values of R rounded outwards to the grid of 2**-64, so they lie within that), an
+element of a joint group c a x and at most |c| M; when the signs of c and c' differ, |c - c'| = |c| + |c'| and both lines are so bounded. Relaxed values themselves lie
 within M by the same induction.
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 from swapproof.encodings.evaluation import needed
 from swapproof.encodings.network import Affine, Constant, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 
-from .balls import LARGEST, SLOP, TINY, UNIT, Floats, growth
+from .balls import GRID, LARGEST, SLOP, TINY, UNIT, Floats, growth
 from .unsure import Unsure
 
 LINE = 2.0 + 2.0**-10
@@ -49,13 +50,13 @@ def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]
             case Sum():
                 size = np.add.reduce(inputs)
             case Rectifier():
-                size = inputs[0] * LINE
+                size = (inputs[0] + 2 * GRID) * LINE
             case Maximum():
                 windows = inputs[0].reshape(*lead, node.size, -1)
                 fixed = constants(network, node.inputs[0]).reshape(node.size, -1)
                 # A constant below what some element is at least has neither the greatest l nor the greatest u.
                 least = np.where(np.isnan(fixed), -windows, -np.inf).max(axis=-1, keepdims=True)
-                size = np.where(fixed < least, 0.0, windows).max(axis=-1)
+                size = np.where(fixed < least, 0.0, windows).max(axis=-1) + 2 * GRID
             case _:
                 raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
         known[index] = size * SLOP
