@@ -30,6 +30,9 @@ from swapproof.verifier.summary import Short, mmws, summarise
 Capture = pytest.CaptureFixture[str]
 
 
+WORDS = 9
+
+
 def line(id: int, status: str, low: int, high: int | None) -> dict[str, Any]:
     """A line of results.jsonl with these ends."""
     return {
@@ -37,7 +40,7 @@ def line(id: int, status: str, low: int, high: int | None) -> dict[str, Any]:
         "text": "a good film",
         "label": 1,
         "predicted": 0 if status == "already_wrong" else 1,
-        "positions": 3,
+        "positions": WORDS,
         "candidates": 5,
         "cut": 0,
         "unknown": 0,
@@ -61,21 +64,24 @@ line_lists = st.lists(exact_lines | open_lines | unbounded_lines | other_lines, 
 
 
 def shorts(lines: list[tuple[str, int, int | None]]) -> list[Short]:
-    return [Short(id, *one) for id, one in enumerate(lines)]
+    return [Short(id, *one, WORDS) for id, one in enumerate(lines)]
 
 
 class TestSummary:
     @given(line_lists)
-    def test_the_low_end_of_mmws_is_the_least_mean_that_the_open_texts_can_make(
+    def test_the_ends_of_mmws_are_the_least_and_the_greatest_mean_that_the_open_texts_can_make(
         self, lines: list[tuple[str, int, int | None]]
     ) -> None:
-        """An open text without a witness may turn out unbreakable and then does not count: every such case is tried."""
+        """An open text without a witness may turn out unbreakable and then does not count, or break at its last word:
+        every such case is tried."""
         found = mmws(shorts(lines))
-        certain = [low for status, low, high in lines if status in ("exact", "open") and high is not None]
-        doubtful = [low for status, low, high in lines if status == "open" and high is None]
+        certain = [(low, high) for status, low, high in lines if status in ("exact", "open") and high is not None]
+        doubtful = [(low, WORDS) for status, low, high in lines if status == "open" and high is None]
         subsets = chain.from_iterable(combinations(doubtful, size) for size in range(len(doubtful) + 1))
-        means = [sum(all_) / len(all_) for some in subsets if (all_ := [*certain, *some])]
-        assert found["low"] == (pytest.approx(min(means), abs=1e-6) if means else None)
+        cases = [all_ for some in subsets if (all_ := [*certain, *some])]
+        lows, highs = [[sum(pair[end] for pair in all_) / len(all_) for all_ in cases] for end in (0, 1)]
+        assert found["low"] == (pytest.approx(min(lows), abs=1e-6) if cases else None)
+        assert found["high"] == (pytest.approx(max(highs), abs=1e-6) if cases else None)
         assert found["texts"] == len(certain)
 
     @given(line_lists)

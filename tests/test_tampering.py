@@ -216,6 +216,12 @@ class TestAccounts:
             (lambda line: line.update(level="formally verified"), "is no level of truth"),
             (lambda line: line.update(predicted=None), "nothing is known of the model's answer"),
             (lambda line: line.update(reason="proved by hand"), "gives the reason 'proved by hand'"),
+            (lambda line: line.update(engine="a formal proof"), "names the engine 'a formal proof'"),
+            (lambda line: line.update(predicted=bool(line["predicted"])), "as its predicted, not a whole number"),
+            (lambda line: line["min_swaps"].update(high=float(line["min_swaps"]["high"])), "not a whole number"),
+            (lambda line: line.update(evaluations=-1), "has -1 as its evaluations"),
+            (lambda line: line.update(seconds=-1.0), "has -1.0 as its seconds"),
+            (lambda line: line.update(contradiction="a proof is refused"), "did not check: a proof is refused"),
         ],
     )
     def test_a_line_that_says_what_nothing_backs_is_refused(
@@ -224,6 +230,25 @@ class TestAccounts:
         run = copied("certified")
         change(run, "min_swaps", 0, how)
         assert refusal in said(capsys, "check", run)[1]
+
+    def test_a_certificate_of_no_text_is_refused(self, copied: Callable[[str], Path], capsys: Capture) -> None:
+        """The store and the lines do not know it."""
+        run = copied("certified")
+        value = json.loads((run / "certificates" / "000000.json").read_text()) | {"id": 77}
+        stranger = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        (run / "certificates" / "000077.json").write_text(stranger)
+        assert "000077.json is a certificate of no line" in said(capsys, "check", run)[1]
+
+    def test_files_that_a_certificate_confuses_are_refused(
+        self, copied: Callable[[str], Path], capsys: Capture
+    ) -> None:
+        """The vocabulary under the name of the model, both with their own hashes."""
+        run = copied("certified")
+        path = run / "certificates" / "000000.json"
+        value = json.loads(path.read_text())
+        value["model"]["file"], value["vocabulary"]["file"] = value["vocabulary"]["file"], value["model"]["file"]
+        path.write_text(json.dumps(value, sort_keys=True, separators=(",", ":")))
+        assert "refused 000000.json: made for another model" in said(capsys, "check", run)[1]
 
     def test_only_a_text_that_rounding_decides_is_ambiguous(
         self, copied: Callable[[str], Path], capsys: Capture
@@ -434,6 +459,14 @@ class TestRadii:
         assert main(["measure", task, "--quantity", "pr", "--radius", "1,2", "--out", str(made / "radii")]) == 0
         shown = capsys.readouterr().out.partition("\nThe run folder")[0]
         assert said(capsys, "report", copied("radii"))[:2] == (0, shown)
+
+    def test_one_without_certificates_may_have_lost_the_folder(
+        self, copied: Callable[[str], Path], capsys: Capture
+    ) -> None:
+        """Nothing is claimed there, or what is claimed is missed: never a traceback."""
+        folder = copied("radii")
+        shutil.rmtree(folder / "radius-1" / "certificates")
+        assert said(capsys, "check", folder)[0] in (2, 4)
 
     def test_one_without_its_summary_is_to_be_finished(self, copied: Callable[[str], Path], capsys: Capture) -> None:
         run = copied("radii")

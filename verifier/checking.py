@@ -96,7 +96,7 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     named = any(item.line is None or item.line.get("certificate") is not None for item in items)
     if not items or (named and not any(item.certificate for item in items)):
         raise BadInput(f"{folder}: holds no certificates; run certify again")
-    certificates = refused = screened = 0
+    certificates = refused = others = screened = 0
     with progress("check", len(items)) as advance:
         for finding in findings(run, items, jobs or os.cpu_count() or 1, exact=exact):
             certificates += finding.has_certificate
@@ -109,10 +109,10 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
                 print(f"{name}: {finding.sentence}", flush=True)
             advance(1)
     for problem in differences(run, inputs):
-        refused += 1
+        others += 1
         print(f"refused: {problem}")
-    if refused:
-        print(f"refused {refused}, of {certificates} certificates")
+    if refused or others:
+        print(refusals(refused, len(items), others))
         return UNCHECKED
     missing = len(inputs.texts) - sum(item.line is not None for item in items)
     if missing:
@@ -123,6 +123,10 @@ def check(folder: Path, *, exact: bool = False, jobs: int | None = None) -> int:
     print(shown(screened, certificates))
     print(f"accepted {certificates} of {certificates}")
     return HOLDS
+
+
+def refusals(texts: int, of: int, others: int) -> str:
+    return f"refused {texts} of {of} texts, and {others} of the things that the run's other files say"
 
 
 def nothing_claimed(items: Sequence[Item]) -> str:
@@ -299,6 +303,7 @@ class Bench:
                 self.compare(item.line, item.text, statement)
             if statement is not None and statement["upper"] is not None:
                 self.replay_witness(item.text, statement["upper"]["swaps"])
+                sentence = sentence.replace("replay as recorded, not checked", "replayed")
         except (Refused, Unusable) as error:
             return Finding(item.id, item.certificate is not None, sentence, str(error))
         except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
@@ -311,9 +316,9 @@ class Bench:
         verdict = None if self.screen is None else self.screen.verdict(statement, SECONDS)
         if verdict is None or verdict.id != id:
             return None
-        vocabulary = statement["vocabulary"]
-        files = {statement["model"]["file"], *([] if vocabulary is None else [vocabulary["file"]])}
-        return verdict if files <= {self.run.model.name, self.run.vocabulary.name} else None
+        model, vocabulary = statement["model"], statement["vocabulary"]
+        named = vocabulary is None or vocabulary["file"] == self.run.vocabulary.name
+        return verdict if named and model["file"] == self.run.model.name else None
 
     def classes(self, text: Text) -> int:
         """As many as the model answers with, whatever the text."""

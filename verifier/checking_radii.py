@@ -11,6 +11,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
+from .accounts import names_that_differ
 from .counting.shown import print_measured
 from .measuring import shown, summary_in, together
 from .rechecking import HOLDS, UNCHECKED, check_measured, question_of
@@ -46,7 +47,7 @@ def check_radii(folder: Path, *, exact: bool = False) -> int:
         lines = said.getvalue().splitlines()
         print("\n".join(lines[:-1] if code == HOLDS else lines), flush=True)
         refused += code != HOLDS
-        certificates += sum(CERTIFICATE.fullmatch(path.name) is not None for path in run.certificates.iterdir())
+        certificates += sum(CERTIFICATE.fullmatch(path.name) is not None for path in run.certificates.glob("*"))
     faults = list(differences(folder, runs))
     for fault in faults:
         print(f"refused: {fault}")
@@ -83,6 +84,5 @@ def differences(folder: Path, runs: dict[int, Run]) -> Iterator[str]:
     order = stated.get("radii")  # as they were asked for
     if isinstance(order, list) and len(order) == len(runs) and all(radius in order for radius in runs):
         again["radii"] = order
-    for name in sorted(again.keys() | stated.keys()):
-        if stated.get(name) != again.get(name):
-            yield f"summary.json says another {name} than the runs"
+    for name in names_that_differ(stated, again):
+        yield f"summary.json says another {name} than the runs"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .engines import ENGINES, OUTSIDE, SMALL_PROOFS
 from .results import covered, strongest
 
 Known = dict[str, Any]
@@ -52,6 +54,8 @@ OF_A_RUN: Known = {
 }
 """What a run says it is about: shown in summary and report."""
 LEVELS = ("real", "float32")
+WHOLE = ("label", "predicted", "positions", "candidates", "cut", "unknown", "evaluations", "requests")
+ENGINE_NAMES = ("replay", *(engine.name for engine in (*ENGINES, *OUTSIDE, *SMALL_PROOFS.values())))
 
 
 def additions(value: Any, known: Known, within: str = "", what: str = "line") -> Iterator[str]:
@@ -64,20 +68,35 @@ def additions(value: Any, known: Known, within: str = "", what: str = "line") ->
                 yield from additions(inner, known[key], f"{within}{key}.", what)
 
 
+def no_numbers(line: Mapping[str, Any]) -> Iterator[str]:
+    """Where something else stands than a whole number or, of seconds, a number: true is none."""
+    ends = {f"{name} end": line["min_swaps"][name] for name in ("low", "high")}
+    for name, value in (ends | {name: line[name] for name in WHOLE}).items():
+        missing = value is None and name in ("high end", "predicted")
+        if not missing and (type(value) is not int or value < 0):
+            yield f"has {value!r} as its {name}, not a whole number"
+    seconds = line["seconds"]
+    if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+        yield f"has {seconds!r} as its seconds"
+
+
 def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any] | None, words: int) -> Iterator[str]:
     """What the line of a text of so many words claims beyond the statement of its certificate, which was accepted.
 
     Without one the line may claim nothing. That the witness is the same word by word is compared elsewhere.
     """
     yield from additions(line, OF_CERTIFY)
+    yield from no_numbers(line)
+    if "contradiction" in line:
+        yield f"says that an answer did not check: {line['contradiction']}"
+    if line["engine"] is not None and line["engine"] not in ENGINE_NAMES:
+        yield f"names the engine {line['engine']!r}"
     lower, upper, count = (None if statement is None else statement[part] for part in ("lower", "upper", "count"))
     low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
     proved = 0 if lower is None else lower["swaps"] + 1
     shown = None if upper is None else len(upper["swaps"])
     movable = 0 if statement is None else sum(len(options) > 1 for options in statement["choices"])
     certificate = None if statement is None else f"certificates/{id:06d}.json"
-    if type(low) is not int or low < 0:
-        yield f"has {low} as its low end, not a number of swaps"
     if line["certificate"] != certificate:
         yield f"names {line['certificate']} as its certificate, not {certificate}"
     if high != shown or (line["witness"] is None) != (upper is None):

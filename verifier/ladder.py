@@ -11,6 +11,7 @@ import numpy as np
 
 from swapproof.encodings.query import Query
 
+from .engines.enumeration import Enumeration, Sweep
 from .engines.protocol import (
     Bound,
     Budget,
@@ -152,6 +153,20 @@ class Climb:
                 "witness": {"swaps": [list(swap) for swap in witness.swaps], "margin": margin, "by": witness.engine},
             }
 
+    def look_for_rounding(self, budget: Budget) -> None:
+        """Where only the reals settle the text: replay every sentence that rounding could decide, as far as these are
+        enumerated. One that fools onnxruntime makes the interval contradictory."""
+        if not self.interval.closed or self.interval.low_float32 >= self.interval.low:
+            return
+        steps = Sweep(self.query, budget, Enumeration.most).witnesses(self.interval)
+        finding = next(steps, None)
+        while finding is not None:
+            self.take(finding, Enumeration.name)
+            try:
+                finding = steps.send(self.interval)
+            except StopIteration:
+                finding = None
+
     def bound(self, bound: Bound, engine: str) -> None:
         try:
             refusal = self.check(bound)
@@ -219,6 +234,8 @@ def climb(
                 finding = None
         if own is not budget:
             budget.evaluations += own.evaluations
+    if doubt is None and state.contradiction is None:
+        state.look_for_rounding(budget)
     status, reason = judged(state, doubt, budget)
     return Verdict(
         interval=settled(state.interval),
@@ -242,8 +259,8 @@ def judged(state: Climb, doubt: str | None, budget: Budget) -> tuple[Status, str
         return "ambiguous", doubt
     if interval.contradictory:
         return "ambiguous", (
-            f"over the reals {interval.low - 1} swaps are harmless, and onnxruntime's rounding lets "
-            f"{interval.high} break the text"
+            f"over the reals no sentence with fewer than {interval.low} swaps breaks the text, and onnxruntime's "
+            f"rounding lets {interval.high} break it"
         )
     if interval.high == 0:
         return "already_wrong", None

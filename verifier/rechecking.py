@@ -18,7 +18,7 @@ from swapproof.encodings.reading import open_model
 from swapproof.proofs.check import Refused, parse_canonical
 
 from .accounts import measured_differences, names_that_differ, once
-from .checking import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, shown
+from .checking import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, refusals, shown
 from .claims import OF_MEASURE, additions
 from .counting.binomial import outwards
 from .counting.fraction import Settings
@@ -82,7 +82,7 @@ def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = Fals
     station = Station.open(measuring)
     bench = Bench.open(run.folder, exact=exact)
     items = list(items_of(run, inputs))
-    certificates = screened = samples = refused = 0
+    certificates = screened = samples = refused = others = 0
     with progress("check", len(items)) as advance:
         for item, finding in zip(items, proofs(bench, items), strict=True):
             certificates += item.certificate is not None
@@ -94,12 +94,12 @@ def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = Fals
             sentence = "its sample drawn again is the same" if again and item.certificate is None else finding.sentence
             print(f"text {item.id}: " + (sentence if refusal is None else f"refused: {refusal}"), flush=True)
             advance(1)
-    others = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
-    for problem in chain(summary_refusals(run, items, question, inputs), others):
-        refused += 1
+    differing = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
+    for problem in chain(summary_refusals(run, items, question, inputs), differing):
+        others += 1
         print(f"refused: {problem}")
-    if refused:
-        print(f"refused {refused}, of {certificates} certificates")
+    if refused or others:
+        print(refusals(refused, len(items), others))
         return UNCHECKED
     with Store.open(run.store, readonly=True) as store:
         remark = uncovered(run, store.facts())

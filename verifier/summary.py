@@ -24,8 +24,8 @@ DEFINITIONS = {
     ),
     "mmws": (
         "mean of min_swaps over texts with a finite minimum: texts already wrong and texts proved unbreakable are left "
-        "out. high: mean of the high ends of the texts with a witness. low: mean of their low ends, where open texts "
-        "without a witness count at their low end if that makes the mean smaller (they may turn out unbreakable)"
+        "out. low: mean of the low ends, high: of the high ends; open texts without a witness, which may turn out "
+        "unbreakable, count at their low end or their number of words, each only if that widens the interval"
     ),
     "accuracy": "texts whose answer is the gold label / all texts",
     "certified_accuracy": "texts proved robust to r swaps (min_swaps.low > r) / all texts",
@@ -53,18 +53,20 @@ class Short:
     status: str
     low: float
     high: int | None
+    words: int
+    level: str = "float32"
 
 
 def short(line: Mapping[str, Any]) -> Short:
     """An unbreakable text withstands any number of swaps, an ambiguous one is proved nothing."""
-    ends = line["min_swaps"]
+    ends, (words, level) = line["min_swaps"], (line["positions"], line["level"])
     match line["status"]:
         case "unbreakable":
-            return Short(line["id"], "unbreakable", math.inf, None)
+            return Short(line["id"], "unbreakable", math.inf, None, words, level)
         case "ambiguous":
-            return Short(line["id"], "ambiguous", 0, ends["high"])
+            return Short(line["id"], "ambiguous", 0, ends["high"], words, level)
         case status:
-            return Short(line["id"], status, ends["low"], ends["high"])
+            return Short(line["id"], status, ends["low"], ends["high"], words, level)
 
 
 def summary_of(store: Store) -> dict[str, Any]:
@@ -153,29 +155,31 @@ def broken(text: Short, radius: int) -> bool:
 def mmws(texts: Iterable[Short]) -> dict[str, float | int | None]:
     """The mean of min_swaps over the texts that have one.
 
-    An open text without a witness may have none. Whether it counts or not, the mean is at least the least mean that
-    counting some of these at their low ends can give; those below the mean, in ascending order, are what lowers it.
+    An open text without a witness may have none; if it has one, then at most as many as it has words. Whether these
+    texts count or not, the mean lies between the least that counting some of them at their low ends can give and the
+    greatest that counting some at their numbers of words can give.
     """
-    lows: list[float] = []
-    highs: list[int] = []
-    unsettled: list[float] = []
-    for text in texts:
-        if text.status in ("exact", "open") and text.high is not None:
-            lows.append(text.low)
-            highs.append(text.high)
-        elif text.status == "open":
-            unsettled.append(text.low)
-    counted, total = len(lows), sum(lows)
-    for low in sorted(unsettled):
-        if counted and low * counted >= total:
-            break
-        counted, total = counted + 1, total + low
+    found = [text for text in texts if text.status in ("exact", "open")]
+    sure = [(text.low, text.high) for text in found if text.high is not None]
+    perhaps = [text for text in found if text.high is None]
+    low = least_mean([low for low, _ in sure], [text.low for text in perhaps])
+    high = least_mean([-high for _, high in sure], [-text.words for text in perhaps])
     return {
-        "low": round(total / counted, 6) if counted else None,
-        "high": round(sum(highs) / len(highs), 6) if highs else None,
-        "texts": len(highs),
-        "open_without_witness": len(unsettled),
+        "low": None if low is None else round(low, 6),
+        "high": None if high is None else round(-high, 6),
+        "texts": len(sure),
+        "open_without_witness": len(perhaps),
     }
+
+
+def least_mean(sure: Sequence[float], perhaps: Sequence[float]) -> float | None:
+    """Of these numbers and any of those: the ones below the mean, in ascending order, are what lowers it."""
+    counted, total = len(sure), sum(sure)
+    for number in sorted(perhaps):
+        if counted and number * counted >= total:
+            break
+        counted, total = counted + 1, total + number
+    return total / counted if counted else None
 
 
 def counts(ends: Iterable[float | None]) -> dict[str, int]:
@@ -211,12 +215,16 @@ def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, 
     failed = sum(broken(text, radius) for text in texts)
     proved = sum(robust(text, radius) for text in texts)
     if failed:
-        return Verdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break")
+        wrong = sum(text.status == "already_wrong" for text in texts)
+        rest = f", {wrong} of them without a swap: they are answered wrongly" if wrong else ""
+        return Verdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break{rest}")
     if proved < len(texts):
         return Verdict(
             INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts"
         )
-    return Verdict(HOLDS, f"proved robust to {swaps(radius)}: {every(len(texts))}")
+    real = sum(text.level == "real" for text in texts)
+    rest = f", {real} of them over real arithmetic only, without what float32 rounds" if real else ""
+    return Verdict(HOLDS, f"proved robust to {swaps(radius)}: {every(len(texts))}{rest}")
 
 
 def every(number: int) -> str:

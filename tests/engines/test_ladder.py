@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import MLP, save
+from handmade import MLP, node, save
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import loaded, query_of
@@ -163,6 +163,22 @@ def test_a_witness_below_an_end_proved_over_the_reals_only_is_ambiguous(breakabl
     verdict = climb(query, replay, (Says((Bound(1, Enumerate(), "float32"), real, truth)),), Budget(), accepted)
     assert verdict.status == "ambiguous"
     assert (verdict.interval.low, verdict.interval.high) == (1, least.high)
+
+
+@pytest.mark.parametrize("engines", ["greedy,exact", "exact,enumerate", "exact"])
+def test_what_only_the_reals_settle_is_looked_through_for_what_rounding_decides(engines: str, tmp_path: Path) -> None:
+    """2**27 and 2**27 + 3 are one float32 number: over the reals no swap breaks the text, in onnxruntime one does."""
+    table = [[0, 0], [2**27, 2**27], [0, 3]]
+    nodes = [
+        node("Constant", "", "axes", value_ints=[1]),
+        node("Gather", "table tokens", "embedded"),
+        node("ReduceSum", "embedded axes", "logits", keepdims=0),
+    ]
+    model = open_model(save(tmp_path, nodes, {"table": table}, length=2))
+    query = query_of(model, ((0, 1), (2,)), 1)
+    verdict = climb(query, Replay.open(model), engines_named(engines), Budget(), accepted)
+    assert (verdict.status, verdict.interval.high) == ("ambiguous", 1)
+    assert verdict.interval.low <= 1
 
 
 def test_reasons_of_engines_that_gave_up_are_kept(breakable: tuple[Query, Replay]) -> None:

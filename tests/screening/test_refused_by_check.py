@@ -26,7 +26,7 @@ def screened(path: Path, choices: tuple[tuple[int, ...], ...], tree: c.Node, swa
     model = check.read_model(data)
     case = Case(data, choices, 0, 2)
     written = c.write_certificate(statement(case, lower=c.Lower(swaps, "real", tree)))
-    with pytest.raises(check.Refused, match="does not hold|not safe"):
+    with pytest.raises(check.Refused, match=r"does not hold|not safe"):
         check.check_certificate(written, model)
     return same_or_nothing(Screen(open_model(path), model, None), written)
 

@@ -24,6 +24,8 @@ class Enumeration:
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
         """One bound at the end, for all that was swept: checking a proof costs more than finding it."""
+        if interval.closed:
+            return
         sweep = Sweep(query, budget, self.most)
         yield from sweep.witnesses(interval)
         if sweep.harmless > interval.low or (sweep.harmless and interval.low_float32 < sweep.harmless):
@@ -49,7 +51,7 @@ class Sweep:
         swept, provable = 0, True
         for size, count in enumerate(self.query.space.counts()):
             swept += count
-            if interval.closed or (interval.high is not None and size >= interval.high):
+            if interval.high is not None and size >= interval.high:
                 return
             if swept > self.most:
                 self.stopped = f"{swept} sentences of up to {size} swaps, and at most {self.most} are enumerated"

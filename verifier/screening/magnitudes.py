@@ -9,9 +9,9 @@ with relaxations chosen by the signs of coefficients, then minimised over the re
 
 |R(C) - R(C')| <= sum |C_i - C'_i| M_i. By induction from the cut: there R is a minimum over sentences of C x; a linear
 layer hands on W (C - C') and b (C - C'); a rectifier hands on c times a line of slope at most 1 + 2**-17 that is raised
-by at most M + g (its bounds l and u are values of R rounded outwards to the grid of 2**-64, so they lie within that), an
-element of a joint group c a x and at most |c| M; when the signs of c and c' differ, |c - c'| = |c| + |c'| and both lines are so bounded. Relaxed values themselves lie
-within M by the same induction.
+by at most M + g (its bounds l and u are values of R, rounded outwards to the grid of 2**-64), an element of a joint
+group c a x and at most |c| M; when the signs of c and c' differ, |c - c'| = |c| + |c'| and both lines are so bounded.
+Relaxed values themselves lie within M by the same induction.
 """
 
 from __future__ import annotations
