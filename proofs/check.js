@@ -2890,7 +2890,16 @@ function swapproofChecker() {
 
   // ---- A run (sections 2 and 9) ----
 
-  // read(name) gives the bytes of a file of the run folder, or null.
+  // What the world outside throws for a file that is there but cannot be read, as what it means here.
+  function bytesOf(name, open) {
+    try {
+      return open();
+    } catch (error) {
+      return unusable(`${name} cannot be read: ${error.message}`);
+    }
+  }
+
+  // read(name, limit) gives the bytes of a file of the run folder, at most limit + 1 of them, or null if there is none.
   class Run {
     constructor(read) {
       this.read = read;
@@ -2900,7 +2909,7 @@ function swapproofChecker() {
 
     file(name, hash) {
       if (!this.files.has(name)) {
-        const bytes = this.read(name);
+        const bytes = bytesOf(name, () => this.read(name, LIMIT.file));
         if (bytes === null) unusable(`${name} is missing`);
         if (bytes.length > LIMIT.file) unusable(`${name} is too large`);
         this.files.set(name, { bytes, hash: hex(sha256(bytes)) });
@@ -2965,7 +2974,7 @@ function swapproofChecker() {
     const parts = [];
     if (lower !== null) {
       const unbreakable = lower.swaps >= choices.filter((list) => list.length > 1).length;
-      parts.push(`no sentence ${unbreakable ? "at all" : `with at most ${swapsText(lower.swaps)}`} ${change} (${lower.level})`);
+      parts.push(`no sentence with ${unbreakable ? "however many swaps" : `at most ${swapsText(lower.swaps)}`} ${change} (${lower.level})`);
     }
     if (count !== null) {
       const of = `of the ${count.total} sentences with at most ${swapsText(count.swaps)}`;
@@ -2975,19 +2984,21 @@ function swapproofChecker() {
     }
     if (upper !== null) {
       const levels = upper.levels.map((level) => (level === "replay" ? "replay as recorded, not checked" : level)).join(", ");
-      const subject = upper.swaps.length === 0 ? "the original text itself" : `a sentence with ${swapsText(upper.swaps.length)}`;
-      parts.push(`${subject} ${change} (${levels})`);
       const [low, high] = [lower === null ? 0 : lower.swaps + 1, upper.swaps.length];
-      if (all && low === high) parts.push(`min_swaps = ${high}`);
+      const broken = high === 0 ? "the text itself is answered wrongly" : `a sentence with ${swapsText(high)} ${change}`;
+      parts.push(`${broken} (${levels})`);
+      // Whichever rival wins, an answer without swaps is wrong.
+      if ((all || high === 0) && low === high) parts.push(`min_swaps = ${high}`);
       else if (all && lower !== null) parts.push(`min_swaps is between ${low} and ${high}`);
     }
     return `text ${id}, class ${label}: ${parts.join("; ")}`;
   }
 
   // certificates: pairs of a name and a function that gives the bytes. strangers: names of other files that end in
-  // .json beside them. root: the bytes of certificates/root, or null. isFolder: a whole run is checked. seconds: for
-  // each certificate. say(line, kind) gets every line as it is known: kind is "accepted", "refused", "root" or "last".
-  // Gives the exit code. "accepted N of N" is the last act.
+  // .json beside them. root: gives the bytes of certificates/root, or null. All these functions take a limit, as `read`
+  // does, and throw if a file cannot be read. isFolder: a whole run is checked. seconds: for each certificate.
+  // say(line, kind) gets every line as it is known: kind is "accepted", "refused" or "root", and of the last line
+  // "last", or "unusable" if there is no verdict. Gives the exit code. "accepted N of N" is the last act.
   function checkAll({ certificates, root, read, isFolder, strangers, seconds }, say) {
     const run = new Run(read);
     const leaves = [];
@@ -2997,24 +3008,31 @@ function swapproofChecker() {
       const sorted = [...certificates].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
       if (sorted.length === 0) unusable("there is no certificate");
       if (strangers.length > 0) unusable("a file in certificates ends in .json and is not called like a certificate");
+      const wanted = bytesOf("certificates/root", () => root(65));
       for (const [name, open] of sorted) {
+        let claim = null;
+        let reason = "";
         try {
           clock.end = Date.now() + 1000 * seconds;
-          const bytes = open();
+          const bytes = bytesOf(name, () => open(LIMIT.certificate));
           if (isFolder) leaves.push(merkleLeaf(name, bytes));
-          say(`${name}: ${run.check(name, bytes)}`, "accepted");
-          accepted += 1;
+          claim = run.check(name, bytes);
         } catch (error) {
           if (error instanceof Unusable) throw error;
           // Whatever else happens, for lack of memory or by a fault of this program, is never an acceptance.
-          const reason = error instanceof Refused ? error.message : `this checker could not finish: ${error.message}`;
-          say(`refused ${name}: ${reason}`, "refused");
+          reason = error instanceof Refused ? error.message : `this checker could not finish: ${error.message}`;
+        }
+        if (claim !== null) {
+          accepted += 1;
+          say(`${name}: ${claim}`, "accepted");
+        } else {
           refused += 1;
+          say(`refused ${name}: ${reason}`, "refused");
         }
       }
       if (isFolder && refused === 0) {
         const digest = hex(merkleRoot(leaves));
-        if (root === null || String.fromCharCode(...root.subarray(0, 66)) === `${digest}\n`) {
+        if (wanted === null || String.fromCharCode(...wanted) === `${digest}\n`) {
           say(`Merkle root ${digest}`, "root");
         } else {
           say("refused root: certificates/root is another Merkle root", "refused");
@@ -3023,7 +3041,7 @@ function swapproofChecker() {
       }
     } catch (error) {
       if (!(error instanceof Unusable)) throw error;
-      say(`not checked: ${error.message}`, "last");
+      say(`not checked: ${error.message}`, "unusable");
       return 2;
     }
     if (refused > 0 || accepted !== certificates.length) {
@@ -3048,44 +3066,96 @@ if (typeof module !== "undefined" && typeof require === "function") {
   if (require.main === module) commandLine(process.argv.slice(2));
 }
 
+// The exit code is 2 until all is done and said: no error, of files or of what is written to, is an acceptance.
 function commandLine(args) {
+  process.exitCode = 2;
+  try {
+    process.exitCode = checkArguments(args);
+  } catch (error) {
+    try {
+      writeLine(2, `check.js: ${error.message}`);
+    } catch {
+      // There is nobody to tell; the exit code stays.
+    }
+  }
+}
+
+// Writes one line of ASCII, whatever names it holds, to a descriptor: all of it, or this throws, as console.log does not.
+function writeLine(descriptor, line) {
+  const fs = require("node:fs");
+  const plain = line.replace(/[^ -~]/gu, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
+  const bytes = Buffer.from(`${plain}\n`);
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += fs.writeSync(descriptor, bytes, at);
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw new Error(`the verdict could not be written: ${error.message}`);
+      // A full pipe that does not wait by itself: look again in a hundredth of a second.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+// At most limit + 1 bytes of a file, so that one that is too large shows it. Only regular files, also behind links, are
+// opened: others, pipes and devices, may never end. Not to wait is asked for in case it became a pipe after the look.
+function readRegular(file, limit) {
+  const fs = require("node:fs");
+  const found = fs.statSync(file);
+  if (!found.isFile()) throw new Error("it is not a regular file");
+  const bytes = Buffer.alloc(Math.min(found.size, limit + 1));
+  const descriptor = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  try {
+    for (let at = 0; at < bytes.length; ) {
+      const count = fs.readSync(descriptor, bytes, at, Math.min(bytes.length - at, 2 ** 30), null);
+      if (count === 0) throw new Error("it became shorter while it was read");
+      at += count;
+    }
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  return bytes;
+}
+
+// Gives the exit code, or throws an error whose message is for the reader.
+function checkArguments(args) {
   const fs = require("node:fs");
   const path = require("node:path");
   const checker = swapproofChecker();
   const stop = (reason) => {
-    process.stderr.write(`check.js: ${reason}\n`);
-    process.exitCode = 2;
+    throw new Error(reason);
   };
   let seconds = checker.SECONDS;
   if (args[0] === "--seconds") {
     seconds = /^[0-9]+(\.[0-9]+)?$/.test(args[1]) ? Number(args[1]) : NaN;
     args = args.slice(2);
   }
-  if (args.length !== 1 || args[0].startsWith("-") || Number.isNaN(seconds)) return stop("usage: node check.js [--seconds S] RUN_OR_CERTIFICATE");
+  if (args.length !== 1 || args[0].startsWith("-") || Number.isNaN(seconds)) stop("usage: node check.js [--seconds S] RUN_OR_CERTIFICATE");
   const [target] = args;
-  const stat = fs.statSync(target, { throwIfNoEntry: false });
-  if (stat === undefined) return stop(`${target} does not exist`);
+  const found = (file) => fs.statSync(file, { throwIfNoEntry: false });
+  const stat = found(target);
+  if (stat === undefined) stop(`${target} does not exist`);
 
-  const inFolder = (folder) => (name) => {
+  // null only if there is no such name: a link that leads nowhere is a file that cannot be read.
+  const inFolder = (folder) => (name, limit) => {
     const file = path.join(folder, name);
-    const found = fs.statSync(file, { throwIfNoEntry: false });
-    return found !== undefined && found.isFile() ? fs.readFileSync(file) : null;
+    return fs.lstatSync(file, { throwIfNoEntry: false }) === undefined ? null : readRegular(file, limit);
   };
-  const job = { root: null, isFolder: stat.isDirectory(), strangers: [], seconds };
+  const job = { root: () => null, isFolder: stat.isDirectory(), strangers: [], seconds };
   if (job.isFolder) {
     const folder = path.join(target, "certificates");
-    if (!fs.existsSync(folder)) return stop(`${folder} does not exist`);
+    const inside = found(folder);
+    if (inside === undefined) stop(`${folder} does not exist`);
+    if (!inside.isDirectory()) stop(`${folder} is not a folder`);
     const names = fs.readdirSync(folder).filter((name) => name.endsWith(".json"));
     const isCertificate = (name) => /^[0-9]{6}\.json$/.test(name);
     job.strangers = names.filter((name) => !isCertificate(name));
-    job.certificates = names.filter(isCertificate).map((name) => [name, () => fs.readFileSync(path.join(folder, name))]);
-    job.root = inFolder(folder)("root");
+    job.certificates = names.filter(isCertificate).map((name) => [name, (limit) => readRegular(path.join(folder, name), limit)]);
+    job.root = (limit) => inFolder(folder)("root", limit);
     job.read = inFolder(target);
   } else {
     const folder = path.dirname(path.resolve(target));
-    job.certificates = [[path.basename(target), () => fs.readFileSync(target)]];
+    job.certificates = [[path.basename(target), (limit) => readRegular(target, limit)]];
     job.read = inFolder(path.basename(folder) === "certificates" ? path.dirname(folder) : folder);
   }
-  process.exitCode = checker.checkAll(job, (line) => console.log(line));
-  return process.exitCode;
+  return checker.checkAll(job, (line, kind) => (kind === "unusable" ? writeLine(2, `check.js: ${line}`) : writeLine(1, line)));
 }

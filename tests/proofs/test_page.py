@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,19 @@ class Browser:
         node = self.send("DOM.querySelector", nodeId=document, selector="#folder")["nodeId"]
         self.send("DOM.setFileInputFiles", nodeId=node, files=[str(folder)])
 
-    def drop(self, folder: Path) -> tuple[list[str], str]:
-        """Drops a folder on the page; gives the lines and the verdict."""
-        data = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+    def drop(self, *things: Path) -> tuple[list[str], str]:
+        """Drops folders or files on the page, all at once; gives the lines and the verdict."""
+        self.let_fall(*things)
+        return self.verdict()
+
+    def let_fall(self, *things: Path) -> None:
+        data = {"items": [], "files": [str(thing) for thing in things], "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):
             self.send("Input.dispatchDragEvent", type=kind, x=200, y=200, data=data)
-        return self.verdict()
+
+    def text(self, name: str) -> str:
+        text: str = self.value(f"document.getElementById('{name}').textContent")
+        return text
 
     def verdict(self) -> tuple[list[str], str]:
         self.wait("/^(accepted|refused|not checked)/.test(document.getElementById('verdict').textContent)")
@@ -148,10 +155,15 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+def spoil(file: Path) -> None:
+    """Label and rival change places: the certificate is refused."""
+    file.write_bytes(file.read_bytes().replace(b'"label":1', b'"label":0').replace(b'"rivals":[0]', b'"rivals":[1]'))
+
+
 def test_a_chosen_folder_is_accepted_with_one_sentence_for_each_certificate(browser: Browser, run: Path) -> None:
     browser.open(PAGE.as_uri())
     lines, verdict = browser.choose(run)
-    assert verdict == "accepted 3 of 3"
+    assert verdict == "accepted 3 of 3 (folder run)"
     assert [line.split(":")[0] for line in lines[:3]] == ["000000.json", "000001.json", "000002.json"]
     assert lines[3].startswith("Merkle root ")
     assert len(lines) == 4
@@ -159,17 +171,167 @@ def test_a_chosen_folder_is_accepted_with_one_sentence_for_each_certificate(brow
 
 def test_a_dropped_folder_is_accepted(browser: Browser, run: Path) -> None:
     browser.open(PAGE.as_uri())
-    assert browser.drop(run)[1] == "accepted 3 of 3"
+    assert browser.drop(run)[1] == "accepted 3 of 3 (folder run)"
 
 
 def test_a_refused_certificate_is_named_and_the_run_is_not_accepted(browser: Browser, run: Path) -> None:
-    file = run / "certificates" / "000001.json"
-    file.write_bytes(file.read_bytes().replace(b'"label":1', b'"label":0').replace(b'"rivals":[0]', b'"rivals":[1]'))
+    spoil(run / "certificates" / "000001.json")
     browser.open(PAGE.as_uri())
     lines, verdict = browser.choose(run)
-    assert verdict == "refused 1 of 3"
-    assert [line for line in lines if line.startswith("refused ")] == [lines[1]]
-    assert lines[1].startswith("refused 000001.json: ")
+    assert verdict == "refused 1 of 3 (folder run)"
+    assert [line for line in lines if line.startswith("refused ")] == [lines[0]]
+    assert lines[0].startswith("refused 000001.json: ")
+
+
+def test_refusals_stand_before_everything_else(browser: Browser, run: Path) -> None:
+    """Both in the order of the certificates, also when the refused are neither first nor last."""
+    data = json.loads((run / "certificates" / "000000.json").read_bytes())
+    for number in range(8):
+        text = json.dumps(data | {"id": number}, sort_keys=True, separators=(",", ":"))
+        (run / "certificates" / f"{number:06}.json").write_text(text)
+    for number in (2, 5):
+        spoil(run / "certificates" / f"{number:06}.json")
+    browser.open(PAGE.as_uri())
+    lines, verdict = browser.choose(run)
+    assert verdict == "refused 2 of 8 (folder run)"
+    assert [line.split(":")[0] for line in lines] == [
+        *(f"refused {number:06}.json" for number in (2, 5)), *(f"{number:06}.json" for number in (0, 1, 3, 4, 6, 7)),
+    ]  # fmt: skip
+
+
+def test_a_wrong_root_stands_before_what_was_accepted(browser: Browser, run: Path) -> None:
+    (run / "certificates" / "root").write_text("0" * 64 + "\n")
+    browser.open(PAGE.as_uri())
+    lines, verdict = browser.choose(run)
+    assert verdict == "refused 1 of 3 (folder run)"
+    assert lines[0] == "refused root: certificates/root is another Merkle root"
+    assert len(lines) == 4
+
+
+WAYS: dict[str, Callable[[Browser, Path], tuple[list[str], str]]] = {"chosen": Browser.choose, "dropped": Browser.drop}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("inner", ["backup", "certificates/old", "old", "zz/deeper"])
+def test_a_run_inside_the_dropped_one_does_not_speak_for_it(
+    browser: Browser, run: Path, inner: str, way: str, tmp_path: Path
+) -> None:
+    """The good one inside, before or after in the alphabet, is ignored, and said to be."""
+    shutil.copytree(run, tmp_path / "copy")
+    shutil.move(tmp_path / "copy", run / inner)
+    spoil(run / "certificates" / "000001.json")
+    browser.open(PAGE.as_uri())
+    lines, verdict = WAYS[way](browser, run)
+    assert verdict == "refused 1 of 3 (folder run)"
+    assert lines[0].startswith("refused 000001.json: ")
+    assert browser.text("where").endswith(f"certificates of their own, run/{inner}.")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_several_runs_are_named_and_none_is_checked(browser: Browser, run: Path, way: str) -> None:
+    """Whether beside each other, or one inside the other, below the dropped folder."""
+    for names in (("radius-1", "radius-2"), ("radius-1", "radius-1/certificates/inner")):
+        folder = run.with_name("-".join(names).replace("/", "-"))
+        folder.mkdir()
+        for name in names:
+            shutil.copytree(run, folder / name)
+        browser.open(PAGE.as_uri())
+        lines, verdict = WAYS[way](browser, folder)
+        below = ", ".join(f"{folder.name}/{name}" for name in names)
+        assert verdict == f"not checked: {folder.name} holds 2 runs, {below}; drop one of them"
+        assert lines == []
+        assert browser.text("about") == browser.text("where") == ""
+
+
+def test_only_ten_of_many_runs_are_named(browser: Browser, run: Path) -> None:
+    for number in range(12):
+        shutil.copytree(run / "certificates", run.parent / "many" / f"{number:02}" / "certificates")
+    browser.open(PAGE.as_uri())
+    verdict = browser.choose(run.parent / "many")[1]
+    assert verdict.startswith("not checked: many holds 12 runs, many/00, many/01, ")
+    assert verdict.endswith(", many/09 and 2 more; drop one of them")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_only_run_below_the_dropped_folder_is_checked_and_named(browser: Browser, run: Path, way: str) -> None:
+    """As in the archive of a run, where the checkers lie beside it."""
+    outer = run.parent / "archive"
+    outer.mkdir()
+    shutil.move(run, outer / "run")
+    shutil.copy(PAGE, outer)
+    browser.open(PAGE.as_uri())
+    assert WAYS[way](browser, outer)[1] == "accepted 3 of 3 (folder archive/run)"
+    assert browser.text("where") == "Checked is archive/run, the only folder in archive that holds certificates."
+
+
+def test_a_run_folder_may_be_called_certificates(browser: Browser, run: Path) -> None:
+    """But the folder of the certificates is no run."""
+    browser.open(PAGE.as_uri())
+    verdict = browser.choose(run / "certificates")[1]
+    assert verdict == "not checked: certificates holds no folder certificates; drop a run folder"
+    shutil.copytree(run, run.parent / "certificates")
+    browser.open(PAGE.as_uri())
+    assert browser.choose(run.parent / "certificates")[1] == "accepted 3 of 3 (folder certificates)"
+
+
+def test_things_dropped_together_are_what_one_folder_holds(browser: Browser, run: Path, tmp_path: Path) -> None:
+    """All of a run, without its folder, is that run; two runs, also of the same name, are not one; files are none."""
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copytree(run, tmp_path / "elsewhere" / "run")
+    shutil.copytree(run, tmp_path / "second")
+    spoil(run / "certificates" / "000001.json")
+    for things, expected in (
+        (sorted(run.iterdir()), "refused 1 of 3 (folder what was dropped)"),
+        ([tmp_path / "second", *run.iterdir()], "refused 1 of 3 (folder what was dropped)"),
+        ([run, tmp_path / "second"], "not checked: what was dropped holds 2 runs, run, second; drop one of them"),
+        (
+            [run / "certificates" / "000000.json", run / "paper.onnx"],
+            "not checked: what was dropped holds no folder certificates; drop a run folder",
+        ),
+    ):
+        browser.open(PAGE.as_uri())
+        assert browser.drop(*things)[1] == expected
+    # Chromium gives one of the two another name. Where a browser does not, they are not taken for one.
+    browser.open(PAGE.as_uri())
+    assert browser.drop(tmp_path / "elsewhere" / "run", run)[1].startswith("not checked: ")
+    twice = 'findRun([["run/certificates/000000.json", null], ["run/certificates/000000.json", null]]).reason'
+    assert browser.value(twice) == "two things of the same name were dropped; drop one run folder"
+
+
+@pytest.mark.parametrize("name", ["000001.json", "root"])
+def test_a_folder_in_place_of_a_file_is_not_read_over(browser: Browser, run: Path, name: str) -> None:
+    (run / "certificates" / name).unlink(missing_ok=True)
+    (run / "certificates" / name).mkdir()
+    (run / "certificates" / name / "file").write_text("")
+    browser.open(PAGE.as_uri())
+    shown = name if name.endswith(".json") else f"certificates/{name}"
+    assert browser.choose(run)[1] == f"not checked: {shown} cannot be read: it is a folder (folder run)"
+
+
+def test_only_the_last_dropped_folder_is_checked(browser: Browser, run: Path, tmp_path: Path) -> None:
+    """Also if the one before it takes longer to be listed; meanwhile no verdict on any other is shown."""
+    shutil.copytree(run, tmp_path / "slow")
+    browser.open(PAGE.as_uri())
+    assert browser.choose(run)[1] == "accepted 3 of 3 (folder run)"
+    browser.value(
+        "{ const quick = filesBelow; const gate = new Promise((done) => { window.release = done; });"
+        "filesBelow = async (item) => {"
+        " const files = await quick(item); await gate; window.listed = true; return files; } }"
+    )
+    browser.let_fall(tmp_path / "slow")
+    browser.wait("document.getElementById('verdict').textContent === 'Reading\u2026'")
+    assert browser.value("document.getElementById('verdict').className") == ""
+    assert browser.choose(run)[1] == "accepted 3 of 3 (folder run)"
+    browser.value("release()")
+    browser.wait("window.listed === true")
+    assert browser.verdict()[1] == "accepted 3 of 3 (folder run)"
+
+
+def test_the_page_says_what_it_reads(browser: Browser) -> None:
+    browser.open(PAGE.as_uri())
+    said = browser.value("document.querySelector('main p').innerText")
+    assert "vocabulary.json" in said
+    assert "alone" not in said
 
 
 def test_a_count_is_shown_with_its_numbers(browser: Browser, run: Path) -> None:
@@ -183,7 +345,7 @@ def test_a_count_is_shown_with_its_numbers(browser: Browser, run: Path) -> None:
     (run / "certificates" / "000000.json").write_text(text)
     browser.open(PAGE.as_uri())
     lines, verdict = browser.choose(run)
-    assert verdict == "accepted 3 of 3"
+    assert verdict == "accepted 3 of 3 (folder run)"
     assert f"of the {total} sentences with at most 1 swap, at least 0 are proved" in lines[0]
     about = browser.value("document.getElementById('about').textContent")
     assert about.startswith("3 accepted, 0 refused of 3; ")
@@ -213,17 +375,17 @@ def test_the_page_answers_during_a_long_check_and_can_be_stopped(browser: Browse
 def test_a_missing_model_is_said_so(browser: Browser, run: Path) -> None:
     (run / "paper.onnx").unlink()
     browser.open(PAGE.as_uri())
-    assert browser.choose(run)[1] == "not checked: paper.onnx is missing"
+    assert browser.choose(run)[1] == "not checked: paper.onnx is missing (folder run)"
 
 
 def test_a_second_folder_replaces_the_verdict_of_the_first(browser: Browser, run: Path) -> None:
     browser.open(PAGE.as_uri())
-    assert browser.choose(run)[1] == "accepted 3 of 3"
+    assert browser.choose(run)[1] == "accepted 3 of 3 (folder run)"
     (run / "certificates" / "000001.json").write_bytes(b"{}")
     (run / "certificates" / "000002.json").unlink()
     browser.value("document.getElementById('verdict').textContent = ''")
     lines, verdict = browser.drop(run)
-    assert verdict == "refused 1 of 2"
+    assert verdict == "refused 1 of 2 (folder run)"
     assert len(lines) == 2
 
 
