@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, cycle, pairwise, product, zip_longest
+from itertools import accumulate, pairwise, product, zip_longest
 from math import isfinite, isqrt, lcm, prod
 from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
@@ -91,16 +92,21 @@ FLOAT, INT, STRING, FLOAT_TENSOR, FLOATS, INTS = 1, 2, 3, 4, 6, 7
 INTEGERS, NUMBERS, TOKENS, VARIABLE = "constant integers", "constant numbers", "tokens", "values that depend on tokens"
 
 
-# A protobuf integer, taken as signed, and where the next thing begins.
+# A number, seven bits a byte, low first, and where the next thing begins; `must` is `need` or `require`.
+def leb128(data: bytes | memoryview, at: int, must: Callable[[object, str], None]) -> tuple[int, int]:
+    value, shift, byte = 0, 0, 128
+    while byte > 127:
+        must(at < len(data) and shift < 70, "a number that ends too early, or is too large")
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+    return value, at
+
+
+# A protobuf integer, taken as signed.
 def varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        need(at < len(data), "the ONNX file is cut short")
-        value |= (data[at] & 127) << shift
-        at += 1
-        if data[at - 1] < 128:
-            break
-    need(data[at - 1] < 128 and value < 1 << 64, "a number in the ONNX file is beyond 64 bits")
+    value, at = leb128(data, at, need)
+    need(value < 1 << 64, "a number in the ONNX file is beyond 64 bits")
     return value - (value >> 63 << 64), at
 
 
@@ -116,8 +122,8 @@ def varints(data: memoryview) -> Iterator[int]:
 def read(data: memoryview | None, what: str, known: dict[int, str]) -> dict[int, Any]:
     if data is None:
         raise Unusable(f"{what} is missing")
-    found: dict[int, Any] = {n: [] if code.isupper() else "" if code == "s" else None for n, code in known.items()}
-    seen, at = set(), 0
+    found: dict[int, list[Any]] = {number: [] for number in known}
+    at = 0
     while at < len(data):
         key, at = varint(data, at)
         number, wire = divmod(key, 8)
@@ -129,17 +135,14 @@ def read(data: memoryview | None, what: str, known: dict[int, str]) -> dict[int,
             need(0 <= size <= len(data) - at, f"{what} is cut short, or has wire type {wire}")
             value, at = data[at : at + size], at + size
         code = known.get(number, "")
-        fits = wire in WIRES.get(code, ()) and (number not in seen or not code.islower())
+        fits = wire in WIRES.get(code, ()) and not (code.islower() and found[number])
         need(fits, f"field {number} in {what} is outside the format, has the wrong wire type, or occurs twice")
-        seen.add(number)
         if code in ("s", "S"):
             value, stored = str(value, "utf-8", "replace"), value
             need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
-        if code.isupper():
-            found[number] += varints(value) if code == "I" and wire == 2 else [value]
-        else:
-            found[number] = value
-    return found
+        found[number] += varints(value) if code == "I" and wire == 2 else [value]
+    first = {number: next(iter(items), "" if known[number] == "s" else None) for number, items in found.items()}
+    return {number: items if known[number].isupper() else first[number] for number, items in found.items()}
 
 
 def float32(number: float) -> float:
@@ -270,9 +273,7 @@ class Model:
             need(all(item in INTEGER_RANGES[kind] for item in items), f"tensor {name!r} holds numbers beyond its type")
             return name, Tensor(INTEGERS, shape, items)
         self.one_type(kind)
-        # The smaller types cannot leave these limits.
-        sane = kind != 11 or all(abs(x) < 2.0**128 and x.as_integer_ratio()[1] <= 1 << 200 for x in items)
-        sane = sane and all(map(isfinite, items))
+        sane = all(abs(x) < 2.0**128 and x.as_integer_ratio()[1] <= 1 << 200 for x in items)
         need(sane, f"tensor {name!r} holds NaN or infinity, or numbers that are not multiples of 2**-200 below 2**128")
         return name, Tensor(NUMBERS, shape, items)
 
@@ -328,9 +329,6 @@ class Layer:
     start: int = 0
     depth: int = 0
     bits: int = 0
-
-    def factor(self, at: int) -> int:
-        return self.factors[at] if self.factors else 1
 
     # What is looked up for a token.
     def row(self, token: int) -> list[int]:
@@ -413,31 +411,28 @@ class Graph:
         return values if len({value.kind for value in values}) == 1 else tuple(map(self.variable, values))
 
     # Rows of elements, weights and a bias, in exact numbers. Rows that share their lists go on sharing them.
-    # `units`: the scale that the elements of a row have in common, and what brings their numbers to it.
     def affine(self, rows: Sequence[Any], shape: Sequence[int], kind: str = "affine") -> Tensor:
         self.spend(sum([len(elements) for elements, _, _ in rows]))
         read, weighed = {id(row[0]): row[0] for row in rows}, {id(row[1]): row[1] for row in rows}
-        weight_scale = scale_of([n for weights in weighed.values() for n in weights])
-        units = {key: self.common(elements) for key, elements in read.items()}
-        biases, bias_scale = exact([bias for *_, bias in rows])
-        scale = lcm(bias_scale, *{weight_scale * unit for unit, _ in units.values()})
+        sources = list({i for elements in read.values() for i in elements})
+        numbers, biases = [n for weights in weighed.values() for n in weights], [bias for *_, bias in rows]
+        weight_scale = scale_of(numbers)
+        scale = lcm(scale_of(biases), weight_scale * self.common(sources)[0])
         narrow(scale.bit_length())
+        units = {owner: scale // (weight_scale * owner.scale) for owner in {self.owner[i] for i in sources}}
+        steps = {key: tuple([units[self.owner[i]] for i in elements]) for key, elements in read.items()}
         lists: dict[Any, tuple[list[int], list[int]]] = {}
         laid: list[tuple[Sequence[int], list[int], list[int], int]] = []
-        for (elements, weights, _), bias in zip(rows, biases, strict=True):
-            key = id(weights), units[id(elements)]
+        for (elements, weights, _), bias in zip(rows, over(biases, scale), strict=True):
+            key = id(weights), steps[id(elements)]
             if key not in lists:
-                numbers, (unit, factors) = over(weights, weight_scale), key[1]
-                steps = [factor * (scale // (weight_scale * unit)) for factor in factors or (1,)]
-                lists[key] = list(map(mul, numbers, cycle(steps))), list(map(abs, numbers))
-            laid.append((elements, *lists[key], bias * (scale // bias_scale)))
-        heaviest = max([max(sizes, default=0) for _, sizes in lists.values()], default=0)
-        widest = max([max(map(abs, scaled), default=0) for scaled, _ in lists.values()], default=0)
-        biggest = max([abs(bias) for *_, bias in laid], default=0)
-        sources = list({i for elements in read.values() for i in elements})
+                above = over(weights, weight_scale)
+                lists[key] = list(map(mul, above, key[1])), list(map(abs, above))
+            laid.append((elements, *lists[key], bias))
         layer = Layer(kind, len(laid), scale, laid, sources, weight_scale=weight_scale)
-        layer.fits_float32 = kind == "constants" or (heaviest <= weight_scale << 40 and biggest <= scale << 40)
-        return self.lay(layer, shape, max(widest, biggest).bit_length() + 32)
+        layer.fits_float32 = kind == "constants" or all(abs(n) <= 1 << 40 for n in numbers + biases)
+        laid_numbers = [n for weights, _ in lists.values() for n in weights] + [bias for *_, bias in laid]
+        return self.lay(layer, shape, max(map(abs, laid_numbers), default=0).bit_length() + 32)
 
     def spend(self, steps: int) -> None:
         self.work += steps
@@ -452,11 +447,11 @@ class Graph:
         self.spend(len(self.choices[item]))
         return list(map(Fraction, self.choices[item]))
 
-    # One scale for elements of several layers, and what their numbers are to be multiplied by: nothing if empty.
-    def common(self, elements: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    # One scale for elements of several layers, and what their numbers are to be multiplied by.
+    def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
         scales = [self.owner[i].scale for i in elements]
         scale = lcm(*set(scales))
-        return scale, tuple([scale // each for each in scales]) if len(set(scales)) > 1 else ()
+        return scale, [scale // each for each in scales]
 
 
 # What a node reads: a letter of `INPUTS`, then "?" if it may be absent. Lists are handed over as such.
@@ -484,12 +479,6 @@ def scale_of(numbers: Iterable[Any]) -> int:
 # Exact numbers as integers over a scale.
 def over(numbers: Iterable[Any], scale: int) -> list[int]:
     return [above * (scale // below) for above, below in [number.as_integer_ratio() for number in numbers]]
-
-
-# Exact numbers as integers over the smallest scale, and the scale.
-def exact(numbers: Sequence[Any]) -> tuple[list[int], int]:
-    scale = scale_of(numbers)
-    return over(numbers, scale), scale
 
 
 def narrow(*bits: int) -> None:
@@ -1099,8 +1088,7 @@ class Network:
         self.compares, self.choices = graph.compares, graph.choices
         self.classes = len(graph.logits)
         self.vocabulary = graph.vocabulary
-        self.scale, factors = graph.common(graph.logits)
-        self.factors = factors or [1] * self.classes
+        self.scale, self.factors = graph.common(graph.logits)
         needed = {self.owner[i] for i in self.logits}
         for layer in reversed(graph.layers):
             if layer in needed:
@@ -1124,47 +1112,38 @@ class Network:
         self.no_float32 = next((reason for reason, holds in reasons.items() if holds), "")
         self.find_kernels()
 
-    # touched[p]: the slots of the cut that the word at position p moves; kernels[p]: for each the coefficients of
-    # what is looked up at p, in all tables of readers[p] one after the other.
+    # readers[p]: the tables that the word at position p is looked up in, and elements[p] what it finds there, one table
+    # after the other; touched[p]: the slots of the cut that depend on these, kernels[p]: for each its coefficients.
     def find_kernels(self) -> None:
         self.readers: dict[int, list[Layer]] = {}
+        self.elements: dict[int, list[int]] = {}
         self.touched: dict[int, list[int]] = {}
         self.kernels: dict[int, list[Sequence[int]]] = {}
-        widths: dict[int, int] = {}
-        place: dict[int, tuple[int, int]] = {}
         for layer in self.affine:
             if layer.kind == "embedding":
-                for row, p in enumerate(layer.rows):
-                    start, width = widths.get(p, 0), layer.table.shape[1]
-                    for i in range(width):
-                        place[layer.start + row * width + i] = p, start + i
-                    widths[p] = start + width
+                width = layer.table.shape[1]
+                for p, start in zip(layer.rows, range(layer.start, layer.start + layer.size, width), strict=True):
                     self.readers.setdefault(p, []).append(layer)
-        found: dict[int, list[int]] = {}
+                    self.elements.setdefault(p, []).extend(range(start, start + width))
+        position = {i: p for p, elements in self.elements.items() for i in elements}
         same: dict[tuple[int, ...], tuple[int, ...]] = {}
         work = 0
 
-        def define(at: int, given: int) -> Iterable[tuple[int, int]]:
+        def define(at: int, given: int) -> Iterable[tuple[int, int]] | None:
             nonlocal work
-            if at in place:
-                p, offset = place[at]
-                if p not in found:
-                    found[p] = [0] * widths[p]
-                found[p][offset] = given
-                return ()
+            if at in position:
+                return None
             elements, weights = self.owner[at].rows[at - self.owner[at].start][:2]
             work += len(elements)
             need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
             return zip(elements, [given * weight for weight in weights], strict=True)
 
         for slot, top in enumerate(self.cut):
-            found.clear()
-            substitute({top: 1}, define)
-            for p, kernel in found.items():
-                if any(kernel):
-                    frozen = tuple(kernel)
-                    self.touched.setdefault(p, []).append(slot)
-                    self.kernels.setdefault(p, []).append(same.setdefault(frozen, frozen))
+            found = substitute({top: 1}, define)
+            for p in {position[i]: None for i, c in found.items() if c}:
+                kernel = tuple([found.get(i, 0) for i in self.elements[p]])
+                self.touched.setdefault(p, []).append(slot)
+                self.kernels.setdefault(p, []).append(same.setdefault(kernel, kernel))
 
     def looked_up(self, position: int, token: int) -> list[int]:
         return [x for layer in self.readers.get(position, []) for x in layer.row(token)]
@@ -1180,28 +1159,33 @@ class Network:
                     for elements, weights, _, bias in layer.rows
                 ]
             else:
-                at = layer.sources
-                found = values[at.start : at.stop] if isinstance(at, range) else [values[i] for i in at]
-                found = list(map(mul, found, layer.factors)) if layer.factors else found
+                found = [values[i] * factor for i, factor in zip(layer.sources, layer.factors, strict=True)]
                 if layer.kind == "maximum":
                     found = [max(found[window.start : window.stop]) for window in layer.rows]
-                elif layer.p:
-                    found = [x * (layer.q if x > 0 else layer.p) for x in found]
                 else:
-                    found = [x if x > 0 else 0 for x in found]
+                    found = [x * (layer.q if x > 0 else layer.p) for x in found]
             values[layer.start : layer.start + layer.size] = found
 
 
-# Replaces elements, later ones first, by what `define` says c times an element is: elements and coefficients.
-def substitute(function: dict[int, int], define: Callable[[int, int], Iterable[tuple[int, int]]]) -> None:
-    order = [-i for i in function]
+# Replaces elements, later ones first, by what `define` says c times an element is: elements and coefficients. Returns
+# the coefficients of those that it leaves, by returning None.
+def substitute(
+    function: dict[int, int], define: Callable[[int, int], Iterable[tuple[int, int]] | None]
+) -> dict[int, int]:
+    order, left = [-i for i in function], {}
     heapify(order)
     while order:
         top = -heappop(order)
-        for i, c in define(top, function.pop(top)):
+        given = function.pop(top)
+        parts = define(top, given)
+        if parts is None:
+            left[top] = given
+            continue
+        for i, c in parts:
             if i not in function:
                 heappush(order, -i)
             function[i] = function.get(i, 0) + c
+    return left
 
 
 # number / scale, rounded down and up to the grid.
@@ -1292,8 +1276,9 @@ class Words:
 
 
 # A function of the words: its number for the original sentence, what the choices of every position that it depends on
-# add to that, and the most that such positions add, greatest first.
-class Rises:
+# add to that, and the most that such positions add, greatest first. As a dictionary: what a swap of a position within
+# a mask adds at most, for every (position, mask).
+class Rises(dict[tuple[int, int], int]):
     def __init__(self, space: Space, function: Function) -> None:
         self.base = sum([c * space.base[slot] for slot, c in function])
         terms: dict[int, list[tuple[int, Sequence[int]]]] = {}
@@ -1305,15 +1290,12 @@ class Rises:
             factors, columns = zip(*pairs, strict=True)
             self.added[i] = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
         self.order = sorted([(max(added[1:]), i) for i, added in self.added.items() if max(added) > 0], reverse=True)
-        self.known: dict[tuple[int, int], int] = {}
 
-    # What a swap of the position within the mask adds at most.
-    def most(self, key: tuple[int, int]) -> int:
-        if key not in self.known:
-            i, mask = key
-            added = [added for choice, added in enumerate(self.added.get(i, ())) if choice and mask >> choice & 1]
-            self.known[key] = max(added, default=0)
-        return self.known[key]
+    def __missing__(self, key: tuple[int, int]) -> int:
+        i, mask = key
+        added = [added for choice, added in enumerate(self.added.get(i, ())) if choice and mask >> choice & 1]
+        self[key] = max(added, default=0)
+        return self[key]
 
 
 # Of polynomials.
@@ -1370,17 +1352,12 @@ class Space:
             self.shifts.append([[sum(map(mul, kernel, delta)) for delta in deltas] for kernel in kernels])
             for slot, column in zip(self.touched[i], self.shifts[i], strict=True):
                 self.movers[slot].append((i, column))
-        self.known_words: dict[tuple[tuple[int, ...], tuple[Group, ...]], Words] = {}
-        self.known_rises: dict[Function, Rises] = {}
-        self.learned = 0
+        # Rules ask for the words of one region several times, and leaves for the same functions of the words.
+        self.words = lru_cache(1)(partial(Words, self))
+        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, choices)))(partial(Rises, self))
         self.magnitudes: list[int] = []
         self.errors: list[int] = []
         self.whole: list[int] = []
-
-    def words(self, masks: tuple[int, ...], groups: tuple[Group, ...]) -> Words:
-        if (masks, groups) not in self.known_words:
-            self.known_words = {(masks, groups): Words(self, masks, groups)}
-        return self.known_words[masks, groups]
 
     # The numbers of the cut when position i is swapped.
     def swapped(self, vector: list[int], i: int, choice: int) -> list[int]:
@@ -1392,20 +1369,14 @@ class Space:
     # Of the sentence with these numbers of the cut: 1, no rival beats the label; -1, one does; 0, not certain.
     def judged(self, vector: list[int], rivals: Sequence[int], float32: bool) -> int:
         network, values = self.network, self.values
-        first, last = network.cut[0], network.cut[-1]
-        if last - first + 1 == len(vector):
-            values[first : last + 1] = vector
-        else:
-            for i, number in zip(network.cut, vector, strict=True):
-                values[i] = number
+        for i, number in zip(network.cut, vector, strict=True):
+            values[i] = number
         network.evaluate(network.later, values)
         logits = [values[i] * factor for i, factor in zip(network.logits, network.factors, strict=True)]
         margins = [(logits[self.label] - logits[r]) << GRID for r in rivals]
         if not float32:
-            lost = any(
-                margin < 0 or (margin == 0 and r < self.label) for margin, r in zip(margins, rivals, strict=True)
-            )
-            return -1 if lost else 1
+            won = all(margin > 0 or (margin == 0 and self.label < r) for margin, r in zip(margins, rivals, strict=True))
+            return 1 if won else -1
         errors = [self.error(self.whole, r) * network.scale for r in rivals]
         for again in (False, True):
             if again:
@@ -1482,16 +1453,14 @@ class Space:
             unit, rest = divmod(below, network.owner[i].scale << BETA_BITS)
             require(rest == 0, "a beta on a layer the logits do not depend on")
             pending[i] = pending.get(i, 0) - region.phases[node, at] * value * unit
-        cut: dict[int, int] = {}
         groups: dict[int, list[tuple[int, int, int]]] = {}
 
-        def define(top: int, c: int) -> Iterable[tuple[int, int]]:
+        def define(top: int, c: int) -> Iterable[tuple[int, int]] | None:
             nonlocal constant
             layer = network.owner[top]
             at = top - layer.start
             if not layer.depth:
-                cut[network.slot[top]] = -c
-                return ()
+                return None
             if layer.kind == "affine":
                 elements, weights, _, bias = layer.rows[at]
                 constant += c * bias << GRID
@@ -1499,10 +1468,10 @@ class Space:
             if layer.kind == "maximum":
                 chosen, certain, highest = box.picks[layer][at]
                 if c > 0 or certain:
-                    return [(layer.sources[chosen], c * layer.factor(chosen))]
+                    return [(layer.sources[chosen], c * layer.factors[chosen])]
                 constant += c * layer.scale * highest
                 return ()
-            i, key, own = layer.sources[at], (layer.node, at), c * layer.factor(at)
+            i, key, own = layer.sources[at], (layer.node, at), c * layer.factors[at]
             if key in region.joint and c < 0 and key not in region.phases:
                 group, slope = region.joint[key]
                 line = layer.q * slope << (SLOPE_BITS - 6)
@@ -1513,9 +1482,9 @@ class Space:
                 constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
             return [(i, own * line >> SLOPE_BITS)]
 
-        substitute(pending, define)
+        falls = tuple([(network.slot[i], -c) for i, c in sorted(substitute(pending, define).items())])
         rises = sum([self.joint_rise(words, members) for members in groups.values()])
-        return constant - (rises + self.maximum(words, tuple(sorted(cut.items()))) << GRID), below
+        return constant - (rises + self.maximum(words, falls) << GRID), below
 
     # The maximum over the words of the sum, over (slot, a, b) with a <= b, of max(a x, b x).
     #
@@ -1543,21 +1512,15 @@ class Space:
 
     # The maximum over the words of the sum of c * (number of slot).
     def maximum(self, words: Words, function: Function) -> int:
-        if function not in self.known_rises:
-            if self.learned > MAX_LEARNED:
-                self.known_rises.clear()
-                self.learned = 0
-            rises = self.known_rises[function] = Rises(self, function)
-            self.learned += sum(map(len, rises.added.values()))
-        rises = self.known_rises[function]
+        rises = self.rises(function)
         if words.room is None:
-            return rises.base + words.best([rises.most(key) for key in enumerate(words.masks)])
+            return rises.base + words.best([rises[key] for key in enumerate(words.masks)])
         # Of the positions with all choices only the first in the order can be among the best.
         gains = [gain for gain, i in rises.order[: words.room + len(words.lack)] if i not in words.lack]
-        gains += [rises.most(key) for key in words.lacking]
+        gains += [rises[key] for key in words.lacking]
         gains.sort(reverse=True)
         gained = sum([gain for gain in gains[: words.room] if gain > 0])
-        return rises.base + gained + sum([rises.most(key) for key in words.forced])
+        return rises.base + gained + sum([rises[key] for key in words.forced])
 
     # ---- float32 (FORMAT section 8)
 
@@ -1674,11 +1637,8 @@ class Tree:
             require(nodes <= 5_000_000 and region.depth <= 100_000, "the tree is too large or too deep")
             self.look_at_the_clock()
             kind = self.byte()
-            if kind in LEAVES:
-                LEAVES[kind](self, region)
-            else:
-                require(kind in RULES, f"tree byte {kind} is not in version 1")
-                stack += reversed(RULES[kind](self, region))
+            require(kind in RULES, f"tree byte {kind} is not in version 1")
+            stack += reversed(RULES[kind](self, region) or [])
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     def look_at_the_clock(self) -> None:
@@ -1692,14 +1652,10 @@ class Tree:
         return self.data[self.at - 1]
 
     def number(self) -> int:
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            if byte < 128:
-                break
-        fits = byte < 128 and (byte > 0 or shift == 0) and value < 1 << 31
-        require(fits, "a number in the tree is not minimal or too large")
+        start = self.at
+        value, self.at = leb128(self.data, start, require)
+        minimal = self.data[self.at - 1] > 0 or self.at == start + 1
+        require(minimal and value < 1 << 31, "a number in the tree is not minimal or too large")
         return value
 
     def mask(self, bits: int) -> int:
@@ -1851,14 +1807,11 @@ class Tree:
         high = next(high for group, _, high in region.groups if group == self.everywhere)
         forced = [i for i, mask in enumerate(masks) if not mask & 1]
         order = forced + [i for i, mask in enumerate(masks) if mask & 1 and mask != 1]
-        visited = 0
         # Where in the order to go on, the numbers of the cut, which positions are swapped.
         stack: list[tuple[int, list[int], tuple[int, ...]]] = [(0, space.base, ())]
         while stack:
             start, vector, swapped = stack.pop()
-            visited += 1
-            if visited % 1024 == 0:
-                self.look_at_the_clock()
+            self.look_at_the_clock()
             inside = all(low <= len(group.intersection(swapped)) <= most for group, low, most in region.groups)
             if start >= len(forced) and inside:
                 found = space.judged(vector, region.rivals, self.float32)
@@ -1878,15 +1831,9 @@ def child(region: Region, **news: Any) -> Region:
 
 
 LEAVES = {0: Tree.empty, 1: Tree.linear, 2: Tree.enumerate, 3: Tree.leave_open, 16: Tree.break_all}
-RULES = {
-    4: Tree.split_words,
-    5: Tree.split_phase,
-    6: Tree.split_budget,
-    7: Tree.split_rivals,
-    8: Tree.set_slopes,
-    9: Tree.set_betas,
-    10: Tree.set_joint,
-}
+SPLITS = {4: Tree.split_words, 5: Tree.split_phase, 6: Tree.split_budget, 7: Tree.split_rivals}
+SETTINGS = {8: Tree.set_slopes, 9: Tree.set_betas, 10: Tree.set_joint}
+RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {**LEAVES, **SPLITS, **SETTINGS}
 
 
 # --------------------------------------------------------------------------------------------------- the certificate

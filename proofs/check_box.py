@@ -211,21 +211,19 @@ class Space(check.Space):
     def interval(self, i: int, words: Any, box: check.Box) -> Bounds:
         owner = self.network.owner
         if i not in self.rows:
-            found: list[tuple[int, int]] = []
             constant = 0
 
-            def define(top: int, c: int) -> Iterable[tuple[int, int]]:
+            def define(top: int, c: int) -> Iterable[tuple[int, int]] | None:
                 nonlocal constant
                 layer = owner[top]
                 if not layer.depth or layer.kind != "affine":
-                    found.append((top, c * layer.scale))
-                    return ()
+                    return None
                 elements, weights, _, bias = layer.rows[top - layer.start]
                 constant += c * bias
                 return zip(elements, [c * weight for weight in weights], strict=True)
 
-            check.substitute({i: 1}, define)
-            self.rows[i] = found, constant << GRID
+            found = check.substitute({i: 1}, define)
+            self.rows[i] = [(at, c * owner[at].scale) for at, c in found.items()], constant << GRID
         low = high = self.rows[i][1]
         for at, c in self.rows[i][0]:
             ends = box.known[at] if owner[at].depth else words.element(self.network.slot[at])

@@ -145,4 +145,5 @@ def test_a_count_says_no_more_than_is_true(case: Case, seed: int, level: c.Level
 
 def test_a_fraction_is_kept_where_a_float_would_round() -> None:
     """1/3 three times is 1."""
-    assert check.exact([Fraction(1, 3)] * 3) == ([1, 1, 1], 3)
+    assert check.scale_of([Fraction(1, 3)] * 3) == 3
+    assert check.over([Fraction(1, 3)] * 3, 3) == [1, 1, 1]
