@@ -228,7 +228,7 @@ class Model:
         if known is None or (known.compares and known.choices != choices):
             fits = self.length in (None, length)
             require(fits, f"the model reads {self.length} tokens, the certificate has {length}")
-            known = self.networks[length] = Network(Graph(self, length, choices))
+            known = self.networks[length] = Network(self, length, choices)
         return known
 
     # All floating tensors of a model have one type.
@@ -273,7 +273,7 @@ class Model:
             need(all(item in INTEGER_RANGES[kind] for item in items), f"tensor {name!r} holds numbers beyond its type")
             return name, Tensor(INTEGERS, shape, items)
         self.one_type(kind)
-        sane = all(abs(x) < 2.0**128 and x.as_integer_ratio()[1] <= 1 << 200 for x in items)
+        sane = all(abs(x) < 2.0**128 and (x * 2.0**200).is_integer() for x in items)
         need(sane, f"tensor {name!r} holds NaN or infinity, or numbers that are not multiples of 2**-200 below 2**128")
         return name, Tensor(NUMBERS, shape, items)
 
@@ -340,7 +340,7 @@ class Layer:
 
 # Runs through the ONNX nodes once for a batch of one sentence and lays down the layers.
 class Graph:
-    def __init__(self, model: Model, length: int, choices: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, model: Model, length: int, choices: Sequence[Sequence[int]]) -> None:
         self.model = model
         self.choices = choices
         self.compares = False
@@ -614,9 +614,8 @@ def sequence(graph: Graph, *given: Tensor) -> Tensor:
     need(all(len(each.items) == 1 for each in given), "a Range of lists")
     start, end, step = [each.items[0] for each in given]
     need(step, "steps of 0")
-    limited((max(0, -((start - end) // step)),))
-    items = range(start, end, step)
-    return Tensor(INTEGERS, (len(items),), items)
+    count = max(0, -((start - end) // step))
+    return Tensor(INTEGERS, limited((count,)), range(start, end, step))
 
 
 def where(graph: Graph, chosen: Tensor, *options: Tensor) -> Tensor:
@@ -951,9 +950,7 @@ def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, 
     if x.kind != VARIABLE:
         need(name == "ReduceSum" and x.kind != TOKENS, f"of {x.kind}")
         return calculated(graph, x.kind, shape, windows)
-    if "Max" in name:
-        return greatest(graph, windows, shape)
-    return averaged(graph, windows, [1 if name == "ReduceSum" else len(window) for window in windows], shape)
+    return pooled(graph, windows, [1 if name == "ReduceSum" else len(window) for window in windows], shape)
 
 
 def global_pooling(graph: Graph, x: Tensor) -> Tensor:
@@ -962,19 +959,17 @@ def global_pooling(graph: Graph, x: Tensor) -> Tensor:
 
 
 def pooling(graph: Graph, x: Tensor, kernel_shape: Ints, count_include_pad: int = 0, **more: Any) -> Tensor:
-    greater = graph.node.operator == "MaxPool"
     plain = not more.pop("storage_order", 0) and not (count_include_pad and more["ceil_mode"])
-    plain = plain and len(x.shape) in (3, 4) and (greater or set(more["dilations"] or [1]) == {1})
-    need(plain, "rank, storage_order, dilations, or count_include_pad with ceil_mode")
+    close = graph.node.operator == "MaxPool" or set(more["dilations"] or [1]) == {1}
+    fits = plain and close and len(x.shape) in (3, 4)
+    need(fits, "rank, storage_order, dilations, or count_include_pad with ceil_mode")
     sizes, inside, _ = windows_of(x.shape[2:], kernel_shape, **more)
     shape, channels = (*x.shape[:2], *sizes), parts_of(x.items, x.shape[0] * x.shape[1])
     need(all(inside), "a window lies in the padding")
     need(len(channels) * len(inside) * prod(kernel_shape or ()) <= MAX_SHAPE, "the windows are too many")
     windows = [[channel[i] for i in window] for channel in channels for window in inside]
-    if greater:
-        return greatest(graph, windows, shape)
     counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
-    return averaged(graph, windows, counts, shape)
+    return pooled(graph, windows, counts, shape)
 
 
 # The greatest of each window.
@@ -986,8 +981,10 @@ def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int
     return graph.lay(layer, shape, max(factors, default=1).bit_length())
 
 
-# The sum of each window over its count.
-def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
+# The sum of each window over its count, or, in operators of that name, the greatest.
+def pooled(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
+    if "Max" in graph.node.operator:
+        return greatest(graph, windows, shape)
     pairs = list(zip(map(len, windows), counts, strict=True))
     weights = {pair: [Fraction(1, pair[1])] * pair[0] for pair in set(pairs)}
     return graph.affine([(window, weights[pair], 0) for window, pair in zip(windows, pairs, strict=True)], shape)
@@ -1078,24 +1075,24 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, 
 # -------------------------------------------------------------------------------------------------------- the network
 
 Bounds = Sequence[tuple[int, int]]
+# Elements and their coefficients.
+Terms = Iterable[tuple[int, int]]
 
 
-# The layers the logits depend on, in order. The `cut` are the elements, affine in the words, that the rest reads.
-class Network:
-    def __init__(self, graph: Graph) -> None:
-        self.owner = graph.owner
-        self.logits = graph.logits
-        self.compares, self.choices = graph.compares, graph.choices
-        self.classes = len(graph.logits)
-        self.vocabulary = graph.vocabulary
-        self.scale, self.factors = graph.common(graph.logits)
+# Only the layers that the logits depend on: the `earlier` are affine in the words, the `later` not. The `cut` are the
+# elements of earlier layers that later ones, and the logits, read.
+class Network(Graph):
+    def __init__(self, model: Model, length: int, choices: Sequence[Sequence[int]] = ()) -> None:
+        super().__init__(model, length, choices)
+        self.classes = len(self.logits)
+        self.scale, self.factors = self.common(self.logits)
         needed = {self.owner[i] for i in self.logits}
-        for layer in reversed(graph.layers):
+        for layer in reversed(self.layers):
             if layer in needed:
                 needed.update([self.owner[i] for i in layer.sources])
-        self.layers = [layer for layer in graph.layers if layer in needed]
+        self.layers = [layer for layer in self.layers if layer in needed]
         need(sum(layer.size for layer in self.layers) <= MAX_ELEMENTS, "the network has too many elements")
-        self.affine = [layer for layer in self.layers if not layer.depth]
+        self.earlier = [layer for layer in self.layers if not layer.depth]
         self.later = [layer for layer in self.layers if layer.depth]
         self.nonlinear = [layer for layer in self.later if layer.kind != "affine"]
         need(len(self.nonlinear) <= 64, "more than 64 nonlinear layers")
@@ -1104,22 +1101,21 @@ class Network:
         self.cut = sorted(i for i in read if not self.owner[i].depth)
         self.slot = {i: slot for slot, i in enumerate(self.cut)}
         reasons = {
-            "the model is not FLOAT": graph.model.floating != FLOAT,
-            f"the model ends in {graph.head}": graph.head,
-            "the model computes constants from constants": graph.computed,
+            "the model is not FLOAT": model.floating != FLOAT,
+            f"the model ends in {self.head}": self.head,
+            "the model computes constants from constants": self.computed,
             "weights are too large": not all(layer.fits_float32 for layer in self.layers),
         }
         self.no_float32 = next((reason for reason, holds in reasons.items() if holds), "")
         self.find_kernels()
 
     # readers[p]: the tables that the word at position p is looked up in, and elements[p] what it finds there, one table
-    # after the other; touched[p]: the slots of the cut that depend on these, kernels[p]: for each its coefficients.
+    # after the other; kernels[p]: for the slots of the cut that depend on these, their coefficients.
     def find_kernels(self) -> None:
         self.readers: dict[int, list[Layer]] = {}
         self.elements: dict[int, list[int]] = {}
-        self.touched: dict[int, list[int]] = {}
-        self.kernels: dict[int, list[Sequence[int]]] = {}
-        for layer in self.affine:
+        self.kernels: dict[int, dict[int, Sequence[int]]] = {}
+        for layer in self.earlier:
             if layer.kind == "embedding":
                 width = layer.table.shape[1]
                 for p, start in zip(layer.rows, range(layer.start, layer.start + layer.size, width), strict=True):
@@ -1129,7 +1125,7 @@ class Network:
         same: dict[tuple[int, ...], tuple[int, ...]] = {}
         work = 0
 
-        def define(at: int, given: int) -> Iterable[tuple[int, int]] | None:
+        def define(at: int, given: int) -> Terms | None:
             nonlocal work
             if at in position:
                 return None
@@ -1142,8 +1138,7 @@ class Network:
             found = substitute({top: 1}, define)
             for p in {position[i]: None for i, c in found.items() if c}:
                 kernel = tuple([found.get(i, 0) for i in self.elements[p]])
-                self.touched.setdefault(p, []).append(slot)
-                self.kernels.setdefault(p, []).append(same.setdefault(kernel, kernel))
+                self.kernels.setdefault(p, {})[slot] = same.setdefault(kernel, kernel)
 
     def looked_up(self, position: int, token: int) -> list[int]:
         return [x for layer in self.readers.get(position, []) for x in layer.row(token)]
@@ -1167,21 +1162,18 @@ class Network:
             values[layer.start : layer.start + layer.size] = found
 
 
-# Replaces elements, later ones first, by what `define` says c times an element is: elements and coefficients. Returns
-# the coefficients of those that it leaves, by returning None.
-def substitute(
-    function: dict[int, int], define: Callable[[int, int], Iterable[tuple[int, int]] | None]
-) -> dict[int, int]:
+# Replaces elements, later ones first, by what `define` says c times an element is. Returns those that it leaves, by
+# saying None.
+def substitute(function: dict[int, int], define: Callable[[int, int], Terms | None]) -> dict[int, int]:
     order, left = [-i for i in function], {}
     heapify(order)
     while order:
         top = -heappop(order)
         given = function.pop(top)
-        parts = define(top, given)
-        if parts is None:
+        terms = define(top, given)
+        if terms is None:
             left[top] = given
-            continue
-        for i, c in parts:
+        for i, c in terms or ():
             if i not in function:
                 heappush(order, -i)
             function[i] = function.get(i, 0) + c
@@ -1210,18 +1202,23 @@ class Words:
         self.space = space
         self.masks = masks
         self.known: dict[int, tuple[int, int]] = {}
-        # Groups, smallest first: positions of their own that may be swapped and that must be, groups inside, range.
-        self.steps: list[tuple[list[int], list[int], list[int], int, int]] = []
+        # Groups, smallest first: positions of their own that may be swapped and that must be, groups inside, the least
+        # number of swaps by these two, range.
+        self.steps: list[tuple[list[int], list[int], list[int], int, int, int]] = []
         left = [i for i, mask in enumerate(masks) if mask != 1]
         outer: list[tuple[frozenset[int], int]] = []
+        reached: list[tuple[int, int]] = []
         for members, low, high in sorted(groups, key=lambda group: len(group[0])):
             inside = [i for i in left if space.positions[i] in members]
             left = [i for i in left if space.positions[i] not in members]
             children = [step for held, step in outer if held <= members]
             outer = [(held, step) for held, step in outer if not held <= members] + [(members, len(self.steps))]
             free, forced = [i for i in inside if masks[i] & 1], [i for i in inside if not masks[i] & 1]
-            self.steps.append((free, forced, children, low, high))
-        self.empty = self.greatest([0] * len(masks)) is None
+            least = len(forced) + sum([reached[child][0] for child in children])
+            most = len(inside) + sum([reached[child][1] for child in children])
+            reached.append((max(low, least), min(high, most)))
+            self.steps.append((free, forced, children, least, max(low, least), high))
+        self.empty = any(low > high for low, high in reached)
         # The positions that lack choices; the swaps left for others if only these must be made and there is one group.
         lacking = [(i, mask) for i, mask in enumerate(masks) if mask != space.whole_masks[i]]
         self.lack = frozenset([i for i, _ in lacking])
@@ -1229,33 +1226,21 @@ class Words:
         *_, low, high = self.steps[-1]
         self.room = high - len(self.forced) if len(self.steps) == 1 and low <= len(self.forced) <= high else None
 
-    # The greatest total of gains over sets of swapped positions that the region allows; None if there is none.
-    def greatest(self, gains: Sequence[int]) -> int | None:
-        done: list[tuple[int, int, list[int]]] = []
-        for free, forced, children, low, high in self.steps:
-            swaps, total = len(forced), sum([gains[i] for i in forced])
-            increments = [gains[i] for i in free]
-            for child in children:
-                swaps, total = swaps + done[child][0], total + done[child][1]
-                increments += done[child][2]
-            increments.sort(reverse=True)
-            must = max(low - swaps, 0)
-            if must > len(increments) or swaps + must > high:
-                return None
-            done.append((swaps + must, total + sum(increments[:must]), increments[must : high - swaps]))
-        return done[-1][1] + sum([gain for gain in done[-1][2] if gain > 0])
-
+    # The greatest total of gains over sets of swapped positions that the region allows, if there is one.
     def best(self, gains: Sequence[int]) -> int:
-        found = self.greatest(gains)
-        if found is None:
-            raise Refused("bounds of an empty region")
-        return found
+        done: list[tuple[int, list[int]]] = []
+        for free, forced, children, least, low, high in self.steps:
+            total = sum([gains[i] for i in forced]) + sum([done[child][0] for child in children])
+            increments = [gains[i] for i in free] + [gain for child in children for gain in done[child][1]]
+            increments.sort(reverse=True)
+            done.append((total + sum(increments[: low - least]), increments[low - least : high - least]))
+        return done[-1][0] + sum([gain for gain in done[-1][1] if gain > 0])
 
     # How many sentences there are; or with at most as many swaps as the group of all positions allows.
     def sentences(self, whole_only: bool = False) -> int:
-        most = self.steps[-1][4]
+        *_, most = self.steps[-1]
         done: list[list[int]] = []
-        for free, forced, children, low, high in self.steps:
+        for free, forced, children, _, low, high in self.steps:
             counts = [1]
             for i in free + forced:
                 counts = multiply(counts, [self.masks[i] & 1, (self.masks[i] >> 1).bit_count()])[: most + 1]
@@ -1281,7 +1266,7 @@ class Words:
 class Rises(dict[tuple[int, int], int]):
     def __init__(self, space: Space, function: Function) -> None:
         self.base = sum([c * space.base[slot] for slot, c in function])
-        terms: dict[int, list[tuple[int, Sequence[int]]]] = {}
+        terms: dict[int, list[tuple[int, list[int]]]] = {}
         for slot, c in function:
             for i, column in space.movers[slot]:
                 terms.setdefault(i, []).append((c, column))
@@ -1335,34 +1320,33 @@ class Space:
         highest = max(max(options) for options in choices)
         require(highest < network.vocabulary, f"token {highest} is beyond the embedding")
         self.values = [0] * len(network.owner)
-        network.evaluate(network.affine, self.values, [options[0] for options in choices])
+        network.evaluate(network.earlier, self.values, [options[0] for options in choices])
         self.base = [self.values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        # For swappable position i: touched[i] are slots, shifts[i] hold for each what the choices add to it.
-        self.touched = [network.touched.get(p, []) for p in self.positions]
-        self.shifts: list[list[Sequence[int]]] = []
-        self.movers: list[list[tuple[int, Sequence[int]]]] = [[] for _ in network.cut]
         self.whole_masks = tuple([(1 << len(choices[p])) - 1 for p in self.positions])
-        steps = sum([len(slots) * len(choices[p]) for slots, p in zip(self.touched, self.positions, strict=True)])
+        kernels = [network.kernels.get(p, {}) for p in self.positions]
+        steps = sum([len(each) * len(choices[p]) for each, p in zip(kernels, self.positions, strict=True)])
         require(steps <= 1 << 25, "too many choices for a network of this size")
-        for i, p in enumerate(self.positions):
+        # What the choices of swappable position i add to a slot of the cut: shifts[i][slot], and in movers[slot].
+        self.shifts: list[dict[int, list[int]]] = []
+        self.movers: list[list[tuple[int, list[int]]]] = [[] for _ in network.cut]
+        for i, (p, each) in enumerate(zip(self.positions, kernels, strict=True)):
             rows = [network.looked_up(p, token) for token in choices[p]]
             deltas = [list(map(sub, row, rows[0])) for row in rows]
-            kernels = network.kernels.get(p, [])
-            self.shifts.append([[sum(map(mul, kernel, delta)) for delta in deltas] for kernel in kernels])
-            for slot, column in zip(self.touched[i], self.shifts[i], strict=True):
+            added = {slot: [sum(map(mul, kernel, delta)) for delta in deltas] for slot, kernel in each.items()}
+            self.shifts.append(added)
+            for slot, column in added.items():
                 self.movers[slot].append((i, column))
         # Rules ask for the words of one region several times, and leaves for the same functions of the words.
         self.words = lru_cache(1)(partial(Words, self))
         self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, choices)))(partial(Rises, self))
-        self.magnitudes: list[int] = []
-        self.errors: list[int] = []
+        self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
         self.whole: list[int] = []
 
     # The numbers of the cut when position i is swapped.
     def swapped(self, vector: list[int], i: int, choice: int) -> list[int]:
         vector = vector.copy()
-        for slot, column in zip(self.touched[i], self.shifts[i], strict=True):
+        for slot, column in self.shifts[i].items():
             vector[slot] += column[choice]
         return vector
 
@@ -1455,7 +1439,7 @@ class Space:
             pending[i] = pending.get(i, 0) - region.phases[node, at] * value * unit
         groups: dict[int, list[tuple[int, int, int]]] = {}
 
-        def define(top: int, c: int) -> Iterable[tuple[int, int]] | None:
+        def define(top: int, c: int) -> Terms | None:
             nonlocal constant
             layer = network.owner[top]
             at = top - layer.start
@@ -1528,7 +1512,6 @@ class Space:
     def prepare_float32(self) -> None:
         if not self.whole:
             require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
-            self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
             self.whole = self.rounded(lambda layer: list(map(self.whole_ends, layer.sources)), True)
 
     # Of an element, over all choices.
@@ -1844,11 +1827,6 @@ DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
 NUMBER_OF_FILE = re.compile("([0-9]{6})[.]json")
 
 
-# What may stand in a certificate: None or something else.
-class Maybe(NamedTuple):
-    other: Any
-
-
 # Patterns: an expression for strings; a range of integers; a value itself; a list of one pattern for an array of any
 # length; a tuple for an array of as many; a dictionary for an object with these keys.
 LEVEL, BASE64 = re.compile("real|float32"), re.compile("[A-Za-z0-9+/=]*")
@@ -1860,28 +1838,27 @@ CERTIFICATE = {
     "version": 1,
     "id": range(1 << 63),
     "model": {**FILE, "tensors": [(NAME, HASH)]},
-    "vocabulary": Maybe(FILE),
+    "vocabulary": FILE,
     "text": HASH,
-    "synonyms": Maybe(HASH),
+    "synonyms": HASH,
     "space": HASH,
     "choices": [[range(1 << 31)]],
     "label": range(1024),
     "rivals": [range(1024)],
-    "lower": Maybe(TREE),
-    "count": Maybe({**TREE, "robust": DECIMAL, "broken": DECIMAL, "total": DECIMAL}),
-    "upper": Maybe({"levels": [LEVELS], "swaps": [(range(MAX_POSITIONS), range(1 << 31))]}),
+    "lower": TREE,
+    "count": {**TREE, "robust": DECIMAL, "broken": DECIMAL, "total": DECIMAL},
+    "upper": {"levels": [LEVELS], "swaps": [(range(MAX_POSITIONS), range(1 << 31))]},
 }
+MAY_BE_NULL = ("vocabulary", "synonyms", "lower", "count", "upper")
 
 
 def expect(value: Any, pattern: Any, what: str) -> None:
-    if isinstance(pattern, Maybe):
-        if value is not None:
-            expect(value, pattern.other, what)
-    elif isinstance(pattern, dict):
+    if isinstance(pattern, dict):
         fits = type(value) is dict and value.keys() == pattern.keys()
         require(fits, f"{what} must have exactly the keys {sorted(pattern)}")
         for name, inner in pattern.items():
-            expect(value[name], inner, name)
+            if value[name] is not None or name not in MAY_BE_NULL:
+                expect(value[name], inner, name)
     elif isinstance(pattern, list | tuple):
         require(type(value) is list, f"{what} must be an array")
         inners = pattern if isinstance(pattern, tuple) else pattern * len(value)
@@ -1966,29 +1943,40 @@ def check_claims(top: dict[str, Any], model: Model, vocabulary_sha256: str | Non
     network = model.network(len(choices), choices)
     require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
-    space, lower, upper = Space(network, choices, label), top["lower"], top["upper"]
-    against = "the class" if len(rivals) == network.classes - 1 else f"the class to one of {rivals}"
-    parts: list[str] = []
-    low, high, count = 0, None, None
-    if lower is not None:
+    lower, count, upper = top["lower"], top["count"], top["upper"]
+    require(not lower or not count or count["swaps"] > lower["swaps"], "a count that adds nothing to lower")
+    space = Space(network, choices, label)
+    if lower:
         read_tree(lower, space, rivals, stop, counting=False).check()
-        low = lower["swaps"] + 1
-        extent = "however many swaps" if low > len(space.positions) else f"at most {swaps(lower['swaps'])}"
+    counted = check_count(count, read_tree(count, space, rivals, stop, counting=True)) if count else None
+    if upper:
+        check_witness(upper, space, rivals)
+    require(not lower or not upper or len(upper["swaps"]) > lower["swaps"], "upper and lower contradict each other")
+    return verdict_of(top, network.classes, counted)
+
+
+# What was found to hold.
+def verdict_of(top: Mapping[str, Any], classes: int, count: Count | None) -> Verdict:
+    lower, upper, rivals = top["lower"], top["upper"], top["rivals"]
+    against = "the class" if len(rivals) == classes - 1 else f"the class to one of {rivals}"
+    parts: list[str] = []
+    low, high = lower["swaps"] + 1 if lower else 0, len(upper["swaps"]) if upper else None
+    if lower:
+        able = sum([len(options) > 1 for options in top["choices"]])
+        extent = "however many swaps" if low > able else f"at most {swaps(lower['swaps'])}"
         parts.append(f"no sentence with {extent} changes {against} ({lower['level']})")
-    if top["count"] is not None:
-        require(top["count"]["swaps"] >= low, "a count that adds nothing to lower")
-        tree = read_tree(top["count"], space, rivals, stop, counting=True)
-        count, found = check_count(top["count"], tree, against)
-        parts.append(found)
-    if upper is not None:
-        high = check_witness(upper, space, rivals)
-        require(high >= low, "upper and lower contradict each other")
+    if count:
+        extent = f"of the {top['count']['total']} sentences with at most {swaps(count.swaps)}"
+        found = f"{top['count']['robust']} do not change {against}, {top['count']['broken']} do"
+        rest = "; the others are open" if count.robust + count.broken < count.total else ""
+        parts.append(f"{extent}, {found} ({count.level}{rest})")
+    if upper:
         how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in upper["levels"]])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
     if low == high:
         parts.append(f"min_swaps = {high}")
-    sentence = f"text {top['id']}, class {label}: " + "; ".join(parts)
+    sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
     level, levels = lower and lower["level"], tuple(upper["levels"]) if upper else ()
     return Verdict(top["id"], low, high, level, levels, sentence, count)
 
@@ -2011,19 +1999,16 @@ def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: floa
     return Tree(space, data, rivals, entry["swaps"], entry["level"], stop, counting)
 
 
-def check_count(entry: dict[str, Any], tree: Tree, against: str) -> tuple[Count, str]:
+def check_count(entry: dict[str, Any], tree: Tree) -> Count:
     tree.check()
     total = tree.count(tree.root)
     count = Count(entry["swaps"], entry["level"], total - tree.broken - tree.open, tree.broken, total)
     for name, number in (("total", total), ("broken", count.broken), ("robust", count.robust)):
         require(entry[name] == decimal(number), f"the number of sentences {name} is another")
-    extent = f"of the {entry['total']} sentences with at most {swaps(count.swaps)}"
-    found = f"{entry['robust']} do not change {against}, {entry['broken']} do"
-    return count, f"{extent}, {found} ({count.level}{'; the others are open' if tree.open else ''})"
+    return count
 
 
-# The number of swaps of the witness.
-def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> int:
+def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> None:
     levels = entry["levels"]
     ordered = [name for name in ("real", "float32", "replay") if name in levels]
     require(levels and levels == ordered, "impossible levels")
@@ -2038,7 +2023,6 @@ def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> int
     if "float32" in levels:
         space.prepare_float32()
         require(space.judged(vector, rivals, True) < 0, "the witness is within the float32 rounding error")
-    return len(entry["swaps"])
 
 
 # -------------------------------------------------------------------------------------------------- files and folders
@@ -2072,15 +2056,13 @@ class Files:
             self.models[names] = read_model(data, dict(zip(names[1:], tensors, strict=True)))
         return self.models[names]
 
-    def sha256(self, name: str) -> str:
-        return sha256(read_file(self.folder / name, MAX_MODEL))
-
     def check(self, path: Path, seconds: float) -> tuple[Verdict, bytes]:
         data = read_file(path, MAX_CERTIFICATE)
         top = read_certificate(data)
         numbered = NUMBER_OF_FILE.fullmatch(path.name)
         require(numbered is None or int(numbered[1]) == top["id"], f"the file is {path.name}, its id {top['id']}")
-        vocabulary = self.sha256(top["vocabulary"]["file"]) if top["vocabulary"] else None
+        bound = top["vocabulary"]
+        vocabulary = sha256(read_file(self.folder / bound["file"], MAX_MODEL)) if bound else None
         return check_claims(top, self.model(top["model"]), vocabulary, time.monotonic() + seconds), data
 
 

@@ -82,7 +82,7 @@ class Model(check.Model):
     # The layers, numbers of the inputs being over `scale`. Token 0 stands for 0 at every input.
     def over(self, scale: int) -> check.Network:
         self.initializers[TABLE] = check.Tensor(check.NUMBERS, (2, 1), [Fraction(0), Fraction(1, scale)])
-        return check.Network(check.Graph(self, self.count))
+        return check.Network(self, self.count)
 
 
 # ------------------------------------------------------------------------------------------------------------ regions
@@ -175,13 +175,13 @@ class Space(check.Space):
     def __init__(self, model: Model, scale: int) -> None:
         network, count, self.scale = model.over(scale), model.count, scale
         values = [0] * len(network.owner)
-        network.evaluate(network.affine, values, [0] * count)
+        network.evaluate(network.earlier, values, [0] * count)
         self.network = network
         self.base = [values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
         self.columns = [[0] * count for _ in network.cut]
-        for i, slots in network.touched.items():
-            for slot, (c,) in zip(slots, network.kernels[i], strict=True):
+        for i, kernels in network.kernels.items():
+            for slot, (c,) in kernels.items():
                 self.columns[slot][i] = c
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
 

@@ -25,7 +25,7 @@ def screen_of(folder: Path, top: Any) -> Screen:
     """With the model and the vocabulary that lie in the folder."""
     model = folder / top["model"]["file"]
     tensors = {name: (folder / name).read_bytes() for name, _ in top["model"]["tensors"]}
-    vocabulary = top["vocabulary"] and check.Files(folder).sha256(top["vocabulary"]["file"])
+    vocabulary = top["vocabulary"] and check.sha256((folder / top["vocabulary"]["file"]).read_bytes())
     return Screen(open_model(model), check.read_model(model.read_bytes(), tensors), vocabulary)
 
 

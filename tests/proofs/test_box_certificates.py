@@ -551,7 +551,7 @@ def inside(space: check_box.Space, region: check_box.Region, x: list[Fraction]) 
     numbers = [int(value * space.scale) for value in x]
     network = space.network
     values = [0] * len(network.owner)
-    network.evaluate(network.affine, values, [0] * len(x))
+    network.evaluate(network.earlier, values, [0] * len(x))
     for slot, i in enumerate(network.cut):
         values[i] = space.base[slot] + sum(c * n for c, n in zip(space.columns[slot], numbers, strict=True))
     network.evaluate(network.later, values)

@@ -130,7 +130,7 @@ class Sizes:
 
     @classmethod
     def of(cls, network: CheckedNetwork) -> Sizes:
-        touched = {position: len(slots) for position, slots in network.touched.items()}
+        touched = {position: len(kernels) for position, kernels in network.kernels.items()}
         return cls(network.classes, network.vocabulary, touched)
 
 

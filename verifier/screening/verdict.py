@@ -27,7 +27,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, reading_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import decimal
-from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict
+from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict, verdict_of
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Network as CheckedNetwork
 
@@ -100,7 +100,7 @@ class Screen:
         if count is not None:
             tally = text.screen(decoded(count["tree"]), count["swaps"], count["level"], stop, counting=True)
             counted = compared(count, tally)
-        return together(top, text.network.classes, counted)
+        return verdict_of(top, text.network.classes, counted)
 
     def prepare(self, tops: Iterable[Any]) -> None:
         """Begin with these certificates, the next ones asked for, all at once; whatever is wrong with one is met when
@@ -222,34 +222,3 @@ def compared(count: Mapping[str, Any], tally: Tally) -> Count:
         if number < 0 or count[name] != decimal(number):
             raise Unsure(f"the number of sentences {name} is another")
     return Count(count["swaps"], count["level"], robust, tally.broken, tally.total)
-
-
-def together(top: Mapping[str, Any], classes: int, counted: Count | None) -> Verdict:
-    """The verdict in the words of check.py."""
-    lower, count, upper, rivals = top["lower"], top["count"], top["upper"], top["rivals"]
-    against = "the class" if len(rivals) == classes - 1 else f"the class to one of {rivals}"
-    parts, low, high = [], 0, None
-    if lower is not None:
-        low = lower["swaps"] + 1
-        able = sum(len(options) > 1 for options in top["choices"])
-        extent = "however many swaps" if lower["swaps"] >= able else f"at most {swaps(lower['swaps'])}"
-        parts.append(f"no sentence with {extent} changes {against} ({lower['level']})")
-    if counted is not None:
-        extent = f"of the {count['total']} sentences with at most {swaps(count['swaps'])}"
-        found = f"{count['robust']} do not change {against}, {count['broken']} do"
-        rest = "; the others are open" if counted.robust + counted.broken < counted.total else ""
-        parts.append(f"{extent}, {found} ({count['level']}{rest})")
-    if upper is not None:
-        high = len(upper["swaps"])
-        how = ", ".join("replay as recorded, not checked" if name == "replay" else name for name in upper["levels"])
-        found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
-        parts.append(f"{found} ({how})")
-    if high == low:
-        parts.append(f"min_swaps = {high}")
-    sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
-    level = None if lower is None else lower["level"]
-    return Verdict(top["id"], low, high, level, () if upper is None else tuple(upper["levels"]), sentence, counted)
-
-
-def swaps(number: int) -> str:
-    return f"{number} swap" if number == 1 else f"{number} swaps"
