@@ -527,8 +527,6 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 # Broadcast to this shape.
 def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
-    if value.shape == shape:
-        return value
     own = (1,) * (len(shape) - len(value.shape)) + value.shape
     need(broadcast(own, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
     repeated = {axis: [0] * size for axis, size in enumerate(shape) if own[axis] != size}
@@ -1123,15 +1121,14 @@ class Network(Graph):
                     self.elements.setdefault(p, []).extend(range(start, start + width))
         position = {i: p for p, elements in self.elements.items() for i in elements}
         same: dict[tuple[int, ...], tuple[int, ...]] = {}
-        work = 0
+        # What may be spent on layers may be spent here once more.
+        self.work = 0
 
         def define(at: int, given: int) -> Terms | None:
-            nonlocal work
             if at in position:
                 return None
             elements, weights = self.owner[at].rows[at - self.owner[at].start][:2]
-            work += len(elements)
-            need(work <= MAX_WORK, "the network is too large: its words reach too many elements")
+            self.spend(len(elements))
             return zip(elements, [given * weight for weight in weights], strict=True)
 
         for slot, top in enumerate(self.cut):
@@ -1317,8 +1314,7 @@ class Space:
         self.label = label
         self.positions = [p for p, options in enumerate(choices) if len(options) > 1]
         self.index = {p: i for i, p in enumerate(self.positions)}
-        highest = max(max(options) for options in choices)
-        require(highest < network.vocabulary, f"token {highest} is beyond the embedding")
+        require(max(map(max, choices)) < network.vocabulary, "a token is beyond the embedding")
         self.values = [0] * len(network.owner)
         network.evaluate(network.earlier, self.values, [options[0] for options in choices])
         self.base = [self.values[i] for i in network.cut]
@@ -1673,10 +1669,10 @@ class Tree:
             yield (layer.node, i), value
 
     # (node, element) -> value.
-    def table(self, plain: bool, highest: int) -> dict[tuple[int, int], int]:
+    def table(self, plain: bool, highest: int, least: int = 1) -> dict[tuple[int, int], int]:
         count, last = self.number(), -1
         found: dict[tuple[int, int], int] = {}
-        require(count > 0, "an empty table")
+        require(count >= least, "an empty table")
         for _ in range(count):
             layer = self.rectifier(plain)
             require(layer.node > last, "a table out of order")

@@ -289,26 +289,15 @@ class Tree(check.Tree):
         require(byte or shift == 7, "a number in the tree is not minimal")
         return value >> 1 ^ -(value & 1)
 
-    # Multipliers of rectifiers: (node, element) -> value.
-    def values(self, highest: int) -> dict[tuple[int, int], int]:
-        found: dict[tuple[int, int], int] = {}
-        last = -1
-        for _ in range(self.number()):
-            layer = self.rectifier()
-            require(layer.node > last, "a table out of order")
-            last = layer.node
-            found.update(self.entries(layer, layer.size, highest))
-        return found
-
     # (bounds, s, t, strict): where all constraints of the region hold, the sum of s x is at least t / 2**GRID, or
     # greater if strict; by the multipliers that stand in the tree. None: nothing is in the region.
     def plane(self, region: Region) -> tuple[check.Box, list[int], int, bool] | None:
         space, network = self.space, self.space.network
         weights = [self.number() for _ in self.rows]
-        slopes, exponent = self.values(64), self.number()
+        slopes, exponent = self.table(False, 64, 0), self.number()
         require(exponent <= check.BETA_BITS, f"betas finer than 2**-{check.BETA_BITS}")
         unit = self.common << (check.BETA_BITS - exponent)
-        betas = {key: value * unit for key, value in self.values(1 << 31).items()}
+        betas = {key: value * unit for key, value in self.table(False, 1 << 31, 0).items()}
         box = region.box or space.bounds(region.inputs, region.phases)  # type: ignore[arg-type]
         crossed = box is None or any(low > high for here in box.inputs.values() for low, high in here)
         if box is None or crossed or region.inputs.empty:
