@@ -43,6 +43,7 @@ class Size:
     """The numbers of constants among other elements (NaN for these), where there are any."""
 
 
+@np.errstate(invalid="ignore", over="ignore")  # an infinite error may become NaN, and ends as infinite
 def sizes(
     network: Network,
     space: SwapSpace,
@@ -130,6 +131,7 @@ def moved(order: NDArray[np.int64], arrays: list[Array]) -> Array:
 def margin_errors(network: Network, found: Mapping[int, Size], label: int) -> Array:
     """[batch, classes]: a real margin z_label - z_class above this keeps its sign in every float32 evaluation."""
     error = found[len(network.nodes) - 1].error[:, 0, :]
+    error = np.where(np.isnan(error), np.inf, error)  # where a magnitude is beyond float64
     if network.unit != 2.0**-24 or network.head != "logits" or network.inexact:
         error = np.full_like(error, np.inf)
     return np.asarray((error + error[:, label : label + 1]) * SLOP)

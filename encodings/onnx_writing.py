@@ -22,6 +22,8 @@ from .network import (
 )
 
 OPSET = 17
+NAME = "behind_embedding"
+"""Of the graph of a written model."""
 
 
 def embedded_positions(network: Network) -> list[tuple[int, int]]:
@@ -120,7 +122,7 @@ def model_behind_embedding(network: Network) -> Any:
     nodes.append(helper.make_node("Identity", [names[-1]], ["logits"], name="logits"))
     graph = helper.make_graph(
         nodes,
-        "behind_embedding",
+        NAME,
         [helper.make_tensor_value_info("X", TensorProto.FLOAT, [1, total])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, network.classes])],
         weights,
@@ -128,3 +130,14 @@ def model_behind_embedding(network: Network) -> Any:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     checker.check_model(model)
     return model
+
+
+def is_behind_embedding(data: bytes) -> bool:
+    """Whether these are the bytes of such a file."""
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+
+    try:
+        return str(ModelProto.FromString(data).graph.name) == NAME
+    except DecodeError:
+        return False

@@ -38,7 +38,7 @@ def lines(problem: Formula, remarks: Sequence[str]) -> Iterator[str]:
                 for second in members[place + 1 :]:
                     yield f"(assert (not (and {swaps[first]} {swaps[second]})))"
     if problem.k < len(problem.positions):
-        yield f"; at most {problem.k} swaps"
+        yield f"; at most {problem.k} swap{'' if problem.k == 1 else 's'}"
         yield f"(assert (<= {added([known[number] for number in range(len(swaps))])} {problem.k}.0))"
     for number, (name, unit) in enumerate(zip(units, problem.units, strict=True)):
         inputs = [f"input_{number}_{place}" for place in range(len(unit.inputs))]

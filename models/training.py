@@ -24,7 +24,7 @@ from .corpus import Corpus, Examples, read_corpus
 from .errors import BadInput, Unsupported
 from .export import BATCH, Arrays, largest_difference, onnx_logits, onnx_model
 from .recipe import Recipe, TrainingPart, read_recipe
-from .task_folder import appearing, refuse_occupied, swap_table, task_file, write_json, write_texts
+from .task_folder import appearing, refuse_occupied, refuse_unwritable, swap_table, task_file, write_json, write_texts
 
 if TYPE_CHECKING:
     import torch
@@ -60,6 +60,7 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     started = time.perf_counter()
     recipe = read_recipe(recipe_path)
     refuse_occupied(out)
+    refuse_unwritable(out)
     table = swap_table(recipe)
     corpus = read_corpus(recipe)
     for remark in corpus.remarks:

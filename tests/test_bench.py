@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny as tiny_task
+from folder_bytes import folder_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import least_swaps_deployed, loaded, query_of
@@ -478,6 +479,22 @@ class TestBench:
         with pytest.raises(BadInput, match="cannot be written"):
             bench_exact(tiny_task.write_task(tmp_path), ["enumerate"], json_file=tmp_path / "absent" / "file.jsonl")
 
+    def test_the_files_of_the_task_are_not_replaced_and_earlier_answers_are(
+        self, tmp_path: Path, capsys: Capture
+    ) -> None:
+        task = tiny_task.write_task(tmp_path)
+        before = folder_bytes(tmp_path)
+        command = ["bench", "exact", str(task), "--engines", "exact", "--limit", "1", "--json"]
+        for name in before:
+            assert main([*command, str(tmp_path / name)]) == 2
+            error = capsys.readouterr().err
+            assert f"{tmp_path / name}: exists" in error
+            assert error.count("\n") == 1
+        assert folder_bytes(tmp_path) == before
+        for _ in range(2):
+            assert main([*command, str(tmp_path / "answers.jsonl")]) == 0
+            assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 3
+
 
 def answered(id: int, engine: str, seconds: float, **changes: Any) -> Answer:
     return replace(Answer(id, engine, "exact", 2, 2, seconds, seconds / 2), **changes)
@@ -498,8 +515,17 @@ class TestComparison:
             answered(1, "highs-tight", 3.0),
         )
         (line,) = table.same_solver
-        assert "4x in total over the texts both solved" in line
-        assert "13.6x with the limit" in line
+        assert line == (
+            "highs-tight beside highs: 4x faster in total over the texts both solved, 13.6x faster with the limit "
+            "(2 texts)"
+        )
+
+    def test_a_program_that_takes_longer_is_called_slower(self) -> None:
+        table = compared(answered(0, "highs", 1.0), answered(0, "highs-tight", 8.0))
+        same = compared(answered(0, "highs", 1.0, status="open", low=1), answered(0, "highs-tight", 60.0))
+        (line,) = table.same_solver
+        assert line.endswith("8x slower in total over the texts both solved, 8x slower with the limit (1 text)")
+        assert same.same_solver == ("highs-tight beside highs: as fast with the limit (1 text)",)
 
     TABLE = compared(
         answered(0, "ours", 1.0),
@@ -529,6 +555,8 @@ class TestComparison:
         score = table.score("ours")
         assert (score.median_nodes, score.largest_proof, score.peak_megabytes) == (5.5, 8, 120.0)
         assert table.own_costs == ("ours: its largest proof has 8 leaves, its process took 120 MB",)
+        small = compared(answered(0, "ours", 1.0, nodes=1, tree_nodes=1))
+        assert small.own_costs == ("ours: its largest proof has 1 leaf",)
 
     def test_with_the_limit_an_unsolved_text_counts_as_the_limit(self) -> None:
         """Not as the 61 s it took, and what was too large not at all."""

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from folder_bytes import folder_bytes
 from tiny import ROWS, write_task
 
 from swapproof.encodings.errors import BadInput
@@ -71,3 +72,22 @@ def test_a_folder_without_certificates_is_bad_input(run: Path, tmp_path: Path) -
         path.unlink()
     with pytest.raises(BadInput, match="no certificates"):
         bench_check(empty)
+
+
+def test_the_files_of_the_run_are_not_replaced_and_earlier_figures_are(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before any checker is started."""
+    copy = shutil.copytree(run, tmp_path / "copy")
+    before = folder_bytes(copy)
+    for path in (path for path in copy.rglob("*.*") if path.stat().st_size and path.is_file()):
+        assert main(["bench", "check", str(copy), "--json", str(path)]) == 2
+        error = capsys.readouterr().err
+        assert f"{path}: exists" in error
+        assert error.count("\n") == 1
+    with pytest.raises(BadInput, match="cannot be written"):
+        bench_check(copy, json_file=tmp_path / "absent" / "figures.json")
+    assert folder_bytes(copy) == before
+    for _ in range(2):
+        assert bench_check(copy, 0.01, tmp_path / "figures.json").exit_code == 3
+        assert len(json.loads((tmp_path / "figures.json").read_text())["checkers"]) >= 2

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import platform
 import shutil
 import stat
 import struct
@@ -15,6 +16,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +137,14 @@ class TestArchive:
         page = (tmp_path / "HOW-TO-CHECK.md").read_text()
         commands = [line.strip() for line in page.splitlines() if line.startswith("    ")]
         assert [command.split()[0] for command in commands] == ["python3", "sha256sum", "swapproof"]
+        texts = (tmp_path / "run" / "texts.jsonl").read_bytes().count(b"\n")
+        assert "number of lines of `run/texts.jsonl`" in " ".join(page.split())
+        assert "pip install" not in page
         first = [sys.executable, *commands[0].split()[1:]]
         done = subprocess.run(first, cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[-1] == f"accepted {len(ROWS)} of {len(ROWS)}"
+        root, last = done.stdout.splitlines()[-2:]
+        assert last == f"accepted {texts} of {texts}"
+        assert root == f"Merkle root {(tmp_path / 'run' / 'certificates' / 'root').read_text().strip()}"
 
     def test_a_run_that_does_not_check_makes_no_bundle(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
         shutil.copytree(made / "run", tmp_path / "run")
@@ -195,7 +202,12 @@ class TestEnvelope:
         assert said["counts"]["texts"] == len(ROWS)
         assert said["checker"]["sha256"] == found["check.py"]
         assert said["merkleRoot"] + "\n" == bytes_of(held["run/certificates/root"]).decode()
-        assert {"swapproof", "onnxruntime", "python"} <= said["versions"].keys()
+        installed = {name: version(name) for name in ("swapproof", "numpy", "onnx", "onnxruntime")}
+        assert said["versions"] == {
+            **installed,
+            "python": platform.python_version(),
+            "bundled by swapproof": installed["swapproof"],
+        }
 
     def test_the_fingerprint_is_that_of_the_key_in_der_form(self, tmp_path: Path, capsys: Capture) -> None:
         from cryptography.hazmat.primitives import serialization
@@ -387,7 +399,15 @@ class TestTampering:
     ) -> None:
         held = contents(made / "plain.zip")
         statement = json.loads(base64.b64decode(json.loads(bytes_of(held[bundle.ENVELOPE]))["payload"]))
-        for key, value in (("certificates", 9), ("merkleRoot", "0" * 64), ("counts", {"exact": 99}), ("extra", 1)):
+        versions = {**statement["predicate"]["versions"], "onnx": "="}
+        for key, value in (
+            ("certificates", 9),
+            ("merkleRoot", "0" * 64),
+            ("counts", {"exact": 99}),
+            ("versions", versions),
+            ("versions", {**versions, "proved by": "a notary"}),
+            ("extra", 1),
+        ):
             said = {**statement, "predicate": {**statement["predicate"], key: value}}
             bad = {**held, bundle.ENVELOPE: seal(canonical(said), None)}
             assert verify(packed(tmp_path / f"{key}.zip", bad)) == 4
@@ -462,6 +482,15 @@ class TestAccount:
         summary = json.loads(bytes_of(held["run/summary.json"])) | change
         held["run/summary.json"] = json.dumps(summary).encode()
         assert said in self.refusal(made, tmp_path, capsys, held)
+
+    def test_other_versions_in_the_summary_than_in_the_task_file_are_refused(
+        self, made: Path, tmp_path: Path, capsys: Capture
+    ) -> None:
+        held = contents(made / "signed.zip")
+        summary = json.loads(bytes_of(held["run/summary.json"]))
+        summary["versions"]["onnx"] = "9.9"
+        held["run/summary.json"] = json.dumps(summary).encode()
+        assert "other versions of onnx" in self.refusal(made, tmp_path, capsys, held)
 
     def test_other_swaps_than_the_certificates_bind_are_refused(
         self, made: Path, tmp_path: Path, capsys: Capture

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import tiny as tiny_task
+from folder_bytes import folder_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import least_swaps_over_reals, loaded, query_of
@@ -28,7 +30,7 @@ from swapproof.encodings.vnnlib_writing import vnnlib_text
 from swapproof.verifier.boxes.settling import Verifier
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines.enumeration import all_sentences
-from swapproof.verifier.exporting import program_text, property_of
+from swapproof.verifier.exporting import FORMATS, program_text, property_of
 
 Capture = pytest.CaptureFixture[str]
 INFINITY = float("inf")
@@ -236,7 +238,7 @@ SMALL_SMT = """; a remark
 (declare-const unit_0 Real) ; relu[3,1]
 ; one word at position 0
 (assert (not (and swap_0_7 swap_0_8)))
-; at most 1 swaps
+; at most 1 swap
 (assert (<= (+ (ite swap_0_7 1.0 0.0) (ite swap_0_8 1.0 0.0) (ite swap_2_1 1.0 0.0)) 1.0))
 (define-fun input_0_0 () Real (+ (- (/ 3.0 8.0)) (ite swap_0_7 1.0 0.0) (* (- 2.0) (ite swap_2_1 1.0 0.0))))
 (define-fun input_0_1 () Real 0.0)
@@ -415,3 +417,71 @@ class TestCommand:
         out = tmp_path / "q.mps"
         assert main(["export", str(task), "--text-id", "0", "--format", "mps", "--out", str(out)]) == 0
         assert "* position 1, token 3: good -> fine" in out.read_text()
+
+    def test_a_text_that_the_model_answers_wrongly_is_said_to_be_one(self, tmp_path: Path, capsys: Capture) -> None:
+        """On stderr, in one line; the file is written all the same."""
+        task = tiny_task.write_task(tmp_path, rows=[("a good film", "positive"), ("a good film", "negative")])
+        for format in FORMATS:
+            for number, said in enumerate(["", "swapproof: text 1: the model already answers positive, not negative"]):
+                out = tmp_path / f"{number}.{format}"
+                arguments = ["export", str(task), "--text-id", str(number), "--format", format, "--out", str(out)]
+                assert main(arguments) == 0
+                captured = capsys.readouterr()
+                assert captured.err.startswith(said)
+                assert captured.err.count("\n") == (number == 1)
+                assert captured.out.splitlines()[0] == str(out)
+                assert out.exists()
+
+
+class TestFilesOfOthers:
+    """Nothing is written over but an earlier export."""
+
+    def refused(self, task: Path, format: str, out: Path, capsys: Capture) -> str:
+        before = folder_bytes(task.parent)
+        assert main(["export", str(task), "--text-id", "0", "--format", format, "--out", str(out)]) == 2
+        assert folder_bytes(task.parent) == before
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        return error
+
+    @pytest.mark.parametrize("format", FORMATS)
+    @pytest.mark.parametrize("name", ["task.toml", "vocabulary.json", "texts.tsv", "synonyms.json", "weights.bin"])
+    def test_no_input_is_replaced(self, format: str, name: str, tmp_path: Path, capsys: Capture) -> None:
+        task = tiny_task.write_task(tmp_path)
+        model = onnx.load(tmp_path / "model.onnx")
+        onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        assert f"{tmp_path / name}: exists" in self.refused(task, format, tmp_path / name, capsys)
+
+    @pytest.mark.parametrize("format", ["vnnlib", "vnnlib2"])
+    def test_the_model_beside_the_query_does_not_replace_that_of_the_task(
+        self, format: str, tmp_path: Path, capsys: Capture
+    ) -> None:
+        task = tiny_task.write_task(tmp_path)
+        assert f"{tmp_path / 'model.onnx'}: exists" in self.refused(task, format, tmp_path / "model.vnnlib", capsys)
+        for other in (b"no model", (tmp_path / "model.onnx").read_bytes()):
+            (tmp_path / "other.onnx").write_bytes(other)
+            assert "other.onnx: exists" in self.refused(task, format, tmp_path / "other.vnnlib", capsys)
+
+    def test_a_link_to_an_input_is_one(self, tmp_path: Path, capsys: Capture) -> None:
+        task = tiny_task.write_task(tmp_path)
+        (tmp_path / "link.lp").symlink_to("texts.tsv")
+        assert "link.lp: exists" in self.refused(task, "lp", tmp_path / "link.lp", capsys)
+
+    @pytest.mark.parametrize("format", FORMATS)
+    def test_an_earlier_export_and_an_empty_file_are(self, format: str, tmp_path: Path) -> None:
+        task = tiny_task.write_task(tmp_path / "task")
+        arguments = ["export", str(task), "--format", format, "--out", str(tmp_path / "q.vnnlib")]
+        (tmp_path / "q.vnnlib").touch()
+        assert main([*arguments, "--text-id", "0"]) == 0
+        first = folder_bytes(tmp_path)
+        assert main([*arguments, "--text-id", "3"]) == 0
+        assert folder_bytes(tmp_path) != first
+        assert main([*arguments, "--text-id", "0"]) == 0
+        assert folder_bytes(tmp_path) == first
+
+    @pytest.mark.parametrize("format", ["lp", "vnnlib"])
+    def test_a_place_that_cannot_hold_a_file_is_one_line(self, format: str, tmp_path: Path, capsys: Capture) -> None:
+        task = tiny_task.write_task(tmp_path)
+        assert "is a folder" in self.refused(task, format, tmp_path, capsys)
+        assert "is a folder" in self.refused(task, format, Path(), capsys)
+        assert "no folder" in self.refused(task, format, tmp_path / "absent" / "q.lp", capsys)

@@ -354,6 +354,27 @@ def test_an_occupied_place_is_refused_before_training_and_an_empty_one_is_used(w
     assert (out / "task.toml").exists()
 
 
+def test_a_place_that_cannot_be_written_is_refused_before_training_and_leaves_nothing(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below a file, under a name that is too long in folders that are not there yet, and where one is."""
+    pytest.importorskip("torch")
+    from swapproof.models.training import train
+
+    path = write(training="epochs = 1")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    lines: list[str] = []
+    for out in (path / "out", tmp_path / "new" / "newer" / ("long" * 99), Path()):
+        with pytest.raises(BadInput, match=r"cannot be (written|replaced)") as refusal:
+            train(path, out, lines.append)
+        assert "\n" not in str(refusal.value)
+    assert lines == []
+    assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["here", "recipe.toml", "train.tsv"]
+    train(path, tmp_path / "new" / "out", quiet)
+    assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["out"]
+
+
 def test_a_failed_write_leaves_nothing(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk at the last file: one line, no folder, no leftovers."""
     pytest.importorskip("torch")
@@ -365,7 +386,7 @@ def test_a_failed_write_leaves_nothing(write: Write, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(training, "write_json", full)
     with pytest.raises(BadInput, match="No space left on device"):
-        training.train(write(training="epochs = 1"), tmp_path / "out", quiet)
+        training.train(write(training="epochs = 1"), tmp_path / "new" / "out", quiet)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["recipe.toml", "train.tsv"]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import proof_cases
 import pytest
 from cases import cases
+from folder_bytes import folder_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from proof_cases import KINDS, Case, Prover, make_case, min_swaps, statement
@@ -135,7 +136,8 @@ class TestProofs:
             assert code == (2 if lower is None else 0)
             if lower is not None:
                 written += 1
-                assert f"text {id}: no sentence with at most {lower['swaps']} swaps" in capsys.readouterr().out
+                swaps = "1 swap changes" if lower["swaps"] == 1 else f"{lower['swaps']} swaps change"
+                assert f"text {id}: no sentence with at most {swaps}" in capsys.readouterr().out
                 check_infeasible((tmp_path / f"{id}.vipr").read_text())
         assert written > 4
 
@@ -429,6 +431,31 @@ class TestRefusals:
         with pytest.raises(Unsupported, match="--most-megabytes"):
             write_vipr(proved(case, *found), open_model(tmp_path / "model.onnx"), tmp_path / "o.vipr", 1000)
         assert not (tmp_path / "o.vipr").exists()
+
+    def test_a_count_of_sentences(self, tmp_path: Path, capsys: Capture) -> None:
+        """What `measure --quantity pr` proves."""
+        task, run = str(write_task(tmp_path / "task")), str(tmp_path / "run")
+        assert main(["measure", task, "--quantity", "pr", "--radius", "2", "--out", run]) == 0
+        assert main(["vipr", run, "--text-id", "2", "--out", str(tmp_path / "o.vipr")]) == 2
+        assert "text 2 proves no low end, only a count of sentences" in capsys.readouterr().err
+        assert not (tmp_path / "o.vipr").exists()
+
+    def test_the_files_of_the_run_and_others_are_not_replaced(self, tmp_path: Path, capsys: Capture) -> None:
+        """An earlier file of this command is, with the same bytes."""
+        task, run = write_task(tmp_path / "task"), tmp_path / "run"
+        assert main(["certify", str(task), "--out", str(run)]) == 0
+        command = ["vipr", str(run), "--text-id", "1", "--out"]
+        assert main([*command, str(run / "1.vipr")]) == 0
+        before = folder_bytes(tmp_path)
+        for path in (*run.rglob("*.*"), task, task.parent / "model.onnx"):
+            capsys.readouterr()
+            if path.suffix != ".vipr" and path.stat().st_size:
+                assert main([*command, str(path)]) == 2, path
+                error = capsys.readouterr().err
+                assert f"{path}: exists" in error
+                assert error.count("\n") == 1
+        assert main([*command, str(run / "1.vipr")]) == 0
+        assert folder_bytes(tmp_path) == before
 
     def test_other_files_than_a_checked_certificate(self, tmp_path: Path, capsys: Capture) -> None:
         run = tmp_path / "run"

@@ -29,6 +29,7 @@ from .engines.proof_tree import leaves
 from .engines.protocol import Budget, Engine
 from .inputs import Text, read_inputs
 from .ladder import climb
+from .overwriting import json_with, refuse_to_replace
 from .peak_memory import peak_megabytes
 from .progress import progress as shown_progress
 from .replay import Replay
@@ -101,6 +102,8 @@ def bench_exact(
     if not (seconds > 0 and math.isfinite(seconds)):
         raise BadInput(f"seconds = {seconds}: a time above 0")
     chosen = contestants(engines)
+    if json_file is not None:
+        refuse_to_replace(json_file, json_with("command", "processor", "seconds_per_text"), "--json")
     own = next((one.name for one in chosen if not isinstance(one, Rival | Outside)), None)
     own = own or next((one.name for one in chosen if isinstance(one, Outside)), None)
     task = read_task(task_path)

@@ -16,6 +16,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.models.errors import unreadable
 from swapproof.proofs import check
 
+from .overwriting import json_with, refuse_to_replace
 from .progress import progress
 from .report import terminal
 from .run import Run, existing
@@ -63,6 +64,8 @@ class Timings:
 def bench_check(folder: Path, seconds: float = SECONDS, json_file: Path | None = None) -> Timings:
     """`swapproof check`, check.py, and check.js where there is node, at most `seconds` each."""
     run = existing(folder)
+    if json_file is not None:
+        refuse_to_replace(json_file, json_with("run", "made_seconds", "checkers"), "--json")
     sizes = [path.stat().st_size for path in run.certificates.glob("*.json")]
     if not sizes:
         raise BadInput(f"{folder}: holds no certificates; run certify or measure --quantity pr again")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable
 from hashlib import sha256
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ FOLDER = "run/"
 FILES = ("model.onnx", "results.jsonl", "spaces.jsonl", "summary.json", "task.toml", "texts.jsonl", "vocabulary.json")
 """Of a run, besides its certificates and the external tensors that these name."""
 ROOT = f"{FOLDER}certificates/root"
+MADE_WITH = ("swapproof", "numpy", "onnx", "onnxruntime", "python")
+BUNDLER = "bundled by swapproof"
+"""In a statement, the version of which only its maker knows."""
 COUNTS = ("texts", "already_wrong", "unbreakable", "exact", "open", "ambiguous")
 """Of summary.json, those it has, as they go into the statement."""
 MEBIBYTE = 1 << 20
@@ -48,27 +52,59 @@ ALLOWED = {
 """Names of members, and how large each may be."""
 HOW_TO_CHECK = """# How to check this bundle
 
-`run/` holds a text classifier (`model.onnx`), what may be swapped in each text (`spaces.jsonl`), and one certificate
-for each text: how many words must be swapped before the classifier changes its answer, or in how many sentences with so
-many swaps it keeps it. FORMAT.md says what is claimed, what is not, and why it holds. Three commands:
+`run/` holds a text classifier (`model.onnx`), its texts (`texts.jsonl`), what may be swapped in each
+(`spaces.jsonl`), and certificates: how many words of a text must be swapped before the classifier changes its answer,
+or in how many sentences with so many swaps it keeps it. FORMAT.md says what is claimed, what is not, and why it
+holds. Three commands:
 
     python3 -I -S check.py run
     sha256sum check.py
     swapproof bundle --verify THIS_FILE.zip --public-key THEIR_KEY.pub.pem
 
-1. Checks every certificate in exact arithmetic with Python's standard library alone. Believe it only when its last line
-   is `accepted N of N`. Without Python: open check.html in a browser and drop the folder `run` on it.
+1. Checks every certificate in exact arithmetic with Python's standard library alone. Believe it only when its last
+   line is `accepted N of N`, with the N that you expect (below). Without Python: open check.html in a browser and
+   drop the folder `run` on it.
 2. Compare with the SHA-256 of `proofs/check.py` in a copy of swapproof that you trust. Whoever made this bundle could
    have put another program here: better, run your own copy on `run`.
-3. Does all of it: that the archive holds the files that were vouched for, byte for byte, who signed, and the
-   certificates, with the checker of your own installation (`pip install 'swapproof[sign]'`). Ask the signer for the
+3. Does all of it: that the archive holds the files that were vouched for, byte for byte, who signed, that accounts
+   and certificates agree, and the certificates, with the checker of your own installation. Ask the signer for the
    fingerprint of their key by another way than this bundle.
 
-The certificates bind the model, the vocabulary and the listed choices by SHA-256. Whether the choices are synonyms, and
-whether these are the texts that matter, is for you to judge. `run/results.jsonl` and `run/summary.json` are the
-producer's account, which the first command does not read: the sentences that the checker prints are what is proved.
-The third refuses an account that claims more. What the model answers, how long anything took and, of sampled shares,
-how the samples fell, it does not find out again.
+Where a copy of swapproof comes from decides what the second and third command are worth. Take it from people whom you
+trust, or from source that you have read, at a version that you name yourself: not from whoever made this bundle, and
+not because a package index happens to have something of this name. Checking signatures also needs the package
+`cryptography`. With no copy at all, check.py is one file of plain Python, written to be read.
+
+## Which N
+
+The checker counts the certificates that it finds; it does not know how many there should be. N must be the number of
+lines of `run/texts.jsonl` (`wc -l run/texts.jsonl`), one text each, if every text is said to be certified. A text
+without a certificate is one of which nothing is proved: its line in `run/results.jsonl` says `"certificate": null`.
+Count these, and expect N to be so much less.
+
+`Merkle root ...`, the line before the last, is one hash of all certificates with their names (FORMAT.md, section 2).
+It is printed when all of them were accepted, and must be what `run/certificates/root` and the signed statement say.
+Two people who see the same root have checked the same certificates, no fewer: write it down beside the N.
+
+## What is proved, and what is the producer's account
+
+Proved is what the sentences say that the checker prints: of this model, these token ids, at that level. The
+certificates bind the model, the vocabulary, the texts and the listed choices by SHA-256. The third command refuses a
+`run/results.jsonl` or `run/summary.json` that claims more than the certificates, and compares texts, swaps, labels
+and versions with the files beside them. All else is the producer's account, which nothing here proves:
+
+* that these are the texts that matter, all of them, with the right labels; the order of texts and lines;
+* that the listed choices are synonyms, where they came from, and what was left out of them and why;
+* that the deployed system turns text into token ids as `run/task.toml` says: `lowercase`, `split`, `length`, padding
+  and unknown words; and that it runs this model;
+* what the model answers in onnxruntime, and how closely that agrees with what was read from it: the level `replay`,
+  which texts it answers rightly where no certificate says so, and which ones rounding decides;
+* engines, seconds, numbers of evaluations and requests, why a text stayed open, remarks, what solvers claimed;
+* versions, the operating system, and the original names of files;
+* of sampled shares, how the samples fell, and so every interval made of them.
+
+Who has the run folder itself, with its store.sqlite, can have `swapproof check` run the model and find out what it
+answers.
 
 Whoever gets this bundle gets the whole model, its vocabulary, every text with its label, and every swap.
 `run/task.toml` names the files that the run was made from, without their folders, the versions it was made with, and
@@ -153,7 +189,7 @@ def root_of(certificates: Iterable[Path]) -> str:
 
 
 def predicate(contents: dict[str, Content], members: dict[str, Member]) -> dict[str, Any]:
-    """What is said of the files as a whole; `--verify` finds all of it again but the versions."""
+    """What is said of the files as a whole; `--verify` finds all of it again but what made the bundle."""
     root = contents[ROOT]
     summary, task = (contents.get(FOLDER + name) for name in ("summary.json", "task.toml"))
     return {
@@ -171,9 +207,11 @@ def counts_of(summary: Path) -> dict[str, Any]:
 
 
 def versions_of(task: str) -> dict[str, str]:
-    """What the run says it was made with, and what made the bundle."""
-    made = re.findall(r"^#   (swapproof|numpy|onnx|onnxruntime|python) (\S+)", task, re.MULTILINE)
-    return {**dict(made), "bundled by swapproof": importlib.metadata.version("swapproof")}
+    """What the run says it was made with, in the notes above its task file, and what made the bundle."""
+    _, _, notes = task.partition("\n# Versions:\n")
+    listed = takewhile(lambda line: line.startswith("#   "), notes.splitlines())
+    made = {words[1]: words[2] for words in map(str.split, listed) if len(words) > 2 and words[1] in MADE_WITH}
+    return {**made, BUNDLER: importlib.metadata.version("swapproof")}
 
 
 def verify(path: Path, public: Path | None = None) -> int:
@@ -204,7 +242,7 @@ def signature_line(signed: Signed, trusted: bytes | None) -> str:
     if signed.key is None:
         if trusted is not None:
             raise Tampered("it is not signed, and --public-key asks for a signature")
-        return "not signed: whoever had it in hands could have put together another one"
+        return "not signed: anybody could have put it together"
     name = fingerprint(signed.key)
     if trusted is None:
         return f"signature by an unknown key, fingerprint {name}: say whose signature it must be with --public-key"
@@ -220,7 +258,7 @@ def compare(statement: dict[str, Any], members: dict[str, Member], folder: Path)
     subjects = {name: member.sha256 for name, member in members.items() if name != ENVELOPE}
     try:
         stated = {one["name"]: one["digest"]["sha256"] for one in statement["subject"]}
-        versions = statement["predicate"]["versions"]
+        bundler = str(statement["predicate"]["versions"][BUNDLER])
     except (KeyError, TypeError) as error:
         raise Tampered(f"its statement is not of our form ({type(error).__name__}: {error})") from None
     for name in sorted(stated.keys() | subjects.keys()):
@@ -237,9 +275,14 @@ def compare(statement: dict[str, Any], members: dict[str, Member], folder: Path)
     contents: dict[str, Content] = {name: folder / name for name in subjects}
     contents[ROOT] = f"{root_of(folder / name for name in listed)}\n".encode()
     try:
-        again = {**predicate(contents, members), "versions": versions}
-    except (KeyError, TypeError, ValueError) as error:
+        again = predicate(contents, members)
+        again["versions"][BUNDLER] = bundler
+        summary = json.loads((folder / FOLDER / "summary.json").read_bytes())
+        differing = summary.get("versions", {}).items() - again["versions"].items()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise Tampered(f"its summary.json cannot be read ({type(error).__name__}: {error})") from None
+    if differing:
+        raise Tampered(f"summary.json and task.toml name other versions of {min(differing)[0]}")
     if json.loads(statement_bytes(subjects.items(), KIND, again)) != statement:
         raise Tampered("its statement says other things of the files than they do")
 

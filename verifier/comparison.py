@@ -126,7 +126,8 @@ class Table:
         for score in map(self.score, self.engines):
             if score.largest_proof is not None:
                 memory = "" if score.peak_megabytes is None else f", its process took {score.peak_megabytes:.0f} MB"
-                found.append(f"{score.engine}: its largest proof has {score.largest_proof} leaves{memory}")
+                size = f"{score.largest_proof} lea{'f' if score.largest_proof == 1 else 'ves'}"
+                found.append(f"{score.engine}: its largest proof has {size}{memory}")
         return tuple(found)
 
     @property
@@ -142,8 +143,9 @@ class Table:
             solved = total_ratio([(a.seconds, b.seconds) for a, b in ran if a.solved and b.solved])
             limited = total_ratio([(self.charged(a), self.charged(b)) for a, b in ran])
             if limited is not None:
-                over = f"{solved:.3g}x in total over the texts both solved, " if solved is not None else ""
-                found.append(f"{ours} is {over}{limited:.3g}x with the limit faster than {theirs} ({len(ran)} texts)")
+                over = "" if solved is None else f"{speed(solved)} in total over the texts both solved, "
+                of = "1 text" if len(ran) == 1 else f"{len(ran)} texts"
+                found.append(f"{ours} beside {theirs}: {over}{speed(limited)} with the limit ({of})")
         return tuple(found)
 
     def charged(self, answer: Answer) -> float:
@@ -181,6 +183,12 @@ class Table:
             f"with limit: over all texts both ran on, each one unsolved counted as {self.seconds:g} s. Texts the "
             "model already gets wrong are left out."
         )
+
+
+def speed(times: float) -> str:
+    """In words, of the time of the other by our own."""
+    shown, word = (f"{times:.3g}", "faster") if times >= 1 else (f"{1 / times:.3g}", "slower")
+    return "as fast" if shown == "1" else f"{shown}x {word}"
 
 
 def ratio(theirs: float, ours: float) -> float:

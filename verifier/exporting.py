@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
 from pathlib import Path
 
+import numpy as np
+
 from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.evaluation import logits
 from swapproof.encodings.incremental import Differences
 from swapproof.encodings.linear_property import Atom, Case, Property, Tensor
 from swapproof.encodings.milp import Program
@@ -24,6 +28,7 @@ from swapproof.encodings.tight_rows import Options
 from swapproof.encodings.vnnlib_writing import vnnlib_text
 
 from .inputs import Inputs, Text, read_inputs
+from .overwriting import is_exported, is_exported_model, refuse_to_replace
 from .run import write_atomically
 from .task import read_task
 from .trial import length_of
@@ -42,6 +47,9 @@ def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | 
         raise BadInput(f"--format {format}: {', '.join(FORMATS)} are written")
     if choices not in CHOICES:
         raise BadInput(f"--choices {choices}: {', '.join(CHOICES)}")
+    refuse_to_replace(out, is_exported)
+    if format in ("vnnlib", "vnnlib2"):
+        refuse_to_replace(model_beside(out), is_exported_model)
     task = read_task(task_path)
     model = open_model(task.model.onnx)
     inputs = read_inputs(task, length_of(task, model))
@@ -51,6 +59,11 @@ def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | 
     network = network_of(model, text.frozen.space.length, text.frozen.space.choices)
     query = Query.of(network, text.frozen.space, text.label)
     remarks = list(about(text, inputs, query, radius, model.path.name))
+    answer = int(logits(network, np.array([query.space.original]))[0].argmax())
+    if answer != query.label:
+        names = dict(enumerate(inputs.labels))
+        said = f"the model already answers {names.get(answer, answer)}, not {names[text.label]}"
+        print(f"swapproof: text {text.id}: {said}: no swap is needed to break it", file=sys.stderr)
     if format in ("vnnlib", "vnnlib2"):
         return write_vnnlib(query, radius, choices, 2 if format == "vnnlib2" else 1, out, remarks)
     writers: dict[str, Callable[[Query, int | None, Sequence[str]], str]] = {
@@ -106,9 +119,7 @@ def formula_text(query: Query, radius: int | None, remarks: Sequence[str]) -> st
 def write_vnnlib(
     query: Query, radius: int | None, choices: str, version: int, out: Path, remarks: Sequence[str]
 ) -> list[Path]:
-    model_path = out.with_suffix(".onnx")
-    if model_path == out:
-        raise BadInput(f"{out}: the model takes this name; end the query in .vnnlib")
+    model_path = model_beside(out)
     made, said = property_of(query, radius, choices, version)
     model = model_behind_embedding(query.network)
     header = [*remarks, f"The network behind its embedding: {model_path.name}", said]
@@ -117,6 +128,14 @@ def write_vnnlib(
     written(out, vnnlib_text(made, header))
     written(model_path, model.SerializeToString())
     return [out, model_path]
+
+
+def model_beside(out: Path) -> Path:
+    """Where the model of a VNN-LIB file goes."""
+    path = out.with_suffix(".onnx")
+    if path == out:
+        raise BadInput(f"{out}: the model takes this name; end the query in .vnnlib")
+    return path
 
 
 def property_of(query: Query, radius: int | None, choices: str, version: int) -> tuple[Property, str]:

@@ -17,8 +17,9 @@ from swapproof.encodings.reading import Model, network_of, open_model
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.check import SECONDS, Files, Refused, Unusable, parse_canonical
 
+from .overwriting import is_exported, refuse_to_replace
 from .run import existing, write_atomically
-from .summary import HOLDS
+from .summary import HOLDS, swaps
 from .vipr_bounds import Element, Region
 from .vipr_proof import Derivation
 
@@ -38,6 +39,7 @@ class Size:
 def vipr(folder: Path, id: int, out: Path, megabytes: int) -> int:
     """Write the certificate of one text; it is checked before."""
     run = existing(folder)
+    refuse_to_replace(out, is_exported)
     path = run.certificate(id)
     if not path.is_file():
         raise BadInput(f"{folder}: no certificate of a text {id}")
@@ -50,7 +52,7 @@ def vipr(folder: Path, id: int, out: Path, megabytes: int) -> int:
         f"{out}: {size.variables:,} variables, {size.constraints:,} constraints, {size.derivations:,} derivations, "
         f"{size.characters:,} characters"
     )
-    print(f"it proves: text {id}: no sentence with at most {verdict.low - 1} swaps changes the class, over the reals")
+    print(f"it proves: text {id}: no sentence with at most {swaps(verdict.low - 1)} changes the class, over the reals")
     return HOLDS
 
 
@@ -59,7 +61,8 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
     top = parse_canonical(certificate)
     lower = top["lower"]
     if lower is None:
-        raise BadInput(f"the certificate of text {top['id']} proves no low end, only a witness")
+        held = "only a witness" if top["count"] is None else "only a count of sentences, which is not written"
+        raise BadInput(f"the certificate of text {top['id']} proves no low end, {held}")
     choices = tuple(tuple(options) for options in top["choices"])
     network = network_of(model, len(choices), choices)
     query = Query(network, SwapSpace(choices), top["label"], tuple(top["rivals"]))
@@ -79,8 +82,8 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
 
 def remarks(top: dict[str, Any], certificate: bytes, query: Query) -> Iterator[str]:
     others = ", ".join(map(str, query.rivals))
-    swaps = top["lower"]["swaps"]
-    yield f"swapproof: in no sentence with at most {swaps} swaps does a class of ({others}) beat class {query.label}"
+    most = swaps(top["lower"]["swaps"])
+    yield f"swapproof: in no sentence with at most {most} does a class of ({others}) beat class {query.label}"
     yield "over the reals, with the exact weights of the model; rounding of float32 is not spoken of here"
     yield f"text {top['id']}, SHA-256 {top['text']}"
     yield f"model SHA-256 {top['model']['sha256']}"

@@ -20,6 +20,7 @@ from swapproof.encodings.reading import open_model
 from swapproof.verifier.cli import main
 from swapproof.verifier.replay import Replay
 from swapproof.verifier.words.brute_force import flips_by_force
+from swapproof.verifier.words.shown import speed_line
 from swapproof.verifier.words.single_words import Candidates
 
 Capture = pytest.CaptureFixture[str]
@@ -430,3 +431,21 @@ def test_words_of_several_tokens_are_listed_and_not_tried() -> None:
     found = Candidates.of(Pieces())  # type: ignore[arg-type]
     assert found.words == ("un", "funny")
     assert found.several == ("unfunny",)
+
+
+@pytest.mark.parametrize(
+    ("spent", "other", "ratio", "shown"),
+    [
+        (0.36, 97.4, 270.6, "0.36 CPU seconds; evaluated in batches by onnxruntime they would take 97 CPU seconds"),
+        (0.02, 0.25, 12.5, "they would take 0.25 CPU seconds (extrapolated from 512): 12 times as long"),
+        (0.001, 0.004, 4.0, "7 sentences in 0.001 CPU seconds"),
+        (0.0, 0.0, None, "7 sentences in 0 CPU seconds"),
+    ],
+)
+def test_times_have_a_unit_and_next_to_nothing_is_not_compared(
+    spent: float, other: float, ratio: float | None, shown: str
+) -> None:
+    speed = {"sentences": 7, "cpu_seconds": spent, "ratio": ratio, "onnxruntime_sample": 512}
+    line = speed_line({**speed, "onnxruntime_cpu_seconds_extrapolated": other})
+    assert shown in line
+    assert ("times as long" in line) == (other > 0.01)

@@ -104,11 +104,11 @@ def speed_of(cost: Cost, spent: float) -> dict[str, Any]:
     return {
         "sentences": cost.sentences,
         "cpu_seconds": round(spent, 3),
-        "onnxruntime_cpu_seconds_extrapolated": round(cost.seconds, 1),
+        "onnxruntime_cpu_seconds_extrapolated": round(cost.seconds, 3),
         "onnxruntime_sample": cost.tried,
         "onnxruntime_sample_cpu_seconds": round(cost.tried_seconds, 4),
         "onnxruntime_batch": cost.batch,
-        "ratio": round(cost.seconds / spent, 1) if spent else None,
+        "ratio": round(cost.seconds / spent, 3) if spent else None,
     }
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 FEW = 10
 """Words whose effect on accuracy is shown: as many as in the paper."""
+LEAST_TOLD = 0.01
+"""CPU seconds of onnxruntime; with less nothing is compared."""
 
 
 def print_kappa(summary: Mapping[str, Any]) -> None:
@@ -76,15 +78,27 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
     if not summary["complete"]:
         found.append(f"Incomplete: {summary['verdict']['sentence']}")
     speed = summary["speed"]
-    if summary["kind"] == "exact" and speed["ratio"] is not None:
-        found.append(
-            f"{speed['sentences']:,} sentences in {speed['cpu_seconds']:.2f} CPU s; evaluated in batches by "
-            f"onnxruntime they would take {speed['onnxruntime_cpu_seconds_extrapolated']:,.0f} (extrapolated from "
-            f"{speed['onnxruntime_sample']:,}): {speed['ratio']:.0f} times as long"
-        )
+    if summary["kind"] == "exact":
+        found.append(speed_line(speed))
     if "euba" in summary:
         found.append(euba_line(summary["euba"]))
     return found
+
+
+def speed_line(speed: Mapping[str, Any]) -> str:
+    """How long it took and, unless that is next to nothing, how long onnxruntime would have taken."""
+    other, ratio = speed["onnxruntime_cpu_seconds_extrapolated"], speed["ratio"]
+    own = f"{speed['sentences']:,} sentences in {told(speed['cpu_seconds'])} CPU seconds"
+    if ratio is None or other < LEAST_TOLD:
+        return own
+    return (
+        f"{own}; evaluated in batches by onnxruntime they would take {told(other)} CPU seconds (extrapolated from "
+        f"{speed['onnxruntime_sample']:,}): {told(ratio)} times as long"
+    )
+
+
+def told(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def euba_line(euba: Mapping[str, Any]) -> str:
