@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import struct
 import sys
@@ -22,7 +23,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise, product, zip_longest
-from math import isfinite, isqrt, lcm, prod
+from math import inf, isfinite, isqrt, lcm, prod
 from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -43,7 +44,9 @@ MAX_BITS = 20_000
 MAX_COUNT_BITS = 16_000
 MAX_WORK = 3 * 10**8
 MAX_LEARNED = 1 << 22
+MAX_PENDING = 1 << 23
 SECONDS = 3600.0
+NO_FLOAT32 = "no float32 claim is possible"
 
 
 # The certificate does not prove what it claims.
@@ -64,6 +67,10 @@ def require(fact: object, otherwise: str) -> None:
 def need(fact: object, otherwise: str) -> None:
     if not fact:
         raise Unusable(otherwise)
+
+
+def in_time(stop: float) -> None:
+    require(time.monotonic() < stop, "not checked within the time allowed")
 
 
 # ----------------------------------------------------------------------------------------------------- the ONNX file
@@ -184,6 +191,7 @@ class Model:
         self.tensors: dict[str, str] = {}
         self.floating: int | None = None
         self.networks: dict[int, Network] = {}
+        self.stop = inf
         self.sha256 = sha256(data)
         model = read(memoryview(data), "the model", MODEL)
         opsets = {item[1]: item[2] or 0 for item in (read(item, "an opset", OPSET) for item in model[8])}
@@ -223,7 +231,8 @@ class Model:
         need(fits, "the input must be INT64 or INT32 [batch, length], the batch not fixed to more than one")
         self.length = sizes[1]
 
-    def network(self, length: int, choices: Sequence[Sequence[int]] = ()) -> Network:
+    def network(self, length: int, choices: Sequence[Sequence[int]] = (), stop: float = inf) -> Network:
+        self.stop = stop
         known = self.networks.get(length)
         if known is None or (known.compares and known.choices != choices):
             fits = self.length in (None, length)
@@ -384,6 +393,7 @@ class Graph:
         for value in results:
             limited(value.shape, MAX_SHAPE if value.kind == VARIABLE else 1 << 28)
             need(value.items or value.kind != VARIABLE, "a variable without elements")
+            self.spend(len(value.items))
         return {**dict.fromkeys(outputs), **dict(zip(outputs, results, strict=False))}
 
     # A new layer, as a value of this shape. Its numbers have at most so many bits more than those it reads.
@@ -436,10 +446,12 @@ class Graph:
 
     def spend(self, steps: int) -> None:
         self.work += steps
-        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
+        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied, or elements moved")
+        in_time(self.model.stop)
 
     # The exact numbers a constant, or a token, can be.
     def options(self, kind: str, item: Any) -> list[Fraction]:
+        self.spend(1)
         if kind != TOKENS:
             return [Fraction(item)]
         self.compares = True
@@ -767,6 +779,8 @@ def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
     shape, rows = aligned(*values)
     given = [[graph.options(kind, item) for kind, item in zip(kinds, items, strict=True)] for items in rows]
     try:
+        tiny = any(0 < abs(x) < TINY for options in given for each in options for x in each)
+        graph.computed = graph.computed or (NUMBERS in kinds and tiny)
         found = [{rule(*each) for each in product(*options)} for options in given]
         alike = all(len(each) == 1 for each in found)
         require(alike, "the model does not compute the same from all choices of a position")
@@ -795,7 +809,7 @@ def opposite(graph: Graph, x: Tensor) -> Tensor:
 def calculated(graph: Graph, kind: str, shape: Sequence[int], terms: Sequence[Sequence[Any]]) -> Tensor:
     items: list[Any] = [sum(map(Fraction, each)) for each in terms]
     if kind == INTEGERS:
-        need(all(int(item) in INT64 for item in items), "integers beyond 64 bits")
+        need(all(int(item) in INT32 for item in items), "integers beyond 32 bits")
         return Tensor(kind, tuple(shape), list(map(int, items)))
     for each, item in zip(terms, items, strict=True):
         narrow(item.numerator.bit_length(), item.denominator.bit_length())
@@ -849,6 +863,7 @@ def gemm(
     graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
 ) -> Tensor:
     need(len(a.shape) == len(b.shape) == 2, "A and B must have rank 2")
+    graph.computed = graph.computed or alpha != 1 or (c is not None and beta != 1)
     a, b = transpose(graph, a) if transA else a, transpose(graph, b) if transB else b
     return matmul(graph, a, times(b, alpha), c and times(c, beta))
 
@@ -958,8 +973,8 @@ def global_pooling(graph: Graph, x: Tensor) -> Tensor:
 
 def pooling(graph: Graph, x: Tensor, kernel_shape: Ints, count_include_pad: int = 0, **more: Any) -> Tensor:
     plain = not more.pop("storage_order", 0) and not (count_include_pad and more["ceil_mode"])
-    close = graph.node.operator == "MaxPool" or set(more["dilations"] or [1]) == {1}
-    fits = plain and close and len(x.shape) in (3, 4)
+    spread_out = graph.node.operator == "MaxPool" and not more["auto_pad"].startswith("SAME")
+    fits = plain and len(x.shape) in (3, 4) and (spread_out or set(more["dilations"] or [1]) == {1})
     need(fits, "rank, storage_order, dilations, or count_include_pad with ceil_mode")
     sizes, inside, _ = windows_of(x.shape[2:], kernel_shape, **more)
     shape, channels = (*x.shape[:2], *sizes), parts_of(x.items, x.shape[0] * x.shape[1])
@@ -1011,6 +1026,8 @@ def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
 
 
 OUTSIDE = -(1 << 40)
+# Numbers below may be read as 0 in float32.
+TINY = Fraction(1, 1 << 126)
 ZERO, MINUS_ONE = Tensor(NUMBERS, (1,), [0.0]), Tensor(NUMBERS, (), [-1])
 COMPARISONS = {"Equal": eq, "Greater": gt, "GreaterOrEqual": ge, "Less": lt, "LessOrEqual": le}
 FOLDED: dict[str, Any] = {**COMPARISONS, "Add": add, "Sub": sub, "Mul": mul, "Div": divided, "Max": max, "Min": min}
@@ -1031,7 +1048,7 @@ OPERATORS: dict[str, tuple[Callable[..., Tensor | list[Tensor]], str, dict[str, 
     "Constant": (constant, "", {name: (kind, None) for name, kind in CONSTANTS.items()}),
     "ConstantOfShape": (constant_of_shape, "l", {"value": (FLOAT_TENSOR, None)}),
     "Identity": (identity, "a", {}),
-    "Dropout": (identity, "a c? c?", {"ratio": (FLOAT, None), "seed": (INT, None)}),
+    "Dropout": (identity, "a c? i?", {"ratio": (FLOAT, None), "seed": (INT, None)}),
     "Cast": (cast, "a", {"to": (INT, None)}),
     "Shape": (shape_of, "a", {"start": (INT, 0), "end": (INT, None)}),
     "Flatten": (flatten, "a", {"axis": (INT, 1)}),
@@ -1101,7 +1118,7 @@ class Network(Graph):
         reasons = {
             "the model is not FLOAT": model.floating != FLOAT,
             f"the model ends in {self.head}": self.head,
-            "the model computes constants from constants": self.computed,
+            "the model rounds, or computes or scales constants": self.computed,
             "weights are too large": not all(layer.fits_float32 for layer in self.layers),
         }
         self.no_float32 = next((reason for reason, holds in reasons.items() if holds), "")
@@ -1423,6 +1440,7 @@ class Space:
         self, function: dict[int, int], scale: int, words: Words, box: Box, region: Region | None = None
     ) -> tuple[int, int]:
         network, constant = self.network, 0
+        in_time(network.model.stop)
         region = region or Region((), (), ())
         betas = {key: value for key, value in region.betas.items() if value and key in region.phases}
         shift = SLOPE_BITS * max([network.owner[i].depth for i in function]) + (BETA_BITS if betas else 0)
@@ -1507,7 +1525,7 @@ class Space:
     # The whole-space pass: rounding errors of the logits for every sentence, and the conditions they need.
     def prepare_float32(self) -> None:
         if not self.whole:
-            require(not self.network.no_float32, f"no float32 claim is possible: {self.network.no_float32}")
+            require(not self.network.no_float32, f"{NO_FLOAT32}: {self.network.no_float32}")
             self.whole = self.rounded(lambda layer: list(map(self.whole_ends, layer.sources)), True)
 
     # Of an element, over all choices.
@@ -1534,6 +1552,8 @@ class Space:
                 given = [max(given[window.start : window.stop]) for window in layer.rows]
             found = [max(-low, high) for low, high in here]
             if layer.p:
+                reach = max(map(add, found, given))
+                require(not first or reach <= 1 << (40 + GRID), f"{NO_FLOAT32}: the input of a LeakyRelu is too large")
                 given = [ceiling((e << 32) + 4 * 257 * (a + e), 1 << 32) + 1 for a, e in zip(found, given, strict=True)]
             elif layer.kind == "rectifier":
                 given = [0 if high + e <= 0 else e for (_, high), e in zip(here, given, strict=True)]
@@ -1552,10 +1572,13 @@ class Space:
             added = abs(bias) << GRID
             magnitudes[at] = ceiling(sum(map(mul, weights, exact)) * unit + added, scale)
             if layer.kind == "affine":
-                terms = list(map(mul, weights, map(add, exact, carried)))
+                reach = list(map(add, exact, carried))
+                terms = list(map(mul, weights, reach))
                 n, total = len(terms) - terms.count(0) + 3, sum(terms) * unit + added
-                fits = n <= 65280 and total <= scale << (40 + GRID)
-                require(fits or not first, "no float32 claim is possible: sums or numbers of terms are too large")
+                if first:
+                    largest = max([x for x, weight in zip(reach, weights, strict=True) if weight], default=0)
+                    fits = n <= 65280 and total <= scale << (40 + GRID) and largest <= 1 << (40 + GRID)
+                    require(fits, f"{NO_FLOAT32}: terms, their sums or their number are too large")
                 grown = (sum(map(mul, weights, carried)) * unit << 32) + n * 257 * total
                 errors[at] = ceiling(grown, scale << 32) + 1
 
@@ -1592,7 +1615,7 @@ def relaxed(p: int, q: int, c: int, low: int, high: int, slope: int | None) -> t
 # With `counting` leaves may be open or broken: `open` and `broken` count the sentences in them.
 class Tree:
     def __init__(
-        self, space: Space, data: bytes, rivals: Sequence[int], swaps: int, level: str, stop: float, counting: bool
+        self, space: Space, data: bytes, rivals: Sequence[int], swaps: int, level: str, counting: bool = False
     ) -> None:
         self.space = space
         self.data = data
@@ -1600,7 +1623,6 @@ class Tree:
         self.rivals = tuple(rivals)
         self.swaps = swaps
         self.float32 = level == "float32"
-        self.stop = stop
         self.counting = counting
         self.enumerated = self.open = self.broken = 0
         self.everywhere = frozenset(range(len(space.choices)))
@@ -1614,6 +1636,8 @@ class Tree:
             region = stack.pop()
             nodes += 1
             require(nodes <= 5_000_000 and region.depth <= 100_000, "the tree is too large or too deep")
+            held = len(region.masks) + sum(map(len, (region.phases, region.slopes, region.betas, region.groups)))
+            require(len(stack) * held <= MAX_PENDING, "too many regions wait while they hold so much")
             self.look_at_the_clock()
             kind = self.byte()
             require(kind in RULES, f"tree byte {kind} is not in version 1")
@@ -1621,7 +1645,7 @@ class Tree:
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     def look_at_the_clock(self) -> None:
-        require(time.monotonic() < self.stop, "not checked within the time allowed")
+        in_time(self.space.network.model.stop)
 
     # ---- bytes
 
@@ -1936,15 +1960,15 @@ def check_claims(top: dict[str, Any], model: Model, vocabulary_sha256: str | Non
     require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
     require(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
-    network = model.network(len(choices), choices)
+    network = model.network(len(choices), choices, stop)
     require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
     lower, count, upper = top["lower"], top["count"], top["upper"]
     require(not lower or not count or count["swaps"] > lower["swaps"], "a count that adds nothing to lower")
     space = Space(network, choices, label)
     if lower:
-        read_tree(lower, space, rivals, stop, counting=False).check()
-    counted = check_count(count, read_tree(count, space, rivals, stop, counting=True)) if count else None
+        read_tree(lower, space, rivals).check()
+    counted = check_count(count, read_tree(count, space, rivals, counting=True)) if count else None
     if upper:
         check_witness(upper, space, rivals)
     require(not lower or not upper or len(upper["swaps"]) > lower["swaps"], "upper and lower contradict each other")
@@ -1970,7 +1994,7 @@ def verdict_of(top: Mapping[str, Any], classes: int, count: Count | None) -> Ver
         how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in upper["levels"]])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
-    if low == high:
+    if low == high and upper["levels"] != ["replay"]:
         parts.append(f"min_swaps = {high}")
     sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
     level, levels = lower and lower["level"], tuple(upper["levels"]) if upper else ()
@@ -1986,13 +2010,13 @@ def decimal(number: int) -> str:
     return str(number) if number < 10**4000 else str(number // 10**4000) + str(number % 10**4000).zfill(4000)
 
 
-def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], stop: float, counting: bool) -> Tree:
+def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], counting: bool = False) -> Tree:
     try:
         data = base64.b64decode(entry["tree"], validate=True)
     except ValueError:
         raise Refused("the tree is not base64") from None
     require(base64.b64encode(data).decode() == entry["tree"], "the tree is not canonical base64")
-    return Tree(space, data, rivals, entry["swaps"], entry["level"], stop, counting)
+    return Tree(space, data, rivals, entry["swaps"], entry["level"], counting)
 
 
 def check_count(entry: dict[str, Any], tree: Tree) -> Count:
@@ -2028,14 +2052,14 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+# At most so many bytes and one more, by which its reader sees that there are too many.
 def read_file(path: Path, limit: int) -> bytes:
     try:
+        need(path.is_file(), f"{path} cannot be read: no such file")
         with path.open("rb") as stream:
-            data = stream.read(limit + 1)
+            return stream.read(limit + 1)
     except OSError as error:
         raise Unusable(f"{path} cannot be read: {error.strerror}") from None
-    need(len(data) <= limit, f"{path} is larger than {limit} bytes")
-    return data
 
 
 # The files of a run folder; models are parsed once.
@@ -2106,7 +2130,7 @@ def check_run(path: Path, seconds: float, say: Callable[[str], None]) -> tuple[i
         root = merkle_root(leaves)
         say(f"Merkle root {root}")
         stated = held / "root"
-        if stated.exists() and read_file(stated, 65) != root.encode() + b"\n":
+        if (stated.exists() or stated.is_symlink()) and read_file(stated, 65) != root.encode() + b"\n":
             say(f"refused: {stated} says another Merkle root")
             return 0, len(found)
     return len(leaves), len(found)
@@ -2135,4 +2159,8 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        code = main(sys.argv[1:])
+    except OSError:  # what was to be said could not be written; nor could what is left of it at the usual end
+        os._exit(2)
+    sys.exit(code)

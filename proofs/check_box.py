@@ -254,7 +254,8 @@ class Constraint:
 class Tree(check.Tree):
     def __init__(self, space: Space, ends: Ends, constraints: list[Constraint], data: bytes, stop: float) -> None:
         self.space: Space = space
-        self.data, self.at, self.stop = data, 0, stop
+        self.data, self.at = data, 0
+        space.network.model.stop = stop
         self.start = Region(Inputs(space, ends, None, {}), {})
         self.strict = [constraint.strict for constraint in constraints]
         numbers = [n for each in constraints for n in (*each.coefficients.values(), each.constant)]

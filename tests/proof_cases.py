@@ -352,7 +352,7 @@ class Prover:
         network = read(case)
         space = check.Space(network, [list(options) for options in case.choices], case.label)
         self.swaps = swaps
-        self.tree = check.Tree(space, b"", case.rivals, swaps, level, float("inf"), counting)
+        self.tree = check.Tree(space, b"", case.rivals, swaps, level, counting)
         self.sizes = [len(options) for options in case.choices]
         rectifiers = network.rectifiers.values()
         self.first = [(layer.node, layer.size) for layer in rectifiers if layer.depth == 1]

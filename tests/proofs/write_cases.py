@@ -73,6 +73,8 @@ def rich(
 
 
 MODELS: dict[str, bytes] = {}
+REAL = ("algebra", "convolution", "oddities", "normalised")
+"""Kinds about which nothing is claimed at level float32."""
 
 
 def named(statement: c.Statement, name: str, number: int) -> tuple[bytes, bytes]:
@@ -117,7 +119,7 @@ def with_tree(value: Json, tree: bytes, part: str = "lower") -> Json:
 def accepted() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for number, kind in enumerate(made.KINDS):
-        level: c.Level = "real" if kind.__name__ in ("convolution", "oddities", "normalised") else "float32"
+        level: c.Level = "real" if kind.__name__ in REAL else "float32"
         wanted = 1 if kind.__name__ == "straight" else 12
         data, model = named(rich(kind, level, wanted), kind.__name__, number)
         files[f"{kind.__name__}.json"], files[f"{kind.__name__}.onnx"] = data, model
@@ -142,7 +144,7 @@ def accepted() -> dict[str, bytes]:
     part = {**base["lower"], "swaps": 4, "total": str(total), "robust": "0", "broken": "0"}
     files["all-open.json"] = with_count(base, part, b"\3")
     for number, kind in enumerate((made.paper, made.residual, made.algebra), 200):
-        data, model = named(counted(kind, "real" if number == 200 else "float32"), f"count-{kind.__name__}", number)
+        data, model = named(counted(kind, "float32" if number == 201 else "real"), f"count-{kind.__name__}", number)
         files[f"count-{kind.__name__}.json"], files[f"count-{kind.__name__}.onnx"] = data, model
     # One position never moves: with the others fixed too, the text is unbreakable.
     fixed = [options[:1] for options in tokens]
@@ -383,6 +385,9 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     for name, (value, reason) in many.items():
         put(name, value, reason)
     bad["many.onnx"] = (model, "")
+    for name, (value, changed, reason) in rounding().items():
+        put(name, value, reason)
+        bad[f"{name}.onnx"] = (changed, "")
     value, bad_model = repeated()
     put("joint-repeated", with_tree(value, tree_of(value) + b"\1"), "margin -1000/1000")
     bad["joint-repeated.onnx"] = (bad_model, "")
@@ -436,6 +441,60 @@ def outside(good: bytes) -> dict[str, tuple[bytes, str]]:
     for model in change("model-flag-of-two", "not 0 or 1"):
         gemm = next(node for node in model.graph.node if node.op_type == "Gemm")
         next(item for item in gemm.attribute if item.name == "transB").i = 2
+    return found
+
+
+def rounding() -> dict[str, tuple[Json, bytes, str]]:
+    """Claims about token 0 or 1 that hold over the reals, in models that some runtime evaluates otherwise: at float32,
+    and where integers wrap around or padding is disputed at any level."""
+    found: dict[str, tuple[Json, bytes, str]] = {}
+    tiny = 2.0**-126
+
+    def model(name: str, reason: str, table: list[list[float]], then: Callable[[made.Maker, str], str]) -> None:
+        m = made.Maker(random.Random(0), 1)
+        out = then(m, m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32)), "tokens")))
+        data = m.model(out, 2)
+        case = made.Case(data, ((0, 1),), 0, 2)
+        value = json.loads(c.write_certificate(made.statement(case, lower=c.Lower(1, "float32", c.Linear()))))
+        value["model"] = {"file": f"{name}.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
+        found[name] = value, data, reason
+
+    def number(m: made.Maker, *values: float) -> str:
+        return m.constant(np.array(values, np.float32))
+
+    def against(bias: float) -> Callable[[made.Maker, str], str]:
+        """The number against this one."""
+        return lambda m, x: m.add("Gemm", x, m.constant(np.array([[1, 0]], np.float32)), number(m, 0, bias))
+
+    def scaled(m: made.Maker, x: str) -> str:
+        """Products of 2**-150 are 0 before alpha makes them 2**-24."""
+        product = m.add("Gemm", x, m.constant(np.array([[tiny]], np.float32)), alpha=2.0**126)
+        return against(2.0**-25)(m, product)
+
+    def compared(m: made.Maker, x: str) -> str:
+        above = m.add("Greater", number(m, tiny / 2, 1), number(m, 0))
+        return m.add("Where", above, x, number(m, -1, 0))
+
+    def wrapped(m: made.Maker, x: str) -> str:
+        """2**16 times 2**16 is 0 in INT32."""
+        many = m.add("Mul", m.constant([65536, 65536]), m.constant([65536, 65536]))
+        return m.add("Where", m.add("Greater", many, m.constant([0])), x, number(m, -1, 0))
+
+    def padded(m: made.Maker, x: str) -> str:
+        line = m.add("Reshape", x, m.constant([1, 1, 5]))
+        top = m.add("MaxPool", line, kernel_shape=[2], strides=[2], dilations=[2], auto_pad="SAME_LOWER")
+        return m.gemm(m.add("Flatten", top), 3, 2)
+
+    model("float32-scaled-product", "scales constants", [[2.0**-24], [1.25 * 2.0**-24]], scaled)
+    model(
+        "float32-subnormal-weight",
+        "terms, their sums",
+        [[2.0**127], [1.5 * 2.0**127]],
+        lambda m, x: against(0.5)(m, m.add("Mul", x, number(m, 2.0**-127))),
+    )
+    model("float32-subnormal-compared", "scales constants", [[5, 0], [7, 0]], compared)
+    model("integers-wrap", "beyond 32 bits", [[5, 0], [7, 0]], wrapped)
+    model("padding-disputed", "dilations", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], padded)
     return found
 
 

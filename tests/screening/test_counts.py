@@ -168,7 +168,7 @@ def test_a_long_enumeration_is_counted_exactly(tmp_path: Path) -> None:
     assert screen is not None
     network = check.read_model(wide.data).network(len(wide.choices))
     space = check.Space(network, [list(options) for options in wide.choices], wide.label)
-    tree = check.Tree(space, b"\x02", wide.rivals, 4, "real", float("inf"), counting=True)
+    tree = check.Tree(space, b"\x02", wide.rivals, 4, "real", counting=True)
     tree.check()
     part = c.Count(4, "real", c.Enumerate(), 7**4 - tree.broken, tree.broken, 7**4)
     assert 0 < tree.broken < 7**4

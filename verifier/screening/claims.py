@@ -3,7 +3,9 @@
 Layer by layer A >= |x| and e >= |float32 result - x|; for z = sum w_k x_k + b with K terms that are not always zero and
 n = K + 3, T = sum |w_k| (A_k + e_k) + |b|,
 
-    A = sum |w_k| A_k + |b|        e = sum |w_k| e_k + n (257 / 2**32) T + 2**-64
+    A = sum |w_k| A_k + |b|        e = sum |w_k| e_k + n (257 / 2**32) T + 2**-64,
+
+where no weight, bias, T and, of the terms that count, no A_k + e_k is above 2**40.
 
 Each number here is enlarged by a share of 2**-20 and by 2**-63 (where it is not plainly zero), which is more than the
 rounding of this arithmetic and of the checker's, upward to multiples of 2**-64. A mean or a Min of the file may be more
@@ -37,7 +39,7 @@ from .magnitudes import constants
 
 SHARE = 257.0 / 2**32
 STEP = 2.0**-63
-LARGEST = 2.0**40
+HEAVIEST = 2.0**40
 MOST_TERMS = 65_280
 
 
@@ -136,7 +138,8 @@ def layer_size(
             absolute, there, largest = absolutes(node.layer)
             live = ((x.magnitude + x.error) > 0).astype(np.float64) @ there
             added = np.zeros_like(bias) if index in merged else np.abs(bias)
-            product = affine(x.magnitude @ absolute, x.error @ absolute, added, live, largest)
+            reach = (x.magnitude + x.error).max(axis=-1, keepdims=True, initial=0.0)
+            product = affine(x.magnitude @ absolute, x.error @ absolute, added, live, largest, reach)
             if index not in merged:
                 return product
             return affine(product.magnitude, product.error, np.abs(bias), np.ones(1), largest)
@@ -144,14 +147,15 @@ def layer_size(
             factor = np.abs(multiply / divide) * SLOP
             largest = max(float(array.max(initial=0.0)) for array in (factor, np.abs(multiply), np.abs(add)))
             (x,) = inputs
-            return affine(factor * x.magnitude, factor * x.error, np.abs(add), np.ones(1), largest)
+            reach = x.magnitude + x.error
+            return affine(factor * x.magnitude, factor * x.error, np.abs(add), np.ones(1), largest, reach)
         case Sum() if (slopes := bent_slopes(network, index)) is not None:
             kept = inputs[0]
             x = found[network.nodes[node.inputs[0]].inputs[0]]
             own, rest = np.abs(slopes) * SLOP, np.abs(1.0 - slopes) * SLOP
             largest = max(float(array.max(initial=0.0)) for array in (own, rest))
             magnitude, error = (own * a + rest * b for a, b in ((x.magnitude, kept.magnitude), (x.error, kept.error)))
-            return affine(magnitude, error, np.zeros(1), np.full(1, 2.0), largest)
+            return affine(magnitude, error, np.zeros(1), np.full(1, 2.0), largest, x.magnitude + x.error)
         case Sum():
             magnitude = sum((x.magnitude for x in inputs), start=np.zeros((1, *node.shape)))
             error = sum((x.error for x in inputs), start=np.zeros((1, *node.shape)))
@@ -195,17 +199,21 @@ def absolutes(layer: Affine) -> tuple[Floats, Floats, float]:
     return absolute, there, max(float(absolute.max(initial=0.0)), float(np.abs(layer.bias).max(initial=0.0)))
 
 
-def affine(magnitude: Floats, error: Floats, bias: Floats, terms: Floats, largest: float) -> Size:
+def affine(
+    magnitude: Floats, error: Floats, bias: Floats, terms: Floats, largest: float, reach: Floats | float = 0.0
+) -> Size:
+    """`reach`: the greatest A_k + e_k, where T may be smaller."""
     total = (magnitude + error + bias) * SLOP
     n = terms + 3
     grown = (error + n * SHARE * total) * SLOP + STEP
-    fits = (n <= MOST_TERMS) & (total < LARGEST) & (largest < LARGEST)
+    fits = (n <= MOST_TERMS) & (total < HEAVIEST) & (largest < HEAVIEST) & (reach < HEAVIEST)
     return Size(enlarged(magnitude + bias), np.where(fits, grown, np.inf))
 
 
 def leaked(magnitude: Floats, error: Floats) -> Size:
     """alpha x is rounded once, in four operations at most."""
-    return Size(magnitude, (error + 4 * SHARE * (magnitude + error)) * SLOP + STEP)
+    grown = (error + 4 * SHARE * (magnitude + error)) * SLOP + STEP
+    return Size(magnitude, np.where(magnitude + error < HEAVIEST, grown, np.inf))
 
 
 def margin_errors(sizes: Mapping[int, Size], label: int) -> Floats:
