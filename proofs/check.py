@@ -440,7 +440,7 @@ class Graph:
                 lists[key] = list(map(mul, above, key[1])), list(map(abs, above))
             laid.append((elements, *lists[key], bias))
         layer = Layer(kind, len(laid), scale, laid, sources, weight_scale=weight_scale)
-        layer.fits_float32 = kind == "constants" or all(abs(n) <= 1 << 40 for n in numbers + biases)
+        layer.fits_float32 = kind == "constants" or max(map(abs, numbers + biases), default=0) <= 1 << 40
         laid_numbers = [n for weights, _ in lists.values() for n in weights] + [bias for *_, bias in laid]
         return self.lay(layer, shape, max(map(abs, laid_numbers), default=0).bit_length() + 32)
 
