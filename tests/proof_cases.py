@@ -264,6 +264,8 @@ KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     repeated,
     tangled,
 )
+REAL = ("algebra", "convolution", "oddities", "normalised")
+"""Kinds about which nothing is claimed at level float32."""
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,6 @@ def rich(
 
 
 MODELS: dict[str, bytes] = {}
-REAL = ("algebra", "convolution", "oddities", "normalised")
-"""Kinds about which nothing is claimed at level float32."""
 
 
 def named(statement: c.Statement, name: str, number: int) -> tuple[bytes, bytes]:
@@ -119,7 +117,7 @@ def with_tree(value: Json, tree: bytes, part: str = "lower") -> Json:
 def accepted() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for number, kind in enumerate(made.KINDS):
-        level: c.Level = "real" if kind.__name__ in REAL else "float32"
+        level: c.Level = "real" if kind.__name__ in made.REAL else "float32"
         wanted = 1 if kind.__name__ == "straight" else 12
         data, model = named(rich(kind, level, wanted), kind.__name__, number)
         files[f"{kind.__name__}.json"], files[f"{kind.__name__}.onnx"] = data, model
