@@ -1275,24 +1275,17 @@ class Words:
 
 
 # A function of the words: its number for the original sentence, what the choices of every position that it depends on
-# add to that, and the most that such positions add, greatest first. As a dictionary: what a swap of a position within
-# a mask adds at most, for every (position, mask).
+# add to that, and the most that such positions add, greatest first. As a dictionary: what the best choice of a mask
+# adds (nothing, if that is the original), for every (position, mask).
 class Rises(dict[tuple[int, int], int]):
-    def __init__(self, space: Space, function: Function) -> None:
-        self.base = sum([c * space.base[slot] for slot, c in function])
-        terms: dict[int, list[tuple[int, list[int]]]] = {}
-        for slot, c in function:
-            for i, column in space.movers[slot]:
-                terms.setdefault(i, []).append((c, column))
-        self.added: dict[int, list[int]] = {}
-        for i, pairs in terms.items():
-            factors, columns = zip(*pairs, strict=True)
-            self.added[i] = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
-        self.order = sorted([(max(added[1:]), i) for i, added in self.added.items() if max(added) > 0], reverse=True)
+    def __init__(self, base: int, added: dict[int, list[int]]) -> None:
+        self.base = base
+        self.added = added
+        self.order = sorted([(max(each), i) for i, each in added.items() if max(each) > 0], reverse=True)
 
     def __missing__(self, key: tuple[int, int]) -> int:
         i, mask = key
-        added = [added for choice, added in enumerate(self.added.get(i, ())) if choice and mask >> choice & 1]
+        added = [added for choice, added in enumerate(self.added.get(i, ())) if mask >> choice & 1]
         self[key] = max(added, default=0)
         return self[key]
 
@@ -1352,7 +1345,7 @@ class Space:
                 self.movers[slot].append((i, column))
         # Rules ask for the words of one region several times, and leaves for the same functions of the words.
         self.words = lru_cache(1)(partial(Words, self))
-        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, choices)))(partial(Rises, self))
+        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, choices)))(self.learn)
         self.magnitudes, self.errors = [0] * len(self.values), [0] * len(self.values)
         self.whole: list[int] = []
 
@@ -1491,34 +1484,51 @@ class Space:
     def joint_rise(self, words: Words, members: list[tuple[int, int, int]]) -> int:
         half = len(members) // 2
         firsts, seconds = self.maxima(words, members[:half]), self.maxima(words, members[half:])
-        highest = self.maximum(words, firsts[0][1] + seconds[0][1])
-        for most, function in sorted([(x + y, f + g) for x, f in firsts for y, g in seconds if x + y > highest])[::-1]:
+        highest = self.maximum(words, *firsts[0][1], *seconds[0][1])
+        for most, parts in sorted([(x + y, f + g) for x, f in firsts for y, g in seconds if x + y > highest])[::-1]:
             if most <= highest:
                 break
-            highest = max(highest, self.maximum(words, function))
+            highest = max(highest, self.maximum(words, *parts))
         return highest
 
     # All functions with a or b chosen for each (slot, a, b), and the maximum of each, greatest first; where x has one
-    # sign the choice is plain.
-    def maxima(self, words: Words, members: list[tuple[int, int, int]]) -> list[tuple[int, Function]]:
-        functions: list[Function] = [()]
+    # sign the choice is plain. Each is the sum of all a x, and of some (b - a) x, which no slope changes.
+    def maxima(self, words: Words, members: list[tuple[int, int, int]]) -> list[tuple[int, tuple[Function, Function]]]:
+        low_ends = tuple([(slot, off) for slot, off, _ in members])
+        chosen: list[Function] = [()]
         for slot, off, on in members:
             low, high = words.element(slot)
-            ends = [on] if low >= 0 else [off] if high <= 0 else [off, on]
-            functions = [(*function, (slot, c)) for function in functions for c in ends]
-        return sorted([(self.maximum(words, function), function) for function in functions], reverse=True)
+            more = [(*function, (slot, on - off)) for function in chosen]
+            chosen = more if low >= 0 else chosen if high <= 0 else chosen + more
+        return sorted([(self.maximum(words, low_ends, steps), (low_ends, steps)) for steps in chosen], reverse=True)
 
-    # The maximum over the words of the sum of c * (number of slot).
-    def maximum(self, words: Words, function: Function) -> int:
-        rises = self.rises(function)
+    # What is to be known of the sum of these functions; the halves of a sum are used again.
+    def learn(self, *functions: Function) -> Rises:
+        half = len(functions) // 2
+        if half:
+            one, other = self.rises(*functions[:half]), self.rises(*functions[half:])
+            both = {i: list(map(add, xs, other.added[i])) for i, xs in one.added.items() if i in other.added}
+            return Rises(one.base + other.base, {**one.added, **other.added, **both})
+        terms: dict[int, list[tuple[int, list[int]]]] = {}
+        for slot, c in functions[0]:
+            for i, column in self.movers[slot]:
+                terms.setdefault(i, []).append((c, column))
+        added = {}
+        for i, pairs in terms.items():
+            factors, columns = zip(*pairs, strict=True)
+            added[i] = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
+        return Rises(sum([c * self.base[slot] for slot, c in functions[0]]), added)
+
+    # The maximum over the words of the sum of c * (number of slot), over these functions.
+    def maximum(self, words: Words, *functions: Function) -> int:
+        rises = self.rises(*functions)
         if words.room is None:
-            return rises.base + words.best([rises[key] for key in enumerate(words.masks)])
+            return rises.base + words.best([rises[i, mask & ~1] for i, mask in enumerate(words.masks)])
         # Of the positions with all choices only the first in the order can be among the best.
         gains = [gain for gain, i in rises.order[: words.room + len(words.lack)] if i not in words.lack]
-        gains += [rises[key] for key in words.lacking]
+        gains += map(rises.__getitem__, words.lacking)
         gains.sort(reverse=True)
-        gained = sum([gain for gain in gains[: words.room] if gain > 0])
-        return rises.base + gained + sum([rises[key] for key in words.forced])
+        return rises.base + sum(gains[: words.room]) + sum(map(rises.__getitem__, words.forced))
 
     # ---- float32 (FORMAT section 8)
 

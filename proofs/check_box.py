@@ -185,8 +185,9 @@ class Space(check.Space):
                 self.columns[slot][i] = c
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
 
-    # The greatest of the sum of c times the number of a slot.
-    def maximum(self, words: Any, function: check.Function) -> int:
+    # The greatest of the sum of c times the number of a slot, over the functions.
+    def maximum(self, words: Any, *functions: check.Function) -> int:
+        function = [pair for each in functions for pair in each]
         factors, columns = [c for _, c in function], [self.columns[slot] for slot, _ in function]
         total = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)] or [0] * len(self.columns[0])
         found: int = words.best(total)
