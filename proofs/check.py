@@ -33,6 +33,8 @@ from typing import Any, NamedTuple, TextIO
 GRID = 64
 SLOPE_BITS = 16
 BETA_BITS = 30
+# Of what enters float32, on the grid.
+HEAVY = 1 << 40 + GRID
 # Limits (FORMAT section 9).
 MAX_CERTIFICATE = 1 << 26
 MAX_MODEL = 1 << 31
@@ -1563,7 +1565,7 @@ class Space:
             found = [max(-low, high) for low, high in here]
             if layer.p:
                 reach = max(map(add, found, given))
-                require(not first or reach <= 1 << (40 + GRID), f"{NO_FLOAT32}: the input of a LeakyRelu is too large")
+                require(not first or reach <= HEAVY, f"{NO_FLOAT32}: the input of a LeakyRelu is too large")
                 given = [ceiling((e << 32) + 4 * 257 * (a + e), 1 << 32) + 1 for a, e in zip(found, given, strict=True)]
             elif layer.kind == "rectifier":
                 given = [0 if high + e <= 0 else e for (_, high), e in zip(here, given, strict=True)]
@@ -1586,8 +1588,10 @@ class Space:
                 terms = list(map(mul, weights, reach))
                 n, total = len(terms) - terms.count(0) + 3, sum(terms) * unit + added
                 if first:
-                    largest = max([x for x, weight in zip(reach, weights, strict=True) if weight], default=0)
-                    fits = n <= 65280 and total <= scale << (40 + GRID) and largest <= 1 << (40 + GRID)
+                    large = max(reach, default=0) > HEAVY and any(
+                        w for w, x in zip(weights, reach, strict=True) if x > HEAVY
+                    )
+                    fits = n <= 65280 and total <= scale * HEAVY and not large
                     require(fits, f"{NO_FLOAT32}: terms, their sums or their number are too large")
                 grown = (sum(map(mul, weights, carried)) * unit << 32) + n * 257 * total
                 errors[at] = ceiling(grown, scale << 32) + 1

@@ -656,7 +656,7 @@ def test_a_check_that_takes_too_long_is_refused_in_time(tmp_path: Path) -> None:
     numbers = {"swaps": 4, "total": str(7**4), "tree": base64.b64encode(b"\2").decode()}
     certificate |= {"choices": choices, "space": sha256(canonical(choices)), "lower": None, "upper": None}
     (tmp_path / "long.json").write_bytes(canonical(certificate | {"count": certificate["count"] | numbers}))
-    for seconds, reason in (("0.001", "ran out of time"), ("100", "number of")):
+    for seconds, reason in (("0", "ran out of time"), ("100", "number of")):
         command = [*CHECKERS["check.js"], "--seconds", seconds, str(tmp_path / "long.json")]
         result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         assert result.returncode == 4
@@ -669,6 +669,24 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     assert result.returncode == 2
     assert result.stdout == ""
     assert "check.js" in result.stderr
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_seconds_are_whole_and_0_of_them_are_too_few(tmp_path: Path, checker: str) -> None:
+    """Of at most nine digits. Without any time left nothing is accepted, also what takes no time."""
+    certificate = read("lower-only")
+    bring_files(certificate, tmp_path)
+    file = tmp_path / "case.json"
+    file.write_bytes(canonical(certificate))
+    expected = {"0": 4, "000": 4, "100": 0, "999999999": 0}
+    expected |= dict.fromkeys(["0.5", "1.0", "", "1e3", "+1", "-1", " 1", "1 ", "0x10", "\u0661", "1234567890"], 2)
+    found = {}
+    for seconds in expected:
+        command = [*CHECKERS[checker], "--seconds", seconds, str(file)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        assert ("time" in result.stdout) == (result.returncode == 4)
+        found[seconds] = result.returncode
+    assert found == expected
 
 
 # ---- the program and its files -------------------------------------------------------------------------------------
@@ -864,3 +882,23 @@ def test_both_say_alike_what_is_wrong_from_the_start_and_what_never_is(tmp_path:
     assert said == [{line}, {line}]
     (line,) = {result.stdout.splitlines()[0] for result in both(CASES / "accepted" / "joint-none.json").values()}
     assert line.endswith(": no sentence with however many swaps changes the class (real)")
+
+
+@pytest.mark.parametrize(
+    ("levels", "is_said"),
+    [(["real"], True), (["real", "float32"], True), (["real", "replay"], True), (["replay"], False)],
+)
+def test_what_is_only_recorded_gives_no_number_of_swaps(tmp_path: Path, levels: list[str], is_said: bool) -> None:
+    certificate = read("paper")
+    bring_files(certificate, tmp_path)
+    (tmp_path / "case.json").write_bytes(canonical(put(certificate, ("upper", "levels"), levels)))
+    for name, result in both(tmp_path / "case.json").items():
+        assert result.returncode == 0, (name, result)
+        assert ("min_swaps" in result.stdout) == is_said, (name, result.stdout)
+
+
+@pytest.mark.parametrize("content", [b"\n", b"\xff" * 65, b"0" * 1000, b"0" * 2**24])
+def test_another_root_of_any_length_is_a_refusal(run: Path, content: bytes) -> None:
+    for before in (b"", (run / "certificates" / "root").read_bytes()):
+        (run / "certificates" / "root").write_bytes(before + content)
+        assert {name: result.returncode for name, result in both(run).items()} == dict.fromkeys(CHECKERS, 4)
