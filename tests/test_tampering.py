@@ -232,12 +232,12 @@ class TestAccounts:
         assert refusal in said(capsys, "check", run)[1]
 
     def test_a_certificate_of_no_text_is_refused(self, copied: Callable[[str], Path], capsys: Capture) -> None:
-        """The store and the lines do not know it."""
+        """A killed run may leave one of a text that has no line yet, but none of a text that it has not."""
         run = copied("certified")
         value = json.loads((run / "certificates" / "000000.json").read_text()) | {"id": 77}
         stranger = json.dumps(value, sort_keys=True, separators=(",", ":"))
         (run / "certificates" / "000077.json").write_text(stranger)
-        assert "000077.json is a certificate of no line" in said(capsys, "check", run)[1]
+        assert "refused 000077.json: the run has no such text" in said(capsys, "check", run)[1]
 
     def test_files_that_a_certificate_confuses_are_refused(
         self, copied: Callable[[str], Path], capsys: Capture
