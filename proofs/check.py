@@ -2069,7 +2069,7 @@ def sha256(data: bytes) -> str:
 # At most so many bytes and one more, by which its reader sees that there are too many.
 def read_file(path: Path, limit: int) -> bytes:
     try:
-        need(path.is_file(), f"{path} cannot be read: no such file")
+        need(path.is_file(), f"{path} cannot be read: there is no such regular file")
         with path.open("rb") as stream:
             return stream.read(limit + 1)
     except OSError as error:
