@@ -1213,6 +1213,7 @@ function swapproofChecker() {
       });
       const size = product(x.shape);
       const free = shape.indexOf(-1);
+      if (free !== shape.lastIndexOf(-1)) unusable("a Reshape with several dimensions to infer");
       if (free >= 0) {
         shape[free] = 1;
         const rest = product(shape);

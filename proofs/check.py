@@ -253,7 +253,8 @@ class Model:
         for item in message[5]:
             attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
             name, kind = attribute[1], attribute[20]
-            floats = unpack("f", b"".join(attribute[7] if kind == FLOATS else [attribute[2] or bytes(4)]))
+            stored = {FLOATS: attribute[7], FLOAT: [attribute[2] or bytes(4)]}.get(kind, [])
+            floats = unpack("f", b"".join(stored))
             given = {FLOATS: floats, STRING: attribute[4], INTS: attribute[8], INT: attribute[3] or 0}
             given |= {FLOAT: next(iter(floats), 0.0), FLOAT_TENSOR: attribute[5]}
             known = kind in given and name not in attributes and all(map(isfinite, floats))

@@ -772,7 +772,7 @@ def normalised(code: int, **attributes: Any) -> Case:
 @pytest.mark.parametrize(
     "case",
     [
-        flattened(0, f=2.5), flattened(0, s=b"no number"), flattened(2, s=b"\xff"),
+        flattened(0, f=2.5), flattened(0, f=float("nan")), flattened(0, s=b"no number"), flattened(2, s=b"\xff"),
         flattened(0, floats=[1.0, 2.0], ints=[7]),
         flattened(0, t=onnx.TensorProto()), flattened(0, t=onnx.TensorProto(data_type=99)),
         flattened(2, type=onnx.AttributeProto.FLOAT), flattened(2, strings=[b"x"]),
@@ -788,6 +788,15 @@ def normalised(code: int, **attributes: Any) -> Case:
 )  # fmt: skip
 def test_of_an_attribute_what_its_type_is_counts_and_nothing_else(tmp_path: Path, case: Case) -> None:
     case.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "code"), [([-1, 1, 2], 0), ([-1, -1, 2], 2), ([-1, -1, -1], 2), ([-1, 1, -1, -1], 2)]
+)
+def test_one_dimension_of_a_reshape_is_inferred(tmp_path: Path, shape: list[int], code: int) -> None:
+    """An even number of others, -1 each, leaves the product as it is."""
+    nodes = [node("Reshape", ["f", "shape"], ["g"]), node("Reshape", ["g", "logits"], ["z"])]
+    Case(nodes, {"shape": shape, "logits": [1, 2]}, code).check(tmp_path)
 
 
 def of_a_sequence(info: Any) -> None:
