@@ -231,6 +231,12 @@ class TestAccounts:
         change(run, "min_swaps", 0, how)
         assert refusal in said(capsys, "check", run)[1]
 
+    def test_witnesses_are_said_to_be_replayed(self, copied: Callable[[str], Path], capsys: Capture) -> None:
+        """check.py says of the same witnesses that it does not check what was replayed."""
+        out = said(capsys, "check", copied("certified"))[1]
+        assert ", replayed)" in out
+        assert "not checked" not in out
+
     def test_a_certificate_of_no_text_is_refused(self, copied: Callable[[str], Path], capsys: Capture) -> None:
         """A killed run may leave one of a text that has no line yet, but none of a text that it has not."""
         run = copied("certified")

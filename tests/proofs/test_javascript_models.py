@@ -5,8 +5,6 @@ Networks are ONNX files put together at random, a node at a time; nodes that onn
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import os
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_certificates import canonical, certificate, claim, sha256
 from tree_bytes import leb128, table
 
 onnx = pytest.importorskip("onnx")
@@ -381,27 +380,6 @@ def random_tree(graph: Growing, choices: list[list[int]]) -> bytes:
         betas = bytes([9, 2, 1]) + table(name, rectifier.size, 12, source) if source.random() < 0.5 else b""
         return betas + b"\5" + leb128(name) + leb128(source.randrange(rectifier.size)) + leaf + leaf
     return bytes([8 if kind == "slopes" else 10, 1]) + table(name, rectifier.size, 64, source) + b"\1"
-
-
-def claim(level: str, swaps: int, tree: bytes) -> dict[str, Any]:
-    return {"level": level, "recipe": "linear-1", "swaps": swaps, "tree": base64.b64encode(tree).decode()}
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def certificate(number: int, file: str, model: bytes, choices: list[list[int]], label: int, **claims: Any) -> bytes:
-    return canonical({
-        "format": "swapproof certificate", "version": 1, "id": number, "vocabulary": None, "synonyms": None,
-        "model": {"file": file, "sha256": sha256(model), "tensors": []}, "text": sha256(b""),
-        "space": sha256(canonical(choices)), "choices": choices, "label": label, "rivals": [1 - label],
-        "lower": None, "count": None, "upper": None, **claims,
-    })  # fmt: skip
 
 
 def verdicts(checker: str, folder: Path) -> dict[str, bool]:
