@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
 
-from .asked import DELTA, EPSILON, Sampling
 from .fraction import Settings, deployed_fraction
+from .pr_summary import summarise
+from .sample_request import DELTA, EPSILON, Sampling
 from .sampling import BATCH
-from .summary import summarise
 
 
 @dataclass(frozen=True)

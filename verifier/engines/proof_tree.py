@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from swapproof.encodings.joint_bounds import Relaxation, Shallow
+from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
+from swapproof.encodings.bounds.refined_bounds import Multipliers
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.network import Network, Rectifier
-from swapproof.encodings.refined_bounds import Multipliers
-from swapproof.encodings.selection import Places
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder
 

@@ -22,23 +22,23 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.agreement import agree
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
+from swapproof.encodings.onnx_files.onnx_reading import Model, reading_of
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model, reading_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict, verdict_of
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Network as CheckedNetwork
 
-from . import claims
-from .coverage import Covered, covered
-from .masks import Masks
+from .form.coverage import Covered, covered
+from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
+from .form.token_masks import Masks
+from .form.unsure import Unsure
+from .many_texts import Asked, decide
+from .numbers import float32_claims as claims
+from .numbers.float64_witness import breaks
 from .screen import ONE_LEAF, Tally, Text
-from .statement import MOST_SWAPS, bound, decoded, well_formed, whole
-from .together import Asked, decide
-from .unsure import Unsure
-from .witness import breaks
 
 NETWORKS = 32
 """Those that are kept, of a model that takes any length or leaves the padding out."""
