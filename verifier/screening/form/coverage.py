@@ -52,7 +52,7 @@ class Covered:
 def covered(model: Model, network: Network, checked: CheckedNetwork) -> Covered:
     """Raises Unsure for a network that is not the file's as check.py reads it.
 
-    What it computes from tokens must be the same for the texts that it is used for (masks.py).
+    What it computes from tokens must be the same for the texts that it is used for (token_masks.py).
     """
     if (network.choices is not None) != checked.compares:
         raise Unsure("a network that check.py takes for one of other choices")
