@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.errors import BadInput, Disagreement
+from swapproof.encodings.errors import BadInput, Disagreement, OutOfTime
 from swapproof.encodings.linear_property import Case, Property
 from swapproof.encodings.network import Floats, Network
 from swapproof.encodings.numeric_input import NumericModel, numeric_network, open_numeric
@@ -84,7 +84,10 @@ class Verifier:
     def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
         """With `proof` unsat is answered only when its certificate was written there and accepted."""
         began = time.monotonic()
-        property, loaded = self.read(query, model)
+        try:
+            property, loaded = self.read(query, model, began + seconds)
+        except OutOfTime as error:
+            return Verdict("timed-out", None, time.monotonic() - began, 0, (str(error),))
         check_agreement(property, loaded)
         planned = None if proof is None else plan(query, property, loaded.model, proof)
         if planned is not None:
@@ -96,8 +99,8 @@ class Verifier:
         property, loaded = self.read(query, model)
         return plan(query, property, loaded.model, proof)
 
-    def read(self, query: Path, model: Path) -> tuple[Property, Loaded]:
-        property = read_vnnlib(query)
+    def read(self, query: Path, model: Path, until: float | None = None) -> tuple[Property, Loaded]:
+        property = read_vnnlib(query, until)
         loaded = self.load(model)
         check_shapes(property, loaded)
         return property, loaded
