@@ -22,6 +22,7 @@ from swapproof.encodings.vnnlib import read_vnnlib
 
 from ..optimiser import blamed, harmful_merge
 from ..replay import session_of
+from ..tensors import TEXT_FORMATS
 from .attack import attack
 from .bounds import Bounds
 from .last_resort import last_resort
@@ -74,6 +75,8 @@ class Verifier:
 
     def load(self, path: Path) -> Loaded:
         path = path.absolute()
+        if path.suffix.lower() in TEXT_FORMATS:
+            raise BadInput(f"{path}: a binary .onnx file is needed, not {path.suffix}; convert it with onnx.save")
         if path not in self.loaded:
             model = open_numeric(path)
             network = numeric_network(model)
