@@ -24,7 +24,8 @@ class Encoded:
     `words` are spelt as in the text and cut to what fits wholly; `spans` are their characters in `text`; `tokens` is
     the whole input, special tokens and padding included; `places` gives each word's first index in `tokens` and its
     number of tokens; `cut` counts the words that did not fit. `unknown` are the indices of the words that the
-    vocabulary does not know, or that are spelt like its padding, unknown or special tokens.
+    vocabulary does not know, or that are spelt like its padding, unknown or special tokens. `whole` are the characters
+    of all words, those that did not fit among them.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Encoded:
     places: tuple[Span, ...]
     cut: int
     unknown: tuple[int, ...]
+    whole: tuple[Span, ...] = ()
 
 
 def spans_of(text: str, split: Split) -> tuple[Span, ...]:

@@ -31,6 +31,7 @@ from .claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
 from .counting.summary import summarise as summarise_measured
 from .left_out import counts_differ
 from .rechecking import counted, has_sample
+from .rereading import misread
 from .run import CERTIFICATE, Run
 from .run import sha256 as sha256_of
 from .summary import summarise
@@ -96,6 +97,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
+    yield from misread(run, inputs, lines.values())
     yield from notes_differ(run, inputs)
 
 

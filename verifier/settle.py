@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,8 @@ from .evidence import LONGEST, MODEL, Binding, Certificate, Checker
 from .inputs import Text
 from .ladder import Verdict, climb
 from .replay import Replay
-from .results import result
+from .rereading import Reading
+from .results import result, witness_of
 from .resuming import Earlier, kept_line
 from .run import Run
 from .store import intact as undamaged
@@ -97,6 +99,10 @@ class Station:
             raise ValueError("a certificate where nothing was to be certified")
         return self.certifier
 
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading.of(Run(self.work.folder))
+
     def network(self, space: SwapSpace) -> Network:
         return kept_network(self.networks, self.model, space)
 
@@ -147,6 +153,7 @@ class Setting:
             checker.recall(text, query, lower)
         verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
         verdict = verdict if before is None else before.added(verdict)
+        verdict = reread(station.reading, text, verdict)
         certificate = checker.certificate(text, query, verdict)
         kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
         refused = checker.refused_proof(text, query, verdict.refused[0]) if verdict.refused else None
@@ -162,6 +169,21 @@ class Setting:
             case refusal:
                 verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
                 return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
+
+
+def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
+    """Without its witness when that is another sentence for the model than its swaps of tokens: then these swaps should
+    not have been allowed, nothing that counts swaps of this text means what it says, and the run must not be trusted.
+    """
+    witness = witness_of(text, verdict.interval, ())
+    if witness is None or verdict.interval.high_evidence is None:
+        return verdict
+    judged = text.frozen.space.sentence(verdict.interval.high_evidence.swaps)
+    fault = reading.misreads(witness["sentence"], judged)
+    if fault is None:
+        return verdict
+    interval = replace(verdict.interval, high=None, high_evidence=None)
+    return contradicted(replace(verdict, interval=interval), f"{fault}; leave these candidates out of the swaps")
 
 
 def published(verdict: Verdict) -> Verdict:
