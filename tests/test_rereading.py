@@ -22,7 +22,7 @@ def task(folder: Path, text: str, length: int, swaps: dict[str, list[str]] | lis
     """The sum of one row a word: "wow" says positive, an unknown word negative."""
     table = np.zeros((len(WORDS), 2), np.float32)
     table[2], table[5], table[4], table[1] = [1, 0], [1, 0], [0, 5], [9, 0]
-    arrays = {"table": table, "axis": np.array([1], np.int64)}
+    arrays: dict[str, Any] = {"table": table, "axis": np.array([1], np.int64)}
     nodes = [
         helper.make_node("Gather", ["table", "tokens"], ["embedded"]),
         helper.make_node("ReduceSum", ["embedded", "axis"], ["logits"], keepdims=0),

@@ -16,8 +16,8 @@ from swapproof.encodings.reading import Model, network_of, open_model
 from swapproof.encodings.space import SwapSpace
 
 from .engines import engines_named
-from .engines.protocol import Bound, Budget
-from .evidence import LONGEST, MODEL, Binding, Certificate, Checker
+from .engines.protocol import Bound, Budget, Unchecked
+from .evidence import MODEL, Binding, Certificate, Checker
 from .inputs import Text
 from .ladder import Verdict, climb
 from .replay import Replay
@@ -27,8 +27,9 @@ from .resuming import Earlier, kept_line
 from .run import Run
 from .store import intact as undamaged
 
-CHECK_FACTOR = 5
-"""Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
+SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
+"""Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it
+leaves open must have been checked: whatever a search finds at its end can still be checked."""
 NETWORKS = 4
 """Networks kept for a model that takes any length: each holds the weights once more."""
 
@@ -88,9 +89,8 @@ class Station:
     @classmethod
     def open(cls, work: Work) -> Station:
         path = work.folder / MODEL
-        longest = LONGEST if work.seconds is None else CHECK_FACTOR * work.seconds
         model = open_model(path)
-        checker = Checker.open(work.binding, path, work.folder, longest) if work.certified else None
+        checker = Checker.open(work.binding, path, work.folder) if work.certified else None
         return cls(work, model, Replay.open(model), checker)
 
     @property
@@ -137,11 +137,17 @@ class Setting:
     def certified(self) -> bool:
         return True
 
+    def end(self, started: float, share: float) -> float:
+        """The end of this share of a text's time, in seconds of time.monotonic()."""
+        return float("inf") if self.seconds is None else started + share * self.seconds
+
     def settle(self, station: Station, text: Text) -> Settled:
         """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        started = time.monotonic()
         space, checker = text.frozen.space, station.checker
         query = Query.of(station.network(space), space, text.label)
-        budget = Budget() if self.seconds is None else Budget(deadline=time.monotonic() + self.seconds)
+        budget = Budget() if self.seconds is None else Budget(deadline=self.end(started, SEARCHING))
+        checker.until = self.end(started, CHECKING)
 
         def check(bound: Bound) -> str | None:
             return checker.refusal(text, query, bound)
@@ -154,7 +160,8 @@ class Setting:
         verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
         verdict = verdict if before is None else before.added(verdict)
         verdict = reread(station.reading, text, verdict)
-        certificate = checker.certificate(text, query, verdict)
+        checker.until = self.end(started, ENDING)
+        verdict, certificate = in_time(checker, text, query, verdict)
         kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
         refused = checker.refused_proof(text, query, verdict.refused[0]) if verdict.refused else None
         match certificate:
@@ -182,8 +189,30 @@ def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
     fault = reading.misreads(witness["sentence"], judged)
     if fault is None:
         return verdict
+    return contradicted(unshown(verdict), f"{fault}; leave these candidates out of the swaps")
+
+
+def in_time(checker: Checker, text: Text, query: Query, verdict: Verdict) -> tuple[Verdict, Certificate | str | None]:
+    """The certificate, and the verdict without what could not be checked in time: first the witness, then all."""
+    try:
+        return verdict, checker.certificate(text, query, verdict)
+    except Unchecked as late:
+        shorter = because(unshown(verdict), str(late))
+    try:
+        return shorter, checker.certificate(text, query, shorter)
+    except Unchecked as late:
+        return because(unproved(shorter), str(late)), None
+
+
+def because(verdict: Verdict, reason: str) -> Verdict:
+    """With one more reason to be open."""
+    return replace(verdict, reason=reason if verdict.reason is None else f"{verdict.reason}; {reason}")
+
+
+def unshown(verdict: Verdict) -> Verdict:
+    """Open, without the witness."""
     interval = replace(verdict.interval, high=None, high_evidence=None)
-    return contradicted(replace(verdict, interval=interval), f"{fault}; leave these candidates out of the swaps")
+    return replace(verdict, interval=interval, status="open")
 
 
 def published(verdict: Verdict) -> Verdict:

@@ -19,6 +19,7 @@ from tiny import ROWS, write_task
 from swapproof.encodings.reading import network_of, open_model
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.check import Refused
+from swapproof.verifier import evidence
 from swapproof.verifier.cli import main
 from swapproof.verifier.counting import station
 from swapproof.verifier.engines.enumeration import all_sentences
@@ -258,7 +259,7 @@ def test_a_count_whose_certificate_is_refused_is_not_published(
         raise Refused("for the sake of the test")
 
     monkeypatch.setattr(Checker, "open", unscreened(Checker.open))
-    monkeypatch.setattr(station, "check_certificate", refuse)
+    monkeypatch.setattr(evidence, "check_certificate", refuse)
     lines = measured(task, tmp_path / "run", "--radius", "1", "--limit", "2", code=4)
     for line in lines:
         assert line["status"] == "sampled"

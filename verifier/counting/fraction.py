@@ -25,6 +25,8 @@ from .sampling import BATCH, Classify, remainders, sampled, sampled_deployed, sa
 from .stopping import Sample, Stop
 
 Kind = Literal["exact", "deterministic", "sampled"]
+COUNTING, CHECKING = 0.6, 0.9
+"""Of the time of a text, when its count ends, and when its certificate must have been checked."""
 SAMPLING_SHARE = 0.1
 """Of the time of a text, kept for sampling what the count leaves open."""
 MOST_ENUMERATED = 10_000_000
@@ -181,7 +183,7 @@ def robust_fraction(
     if settings.count:
         counting = budget
         if settings.seconds is not None:
-            counting = replace(budget, deadline=started + (1 - SAMPLING_SHARE) * settings.seconds)
+            counting = replace(budget, deadline=started + COUNTING * settings.seconds)
         partition = Partition(query, settings.radius, most_enumerated(settings.seconds))
         partition.run(counting)
         try:
@@ -191,7 +193,7 @@ def robust_fraction(
             reason = contradiction = f"the certificate of the count is refused: {found}"
         except Unchecked as unchecked:
             reason = f"the count is not used: {unchecked}"
-        budget = Budget()
+        budget = last(budget, settings)
     total, seed = Omega(query.space, settings.radius).total, seed_of(about)
     sample = sampled(Differences.of(query), settings.radius, seed, settings.stop(total, total), budget)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
@@ -256,6 +258,12 @@ def counted(
     return refusal
 
 
+def last(budget: Budget, settings: Settings) -> Budget:
+    """For sampling at the end: what is left of a text's time, and some in any case."""
+    share = SAMPLING_SHARE * (settings.seconds or 0.0)
+    return Budget(max(budget.deadline, time.monotonic() + share))
+
+
 def estimate_open(
     partition: Partition, part: Count, settings: Settings, about: Mapping[str, Any], budget: Budget
 ) -> Estimate | None:
@@ -264,10 +272,8 @@ def estimate_open(
     query = partition.query
     tree = encode_tree(part.tree, [len(options) for options in query.space.choices], query.rivals)
     seed = seed_of({**about, "tree": base64.b64encode(tree).decode()})
-    # Checking the count's certificate has a time of its own, and may have taken longer than was left.
-    share = SAMPLING_SHARE * (settings.seconds or 0.0)
-    more = Budget(max(budget.deadline, time.monotonic() + share))
-    sample = sampled_open(partition.jury, remainders(partition), seed, settings.stop(open, part.total), more)
+    stop = settings.stop(open, part.total)
+    sample = sampled_open(partition.jury, remainders(partition), seed, stop, last(budget, settings))
     if not sample.complete:
         return None
     return Estimate(sample, open, part.robust, part.total, settings.delta, seed.hex())
