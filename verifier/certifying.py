@@ -28,7 +28,7 @@ from .store import Store, writing
 from .store import intact as undamaged
 from .summary import STAGE, summary_of
 from .task import DataSection, SwapsSection, Task, read_task
-from .trial import Trial, length_of, tried
+from .trial import Seen, length_of, tried
 from .workers import settle_all
 
 PREPARING, READY = "preparing", "ready"
@@ -119,7 +119,7 @@ def require(fact: bool, otherwise: str) -> None:
 
 
 def facts_of(
-    task: Task, binding: Binding, inputs: Inputs, trial: Trial, engines: str, seconds: float | None
+    task: Task, binding: Binding, inputs: Inputs, trial: Seen, engines: str, seconds: float | None
 ) -> dict[str, str]:
     """What the run is about: everything its results depend on, and what its report says of that."""
     freezing = inputs.freezing
@@ -181,7 +181,7 @@ def refuse_changes(run: Run, facts: dict[str, str]) -> None:
 def begin(
     run: Run,
     task: Task,
-    trial: Trial,
+    trial: Seen,
     binding: Binding,
     inputs: Inputs,
     facts: dict[str, str],
