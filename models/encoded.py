@@ -8,6 +8,8 @@ from typing import Literal
 
 from .errors import BadInput, EmptyText
 
+LONGEST = 1_000_000
+"""Tokens of a text."""
 Split = Literal["whitespace", "words"]
 Span = tuple[int, int]
 
@@ -50,3 +52,5 @@ def empty(text: str) -> EmptyText:
 def check_length(length: int | None) -> None:
     if length is not None and length < 1:
         raise BadInput(f"a length of {length}: it must be at least 1")
+    if length is not None and length > LONGEST:
+        raise BadInput(f"a length of more than {LONGEST:,} tokens: a text would be padded to it; give a smaller one")
