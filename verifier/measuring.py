@@ -213,7 +213,7 @@ def work(run: Run, store: Store, measuring: Measuring, inputs: Inputs, jobs: int
 def out_of_time(line: Mapping[str, Any]) -> bool:
     """Whether more would have been found in more time."""
     found = line["robust_fraction"]
-    if found is None or found["kind"] == "exact":
+    if found is None or found["kind"] == "exact" or ("sample" in found and found["sample"]["stopped"] == "all"):
         return False
     return found["kind"] == "deterministic" or "sample" not in found or bool(found["sample"]["stopped"] == "time")
 

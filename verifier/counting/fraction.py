@@ -66,6 +66,8 @@ class Settings:
         match sample.stopped:
             case "time":
                 return f"out of time after {sample.drawn:,} samples"
+            case "some":
+                return f"out of time after {sample.drawn:,} sentences, each judged once"
             case "most":
                 return f"the interval is wider than asked for after {sample.drawn:,} samples"
             case _:
@@ -97,7 +99,11 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        low, high = self.sample.ends(self.delta)
+        sample = self.sample
+        if sample.listed:  # what was not judged counts as broken at the low end and as robust at the high end
+            broken = sample.drawn - sample.robust - sample.ambiguous
+            return self.widened(Fraction(sample.robust, self.part)), self.widened(1 - Fraction(broken, self.part))
+        low, high = sample.ends(self.delta)
         return self.widened(low), self.widened(high)
 
     @property
@@ -111,13 +117,15 @@ class Estimate:
         names = ("low", "high")
         ends = dict(zip(names, outwards(*self.ends), strict=True))
         intervals: dict[str, Any] = {"anytime": ends}
+        if self.sample.listed:
+            intervals = {"enumerated": ends}
         if self.sample.fixed:
             other = dict(zip(names, outwards(*self.hoeffding), strict=True))
             intervals = {"clopper_pearson": ends, "hoeffding": other}
         return {
             "share": round(float(self.share), 12),
             **intervals,
-            "confidence": float(1 - self.delta),
+            "confidence": 1.0 if self.sample.listed else float(1 - self.delta),
             "samples": self.sample.drawn,
             "stopped": self.sample.stopped,
             "robust_samples": self.sample.robust,
@@ -200,7 +208,7 @@ def robust_fraction(
     reasons = [one for one in (reason, settings.shortfall(sample)) if one is not None]
     seconds = time.monotonic() - started
     return RobustFraction(
-        "sampled",
+        kind_of(estimate),
         total,
         None,
         "real",
@@ -224,7 +232,15 @@ def deployed_fraction(
     sample = sampled_deployed(classify, space, label, settings.radius, seed, stop, budget, settings.batch)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
     spent, reason = time.monotonic() - started, settings.shortfall(sample)
-    return RobustFraction("sampled", total, None, "replay", estimate, None, budget.evaluations, spent, reason)
+    return RobustFraction(kind_of(estimate), total, None, "replay", estimate, None, budget.evaluations, spent, reason)
+
+
+def kind_of(estimate: Estimate | None) -> Kind:
+    """Of what no certificate counts: where every sentence was judged nothing was sampled."""
+    if estimate is None or not estimate.sample.listed:
+        return "sampled"
+    low, high = estimate.ends
+    return "exact" if low == high else "deterministic"
 
 
 def most_enumerated(seconds: float | None) -> float:
