@@ -115,3 +115,21 @@ def test_both_checkers_together_have_the_time_once(
         measure_pr(task, run, 1, limit=1, seconds=SECONDS)
     assert screen.given[0] > SECONDS / 2
     assert max(slow) < 0.1
+
+
+def test_the_network_is_read_before_the_clock_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: list[float]
+) -> None:
+    """What all texts of a length share is no time of the first of them."""
+    read: list[float] = []
+    prepare = Checker.prepare
+
+    def slowly(self: Checker, choices: Any) -> None:
+        time.sleep(1.0)
+        prepare(self, choices)
+        read.append(time.monotonic())
+
+    monkeypatch.setattr(Checker, "prepare", slowly)
+    certify(write_task(tmp_path / "task"), tmp_path / "run", limit=2, seconds=SECONDS)
+    assert len(read) == 1
+    assert slow[0] > 0.9 * SECONDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -132,6 +133,17 @@ class Checker:
             self.model.network(network.length, network.choices or ())
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
+
+    def prepare(self, choices: tuple[tuple[int, ...], ...]) -> None:
+        """Read what certificates of all texts of this length need; whatever is wrong is met when one is checked."""
+        try:
+            if self.screen is not None:
+                self.screen.covered(choices)
+                return
+        except Unsure:
+            pass
+        with suppress(Refused, Unusable):
+            self.model.network(len(choices), choices)
 
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
         """Why the certificate of this bound is not accepted; None when it is."""

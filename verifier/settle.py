@@ -85,6 +85,8 @@ class Station:
     replay: Replay
     certifier: Checker | None
     networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+    prepared: set[int] = field(default_factory=set)
+    """Lengths of texts whose network the checker has read."""
 
     @classmethod
     def open(cls, work: Work) -> Station:
@@ -102,6 +104,13 @@ class Station:
     @cached_property
     def reading(self) -> Reading:
         return Reading.of(Run(self.work.folder))
+
+    def prepare(self, space: SwapSpace) -> None:
+        """Before the clock of a text starts: what all texts of its length share, read when the first one comes."""
+        network = self.network(space)
+        if self.certifier is not None and network.choices is None and space.length not in self.prepared:
+            self.prepared.add(space.length)
+            self.certifier.prepare(space.choices)
 
     def network(self, space: SwapSpace) -> Network:
         return kept_network(self.networks, self.model, space)
@@ -143,6 +152,7 @@ class Setting:
 
     def settle(self, station: Station, text: Text) -> Settled:
         """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        station.prepare(text.frozen.space)
         started = time.monotonic()
         space, checker = text.frozen.space, station.checker
         query = Query.of(station.network(space), space, text.label)

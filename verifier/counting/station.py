@@ -38,6 +38,8 @@ class Measuring:
         return self.settings.count
 
     def settle(self, station: Station, text: Text) -> Settled:
+        if not self.settings.deployed:
+            station.prepare(text.frozen.space)
         started = time.monotonic()
         space = text.frozen.space
         outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
