@@ -263,7 +263,6 @@ def unscreened(opened: Callable[..., Checker], **changes: Any) -> Callable[..., 
     return lambda *arguments: replace(opened(*arguments), screen=None, **changes)
 
 
-@pytest.mark.usefixtures("larger")
 def test_a_count_whose_certificate_is_refused_is_not_published(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +279,6 @@ def test_a_count_whose_certificate_is_refused_is_not_published(
         assert "for the sake of the test" in line["contradiction"]
 
 
-@pytest.mark.usefixtures("larger")
 def test_a_certificate_that_takes_too_long_to_check_is_no_contradiction(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

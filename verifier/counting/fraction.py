@@ -203,7 +203,9 @@ def robust_fraction(
             reason = f"the count is not used: {unchecked}"
         budget = last(budget, settings)
     total, seed = Omega(query.space, settings.radius).total, seed_of(about)
-    sample = sampled(Differences.of(query), settings.radius, seed, settings.stop(total, total), budget)
+    # A count that no certificate proves is not claimed by another name.
+    listing, stop = not settings.count, settings.stop(total, total)
+    sample = sampled(Differences.of(query), settings.radius, seed, stop, budget, listing=listing)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
     reasons = [one for one in (reason, settings.shortfall(sample)) if one is not None]
     seconds = time.monotonic() - started
