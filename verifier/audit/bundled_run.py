@@ -20,6 +20,7 @@ from swapproof.proofs.check import Refused, read_certificate
 from ..commands.check_measured import counted, has_sample
 from ..commands.check_run import agree, bind, described, own_inputs, read_lines
 from ..counting.pr_summary import summarise as summarise_measured
+from ..rereading import misread
 from ..runs.left_out_swaps import counts_differ
 from ..runs.run_folder import CERTIFICATE, Run
 from ..runs.run_folder import sha256 as sha256_of
@@ -96,6 +97,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
+    yield from misread(run, inputs, lines.values())
     yield from notes_differ(run, inputs)
 
 
