@@ -25,6 +25,7 @@ from ..runs.run_folder import CERTIFICATE, Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import summarise
 from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from .rereading import misread
 from .run_accounts import (
     about_differs,
     names_differ,
@@ -96,6 +97,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
+    yield from misread(run, inputs, lines.values())
     yield from notes_differ(run, inputs)
 
 
