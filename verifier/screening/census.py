@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .budgets import Plan
-from .sets import Sets, is_planned
+from .sets import Sets
 from .tree import Leaf
 from .unsure import Unsure
 
@@ -23,9 +22,9 @@ class Census:
     """(free, spare) -> sentences with at most so many of these swaps."""
 
     def sentences(self, leaf: Leaf) -> int:
-        """Of the region, its phases left out of account."""
+        """Of the region."""
         self.try_counting()
-        return self.planned(leaf, self.sets.plan(leaf)) if is_planned(leaf) else self.within_number(leaf)
+        return self.within_number(leaf)
 
     def enumerate(self, leaf: Leaf) -> None:
         """Raises Unsure when with this leaf more sentences are enumerated than the format allows."""
@@ -40,7 +39,6 @@ class Census:
             raise Unsure("too many positions to count sentences")
 
     def within_number(self, leaf: Leaf) -> int:
-        """Leaving smaller groups out of account."""
         if leaf.spare < 0:
             return 0
         key = leaf.free, leaf.spare
@@ -51,20 +49,6 @@ class Census:
         for _, cell in leaf.forced:
             product *= self.forced_options(cell)
         return limited(product)
-
-    def planned(self, leaf: Leaf, plan: Plan) -> int:
-        """Group by group: polynomials whose coefficients count sentences by their swaps, cut to the group's range."""
-        cells = self.sets.cells.rows[leaf.free]
-        forced = dict(leaf.forced)
-        done: list[list[int]] = []
-        for step in plan.steps:
-            counts = self.product([self.options(int(cells[i])) for i in step.free], leaf.high)
-            for i in step.forced:
-                counts = [0, *(self.forced_options(forced[i]) * count for count in counts)][: leaf.high + 1]
-            for number in step.inside:
-                counts = multiplied(counts, done[number], leaf.high)
-            done.append([count if step.low <= swaps <= step.high else 0 for swaps, count in enumerate(counts)])
-        return limited(sum(done[-1]))
 
     def product(self, options: list[int], most: int) -> list[int]:
         """Of 1 + n x for every number of options, up to x**most."""
@@ -80,14 +64,6 @@ class Census:
 
     def forced_options(self, cell: int) -> int:
         return self.sets.cells.listed[cell][1].bit_count()
-
-
-def multiplied(xs: list[int], ys: list[int], most: int) -> list[int]:
-    result = [0] * min(len(xs) + len(ys) - 1, most + 1)
-    for a, x in enumerate(xs):
-        for b, y in enumerate(ys[: max(0, len(result) - a)]):
-            result[a + b] += x * y
-    return result
 
 
 def limited(count: int) -> int:

@@ -37,7 +37,7 @@ from .margins import Recipe
 from .moves import Moves
 from .sentences import Swaps, blocks
 from .sets import Batch, Sets
-from .tree import BROKEN, EMPTY, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
+from .tree import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .unsure import Unsure
 
 Flags = NDArray[np.bool_]
@@ -128,10 +128,8 @@ class Screening:
                 self.open += census.sentences(leaf)
             elif leaf.kind == BROKEN:
                 self.broken += census.sentences(leaf)
-            if leaf.kind == OPEN or self.sets.is_empty(leaf):
+            if leaf.kind == OPEN or leaf.spare < 0:
                 continue
-            if leaf.kind == EMPTY:
-                raise Unsure("a leaf said to be empty is not")
             if leaf.kind == ENUMERATE:
                 listed.append(leaf)
             else:
@@ -154,8 +152,7 @@ class Screening:
     def everything(self) -> Leaf:
         """The whole space as a region."""
         cells = np.arange(len(self.sets.cells.sizes), dtype=np.int32)  # those that a reader numbers first
-        groups = ((frozenset(cells.tolist()), 0, self.sets.k),)
-        return Leaf(LINEAR, self.sets.cells.free_number(cells), (), (), {}, Settings(), groups, self.sets.k)
+        return Leaf(LINEAR, self.sets.cells.free_number(cells), (), (), Settings(), self.sets.k)
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
@@ -219,7 +216,7 @@ class Screening:
                 if not asked.any():
                     continue
                 margin, error = recipe.margin(winner, loser)
-                sure = (margin - error > self.claimable[rival]) | recipe.void | ~asked
+                sure = (margin - error > self.claimable[rival]) | ~asked
                 holds &= sure
                 at = int(np.argmin(sure))
                 if not sure[at] and (number is np.float64 or not leaves[at].settings.joint):

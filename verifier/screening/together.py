@@ -154,7 +154,7 @@ class Roots:
 
     @property
     def leaves(self) -> list[Leaf]:
-        return [Leaf(LINEAR, 0, (), (), {}, Settings(), (), int(k)) for k in self.k]
+        return [Leaf(LINEAR, 0, (), (), Settings(), int(k)) for k in self.k]
 
     @property
     def settings(self) -> dict[Settings, list[int]]:
