@@ -22,6 +22,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import open_model
+from swapproof.encodings.word_options import inputs_of, swaps_of, words_of
 from swapproof.proofs.check import (
     MAX_CERTIFICATE,
     SECONDS,
@@ -302,7 +303,8 @@ class Bench:
             if item.line is not None:
                 self.compare(item.line, item.text, statement)
             if statement is not None and statement["upper"] is not None:
-                self.replay_witness(item.text, statement["upper"]["swaps"])
+                space = item.text.frozen.space
+                self.replay_witness(item.text, swaps_of(space, statement["upper"]["swaps"]))
                 sentence = sentence.replace("replay as recorded, not checked", "replayed")
         except (Refused, Unusable) as error:
             return Finding(item.id, item.certificate is not None, sentence, str(error))
@@ -377,7 +379,9 @@ def bind(statement: Mapping[str, Any], text: Text, spaces_sha256: str, classes: 
     expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
     expect(statement["label"] == text.label, "is for another label")
     expect(statement["synonyms"] == spaces_sha256, "is for other frozen swaps than spaces.jsonl")
-    expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
+    space = text.frozen.space
+    about = json.loads(json.dumps([inputs_of(space), words_of(space)]))
+    expect([statement["inputs"], statement["words"]] == about, "is for other words or options")
     rivals = [c for c in range(classes) if c != text.label]
     expect(statement["rivals"] == rivals, "does not speak of all other classes")
 
@@ -389,7 +393,8 @@ def agree(line: Mapping[str, Any], text: Text, statement: Mapping[str, Any] | No
         raise Refused(f"the line {fault}")
     swaps = [] if line["witness"] is None else list(tokens(text, line["witness"]["swaps"]))
     stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
-    expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
+    own = None if stated is None else [list(swap) for swap in swaps_of(text.frozen.space, stated)]
+    expect(own is None or swaps == own, "has another witness than the certificate", "line")
     if statement is not None and stated is not None:
         spelt(line["witness"], text, statement["upper"]["levels"])
     return swaps

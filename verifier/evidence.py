@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,8 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.reading import Model, open_model
+from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import inputs_of, options_of, words_of
 from swapproof.proofs.certificate import Count, File, Lower, Statement, Upper, encode_tree, write_certificate
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
@@ -62,16 +63,18 @@ def binding_of(model: Model, inputs: Inputs) -> Binding:
     )
 
 
-def statement_of(binding: Binding, text: Text, query: Query) -> Statement:
+def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str) -> Statement:
     """What a text's certificate is about, before it claims anything."""
     return Statement(
         id=text.id,
         model=File(MODEL, binding.model_sha256),
         tensors=tuple(File(*tensor) for tensor in binding.tensors),
+        network=network_sha256,
         vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
         text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
         synonyms=binding.spaces_sha256,
-        choices=query.space.choices,
+        inputs=inputs_of(query.space),
+        words=words_of(query.space),
         label=query.label,
         rivals=query.rivals,
     )
@@ -121,19 +124,25 @@ class Checker:
     def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
         try:
-            if self.screen is not None and network.choices is not None:
-                self.screen.covered(network.choices)  # one for all texts with the same mask
-                return
-        except Unsure:
-            pass
-        try:
-            self.model.network(network.length, network.choices or ())
+            self.network_sha256(network, SwapSpace(network.choices or ((0,),) * network.length))
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
+    def network_sha256(self, network: Network, space: SwapSpace) -> str:
+        """Of the canonical network, as proofs/lower.py writes it."""
+        try:
+            if self.screen is not None:
+                return self.screen.agreed(space).sha256  # one for all texts with the same mask
+        except Unsure:
+            pass
+        return self.model.lower(inputs_of(space), words_of(space)).sha256
+
+    def statement(self, text: Text, query: Query) -> Statement:
+        return statement_of(self.binding, text, query, self.network_sha256(query.network, query.space))
+
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
         """Why the certificate of this bound is not accepted; None when it is."""
-        statement = statement_of(self.binding, text, query)
+        statement = self.statement(text, query)
         lower = Lower(bound.low - 1, bound.level, bound.tree)
         refusal = self.refused(replace(statement, lower=lower))
         if refusal is None:
@@ -146,7 +155,7 @@ class Checker:
         Each part of a certificate is checked by itself, and the proof was when the ladder took it: what is left is the
         witness, at the strongest levels at which it holds, and that it does not contradict the proof.
         """
-        statement = statement_of(self.binding, text, query)
+        statement = self.statement(text, query)
         lower, witness = lower_of(verdict), verdict.interval.high_evidence
         if lower is not None and key(statement, lower) not in self.accepted:
             refusal = self.refused(replace(statement, lower=lower))
@@ -163,7 +172,7 @@ class Checker:
             return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
         refusal = None
         for levels in WITNESS_LEVELS:
-            upper = Upper(tuple(sorted(witness.swaps)), levels)
+            upper = Upper(options_of(query.space, witness.swaps), levels)
             refusal = self.refused(replace(statement, upper=upper))
             if refusal is None:
                 whole = replace(statement, lower=lower, count=count, upper=upper)
@@ -190,25 +199,24 @@ class Checker:
 
     def recall(self, text: Text, query: Query, lower: Lower) -> None:
         """This proof was accepted before, in a certificate that is the same file still."""
-        self.accepted = {key(statement_of(self.binding, text, query), lower)}
+        self.accepted = {key(self.statement(text, query), lower)}
 
     def refused_proof(self, text: Text, query: Query, bound: Bound) -> bytes:
         """The certificate that was refused, for inspection."""
         lower = Lower(bound.low - 1, bound.level, bound.tree)
-        return write_certificate(replace(statement_of(self.binding, text, query), lower=lower))
+        return write_certificate(replace(self.statement(text, query), lower=lower))
 
     def refused(self, statement: Statement) -> str | None:
         data, started = write_certificate(statement), time.monotonic()
-        proof = statement.lower or statement.count
         try:
             if self.screen is not None and self.screen.verdict(canonical(data), self.seconds) is not None:
                 return None
             left = max(0.0, self.seconds - (time.monotonic() - started))
             check_certificate(data, self.model, self.binding.vocabulary_sha256, left)
         except (Refused, Unusable) as error:
-            if proof is not None and time.monotonic() - started >= self.seconds:
-                size = f"{len(data):,} bytes that {proof.swaps} swaps are harmless"
-                raise Unchecked(f"a proof of {size} could not be checked in {self.seconds:.0f} s") from None
+            if time.monotonic() - started >= self.seconds:
+                limit = f"{self.seconds:.0f} s"
+                raise Unchecked(f"a certificate of {len(data):,} bytes could not be checked in {limit}") from None
             return str(error)
         finally:
             while len(self.model.networks) > NETWORKS:
@@ -226,8 +234,8 @@ def lower_of(verdict: Verdict) -> Lower | None:
 
 
 def key(statement: Statement, lower: Lower) -> tuple[str, Any]:
-    sizes: Sequence[int] = [len(options) for options in statement.choices]
-    about = f"{statement.id} {statement.text} {statement.label} {hash(statement.choices)}"
+    sizes = [len(options) for _, options in statement.words]
+    about = f"{statement.id} {statement.text} {statement.label} {hash((statement.inputs, statement.words))}"
     return about, (lower.swaps, lower.level, encode_tree(lower.tree, sizes, statement.rivals))
 
 

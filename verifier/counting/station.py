@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Count, Statement, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate
+from swapproof.encodings.word_options import inputs_of, words_of
+from swapproof.proofs.certificate import write_certificate
 
-from ..engines.protocol import Unchecked
 from ..engines.truth import beaten
-from ..evidence import Binding, Checker, statement_of
+from ..evidence import Binding
 from ..inputs import Text
 from ..results import opening
-from ..screening import canonical
-from ..settle import NETWORKS, Lost, Settled, Station
+from ..settle import Lost, Settled, Station
 from .fraction import RobustFraction, Settings, deployed_fraction, robust_fraction
 
 
@@ -56,8 +54,11 @@ class Measuring:
             found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
-        statement = statement_of(self.binding, text, query)
-        found = robust_fraction(query, self.settings, about, lambda part: refusal(station.checker, statement, part))
+        checker = station.checker
+        statement = checker.statement(text, query)
+        found = robust_fraction(
+            query, self.settings, about, lambda part: checker.refused(replace(statement, count=part))
+        )
         data = None if found.part is None else write_certificate(replace(statement, count=found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Settled(text.id, self.told(line, found, name, started), data)
@@ -89,35 +90,18 @@ class Measuring:
         """What a sample's seed is the SHA-256 of: everything that is claimed but the answer."""
         return {
             "format": "swapproof sample",
-            "version": 1,
+            "version": 2,
             "model": self.binding.model_sha256,
             "tensors": sorted(digest for _, digest in self.binding.tensors),
             "vocabulary": self.binding.vocabulary_sha256,
             "text": hashlib.sha256(text.encoded.text.encode()).hexdigest(),
-            "choices": [list(options) for options in text.frozen.space.choices],
+            "inputs": inputs_of(text.frozen.space),
+            "words": words_of(text.frozen.space),
             "label": text.label,
             "rivals": list(rivals),
             "radius": self.settings.radius,
             "samples": self.settings.announced,
         }
-
-
-def refusal(checker: Checker, statement: Statement, part: Count) -> str | None:
-    """Why the certificate of a count is not accepted; None when it is. Raises Unchecked when time is too short."""
-    data, started = write_certificate(replace(statement, count=part)), time.monotonic()
-    try:
-        if checker.screen is not None and checker.screen.verdict(canonical(data), checker.seconds) is not None:
-            return None
-        check_certificate(data, checker.model, checker.binding.vocabulary_sha256, checker.seconds)
-    except (Refused, Unusable) as error:
-        if time.monotonic() - started >= checker.seconds:
-            limit = f"{checker.seconds:.0f} s"
-            raise Unchecked(f"its certificate of {len(data):,} bytes could not be checked in {limit}") from None
-        return str(error)
-    finally:
-        while len(checker.model.networks) > NETWORKS:
-            checker.model.networks.pop(next(iter(checker.model.networks)))
-    return None
 
 
 def unmeasured(lost: Lost) -> dict[str, Any]:

@@ -6,7 +6,7 @@ sets, ranks selection of swaps        lines, magnitudes    relaxations with doub
 substituted, margins, joint           linear leaves        sentences            enumerating leaves
 census      numbers of sentences      together             many texts at once
 claims      E(r) from above           witness              one sentence
-likeness    both readings are one     coverage, masks      models it holds for, and texts with one network
+agreed_network                        both readings write one network
 screen, verdict                       one proof, one certificate
 """
 

@@ -6,10 +6,9 @@ Screening never says no. It says yes only if the exact recipe, by FORMAT section
   other way (lines.py, substituted.py); m less the error must exceed an upper bound of E(r) (claims.py);
 * every sentence of an enumerating leaf is evaluated likewise, and over the rationals where that decides nothing.
 
-The network is read by `encodings`, and proofs/check.py reads the file by itself. That a false proof could be accepted
-because of a wrong reading here is held off by three things: before a model is screened the two networks are compared,
-layer by layer of the nonlinear ones and by their numbers (likeness.py); for level float32 its operators must all be
-found in the network (coverage.py); and the exact checker remains the reference, which `--exact` asks for.
+The network is read by `encodings`, and proofs/lower.py reads the file by itself. Before a model is screened both must
+have written the same canonical network (agreed_network.py), and the certificate must name its SHA-256. The exact
+checker remains the reference, which `--exact` asks for.
 """
 
 from __future__ import annotations
@@ -26,11 +25,12 @@ from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import option_counts
 
 from . import claims
+from .agreed_network import Agreed
 from .balls import Floats
 from .census import Census
-from .coverage import Covered
 from .joint import Groups, Number, Tables
 from .magnitudes import evaluation_errors, magnitudes
 from .margins import Recipe
@@ -55,7 +55,7 @@ class Text:
     """One text's space seen by one network, kept for its several proofs."""
 
     query: Query
-    covered: Covered
+    agreed: Agreed
     started: tuple[Floats, Floats] | None = None
     """The cut of the text itself and its error, where they are known."""
     proved: set[tuple[int, str]] = field(default_factory=set)
@@ -69,7 +69,7 @@ class Text:
 
     @cached_property
     def moves(self) -> Moves:
-        return Moves.of(self.query, self.covered.kernels, self.started)
+        return Moves.of(self.query, self.agreed.kernels, self.started)
 
     @cached_property
     def whole(self) -> dict[int, claims.Size]:
@@ -84,12 +84,12 @@ class Text:
         counting: bool = False,
     ) -> Tally:
         """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic()."""
-        if level == "float32" and not self.covered.float32:
+        if level == "float32" and not self.agreed.float32:
             raise Unsure("level float32 is not screened for this model")
         if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
             return Tally(0, 0, 0)
-        sizes = [len(options) for options in self.query.space.choices]
-        reader = Reader(tree, sizes, self.query.rivals, self.covered.named, swaps, counting)
+        sizes = option_counts(self.query.space)
+        reader = Reader(tree, sizes, self.query.rivals, self.agreed.named, swaps, counting)
         leaves = reader.leaves()
         return Screening(self, Sets(self.moves, reader.cells, swaps), level, stop, counting).run(leaves)
 

@@ -54,7 +54,7 @@ def decide(texts: Sequence[Text], asked: Sequence[Asked]) -> None:
         sizes = claims.whole_batch(network, [text.query.space for text in some], some[0].covered.merged)
         for row, (text, own) in enumerate(zip(some, started, strict=True)):
             text.started, text.whole = own, {index: size.of(row) for index, size in sizes.items()}
-        table = Table.of(some[0].covered.kernels, some)
+        table = Table.of(some[0].agreed.kernels, some)
         if table is not None:
             needed = np.array([claims.margin_errors(text.whole, text.query.label)[0] for text in some])
             for name in (note_proofs, note_witnesses):
@@ -253,5 +253,5 @@ def note_witnesses(table: Table, asked: Sequence[Asked], needed: Floats) -> None
 
 def levels_of(text: Text, needed: Floats) -> tuple[Level, ...]:
     """What can be noted of this text."""
-    able = text.covered.float32 and np.isfinite(needed[list(text.query.rivals)]).all()
+    able = text.agreed.float32 and np.isfinite(needed[list(text.query.rivals)]).all()
     return LEVELS if able else ("real",)

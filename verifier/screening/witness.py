@@ -47,7 +47,7 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
     if "float32" not in levels:
         return None
     needed = claims.margin_errors(text.whole, label)[0][rivals]
-    if not text.covered.float32 or not np.isfinite(needed).all():
+    if not text.agreed.float32 or not np.isfinite(needed).all():
         return "float32"
     if (wins > needed).any():
         return None

@@ -1,0 +1,41 @@
+"""A network that check.py's reading of the file and ours write alike, byte for byte, and what its proofs may name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.network import Network, Rectifier
+
+from .kernels import Kernels
+from .tree import Named
+from .unsure import Unsure
+
+
+@dataclass(frozen=True, eq=False)
+class Agreed:
+    """`sha256` of the canonical network; the rectifiers, by layer of that; whether level float32 is screened."""
+
+    sha256: str
+    named: dict[int, Named]
+    float32: bool
+    kernels: Kernels
+
+    @property
+    def network(self) -> Network:
+        return self.kernels.network
+
+
+def agreed(network: Network, lowered: str) -> Agreed:
+    """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Unsure where ours is another."""
+    if network.inexact:
+        raise Unsure(f"rounded constants: {network.inexact[0]}")
+    canonical = canonical_network(network)
+    if canonical.sha256 != lowered:
+        raise Unsure("the two readings of the model differ")
+    named = {
+        layer: Named(index, network.nodes[index].size, network.nodes[index].inputs[0] in network.cut)
+        for index, layer in canonical.layer_of.items()
+        if isinstance(network.nodes[index].layer, Rectifier)
+    }
+    return Agreed(lowered, named, canonical.float32, Kernels(network))
