@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .errors import BadInput, Disagreement
 from .evaluation import values
 from .network import Head, Indices, Network
-from .rounding import rounding_errors
+from .rounding.float_errors import rounding_errors
 
 Array = NDArray[Any]
 

@@ -16,10 +16,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .certifying import Outcome, certify
+    from .commands.certify import Outcome, certify
+    from .commands.measure_pr import measure_pr
     from .counting.any_classifier import sample_pr
-    from .counting.asked import Sampling
-    from .measuring import measure_pr
+    from .counting.sample_request import Sampling
 
 __all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
 

@@ -24,7 +24,7 @@ class Commands(TyperGroup):
     """Our commands; an interrupt of any of them has its own exit code, whatever the version of typer."""
 
     def invoke(self, ctx: Any) -> Any:
-        from .interrupting import stopped_like_ctrl_c
+        from .runs.interrupting import stopped_like_ctrl_c
 
         anew = "--no-resume" in ctx.args
         try:
@@ -99,7 +99,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="The run folder.")] = Path("runs/demo"),
 ) -> None:
     """Certify, check and show a small example."""
-    from .demo import demo
+    from .commands.demo import demo
 
     raise typer.Exit(demo(out))
 
@@ -135,8 +135,8 @@ def certify(
 
     Each is an interval whose ends carry evidence: a checked proof, and a sentence that fools the model.
     """
-    from .certifying import certify
-    from .report import print_summary
+    from .commands.certify import certify
+    from .commands.report import print_summary
 
     if small_proofs:
         from .engines import small_proofs as smaller
@@ -161,12 +161,12 @@ def check(
     Every certificate is checked, every witness replayed, and both are compared with what results.jsonl, the summary
     and the report claim.
     """
-    from .checking import check
-    from .checking_radii import check_radii, holds_radii
-    from .rechecking import check_measured, question_of
+    from .commands.check_measured import check_measured, question_of
+    from .commands.check_radii import check_radii, holds_radii
+    from .commands.check_run import check
 
     if run.is_file():
-        from .boxes.rechecking import recheck
+        from .queries.certificate_recheck import recheck
 
         raise typer.Exit(recheck(run))
     if holds_radii(run):
@@ -180,10 +180,10 @@ def check(
 @app.command()
 def report(run: RunFolder) -> None:
     """Show what a run found, also as report.html."""
-    from .checking_radii import holds_radii, report_radii
-    from .measuring import report_measured
-    from .rechecking import question_of
-    from .report import report
+    from .commands.check_measured import question_of
+    from .commands.check_radii import holds_radii, report_radii
+    from .commands.measure_pr import report_measured
+    from .commands.report import report
 
     if holds_radii(run):
         raise typer.Exit(report_radii(run))
@@ -212,7 +212,7 @@ def bundle(
 
     It holds model, certificates, checkers and a statement of their hashes; a run that does not check is refused.
     """
-    from .bundle import command
+    from .commands.bundle import command
 
     raise typer.Exit(command(run, out, key, verify, public_key, new_key))
 
@@ -262,7 +262,7 @@ def measure(
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     """
     if quantity == "kappa":
-        from .measuring_words import command as measure_words
+        from .commands.measure_kappa import command as measure_words
 
         code = measure_words(
             task,
@@ -276,7 +276,7 @@ def measure(
             for_pr=radius is not None or sampled or stop_when_width is not None,
         )
         raise typer.Exit(code)
-    from .measuring import command
+    from .commands.measure_pr import command
 
     code = command(
         task,
@@ -329,8 +329,8 @@ def bench_exact(
 
     The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
     """
-    from .bench import bench_exact
-    from .comparison import print_comparison
+    from .bench.comparison import print_comparison
+    from .commands.bench_exact import bench_exact
 
     names = [name.strip() for name in engines.split(",") if name.strip()]
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
@@ -351,7 +351,7 @@ def bench_check(
     swapproof check, check.py and check.js (where there is node), one after the other; exit code 4 if one refuses, 3 if
     one was stopped.
     """
-    from .bench_checking import bench_check, print_timings
+    from .commands.bench_check import bench_check, print_timings
 
     timings = bench_check(run, seconds, json)
     print_timings(timings)
@@ -376,7 +376,7 @@ def export(
     lp, mps: an integer program, of the fewest swaps or, with --radius, of the least margin. smt2: exact rationals.
     vnnlib: about the numbers behind the embedding, with the rest of the network as an ONNX file beside it.
     """
-    from .exporting import export
+    from .commands.export_question import export
 
     for path in export(task, text_id, format, out, radius, choices):
         print(path)
@@ -393,7 +393,7 @@ def vipr(
 
     An integer program made from the model with exact rationals, and a proof in VIPR 1.0 that it has no solution.
     """
-    from .vipr import vipr
+    from .commands.write_vipr import vipr
 
     raise typer.Exit(vipr(run, text_id, out, most_megabytes))
 
@@ -426,7 +426,7 @@ def verify(
 
     Prints sat, unsat, unknown or timed-out; after sat, an input that onnxruntime confirmed. Exit codes 1, 0, 3, 3.
     """
-    from .boxes.command import command
+    from .commands.verify import command
 
     raise typer.Exit(command(query, network or [], timeout, proof, batch))
 
@@ -434,7 +434,7 @@ def verify(
 @app.command()
 def doctor() -> None:
     """Show what is installed and what is missing."""
-    from .doctor import doctor
+    from .commands.doctor import doctor
 
     doctor()
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from oracles import loaded, query_of, won_by
 from random_networks import tiny
 
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.exact import exact_logits
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.verifier.counting.anytime import EXACT, anytime, ln_factorial
 from swapproof.verifier.counting.binomial import GRID, clopper_pearson
 from swapproof.verifier.counting.draws import seed_of

@@ -17,11 +17,11 @@ from onnx import helper, numpy_helper
 from oracles import loaded, query_of, won_by
 from random_networks import networks, swap_spaces, tiny, tiny_networks
 
-from swapproof.encodings.exact import exact_logits
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.omega import Omega
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import open_model
 from swapproof.verifier.counting.cells import Partition, Tally
 from swapproof.verifier.counting.sampling import (
     compact,
@@ -34,7 +34,7 @@ from swapproof.verifier.counting.sampling import (
 from swapproof.verifier.counting.stopping import Stop
 from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.ladder.replay import Replay
 
 SOURCE = 8
 """Of the random weights of a network whose sentences are half robust, half broken."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from swapproof.verifier.counting.anytime import anytime
 from swapproof.verifier.counting.binomial import clopper_pearson
 from swapproof.verifier.counting.fraction import Estimate
-from swapproof.verifier.counting.joint import Measured, measured, together
+from swapproof.verifier.counting.joint_statements import Measured, measured, together
 from swapproof.verifier.counting.stopping import Sample, Stop, Stopped
 from swapproof.verifier.engines.protocol import Budget
 

@@ -15,17 +15,17 @@ from oracles import loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
-from swapproof.encodings.corners import extreme
+from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.relaxation import rectifier_lines, replaced_maximum
+from swapproof.encodings.bounds.selection import Places, greatest, suffix_sums
+from swapproof.encodings.bounds.shallow_margin import is_shallow, shallow_margin
+from swapproof.encodings.bounds.substitution import Coefficients, substituted
+from swapproof.encodings.bounds.swap_corners import extreme
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.incremental import Differences
-from swapproof.encodings.joint_bounds import Ascent, JointBound
-from swapproof.encodings.linear_bounds import LinearBounds
 from swapproof.encodings.network import Maximum, Rectifier
 from swapproof.encodings.query import Query
-from swapproof.encodings.relaxation import rectifier_lines, replaced_maximum
-from swapproof.encodings.selection import Places, greatest, suffix_sums
-from swapproof.encodings.shallow import is_shallow, shallow_margin
-from swapproof.encodings.substitution import Coefficients, substituted
 
 Floats = NDArray[np.float64]
 

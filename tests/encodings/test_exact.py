@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 from random_networks import Graph, Sample, finished, networks, tiny_networks
 
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import (
     Affine,
     Constant,
@@ -30,7 +30,7 @@ from swapproof.encodings.network import (
     Scaling,
     Sum,
 )
-from swapproof.encodings.reading import read_network
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 
 Array = NDArray[Any]
 

@@ -11,9 +11,9 @@ import pytest
 from onnx import numpy_helper
 from tiny import write_task
 
-from swapproof.encodings import float32
 from swapproof.encodings.network import Affine, Embedding, Layer, Network, Node, Rectifier
-from swapproof.encodings.reading import network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
+from swapproof.encodings.rounding import certified_float32 as float32
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.cli import main
 

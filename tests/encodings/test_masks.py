@@ -20,10 +20,10 @@ from random_graphs import Graph, Sample, finished
 
 from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import network_of, open_model, read_network
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import check
 

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from oracles import loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import logits, values
-from swapproof.encodings.incremental import Differences
-from swapproof.encodings.milp import Exclusive, Indicator, Program, Row, Variable
+from swapproof.encodings.programs.integer_program import Exclusive, Indicator, Program, Row, Variable
+from swapproof.encodings.programs.program_reduction import reduced
+from swapproof.encodings.programs.textbook_program import TOLERANCE
+from swapproof.encodings.programs.tight_program import Tight, tight
+from swapproof.encodings.programs.tight_rows import Options
 from swapproof.encodings.query import Query
-from swapproof.encodings.reduction import reduced
-from swapproof.encodings.solver_answer import Stop
-from swapproof.encodings.solvers import GUROBI, HIGHS, SCIP, Solver
-from swapproof.encodings.textbook import TOLERANCE
-from swapproof.encodings.tight import Tight, tight
-from swapproof.encodings.tight_rows import Options
+from swapproof.encodings.solvers.solver_answer import Stop
+from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, SCIP, Solver
 from swapproof.verifier.engines.enumeration import all_sentences
 
 NEAR = 1e-4

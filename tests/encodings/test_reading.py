@@ -20,10 +20,10 @@ from random_networks import HEADS, STEPS, TINY, Graph, Sample, assembled, finish
 from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.evaluation import logits, values
 from swapproof.encodings.network import Affine, Embedding, Network, Table
-from swapproof.encodings.operators import OPERATORS
-from swapproof.encodings.reading import HEADS as READ_HEADS
-from swapproof.encodings.reading import read_network
-from swapproof.encodings.rounding import rounding_errors
+from swapproof.encodings.onnx_files.onnx_reading import HEADS as READ_HEADS
+from swapproof.encodings.onnx_files.onnx_reading import read_network
+from swapproof.encodings.onnx_files.operators import OPERATORS
+from swapproof.encodings.rounding.float_errors import rounding_errors
 
 
 def agreed(sample: Sample, *, sentences: int = 3) -> Network:

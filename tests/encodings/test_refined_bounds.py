@@ -15,14 +15,14 @@ from oracles import loaded, query_of
 from random_networks import networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
-from swapproof.encodings.incremental import Differences
-from swapproof.encodings.joint_bounds import GRID, Ascent, JointBound
-from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.joint_bounds import GRID, Ascent, JointBound
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.refined_bounds import Multipliers, RefinedBounds, joinable, on_grid
+from swapproof.encodings.bounds.selection import Places, greatest_without_each
+from swapproof.encodings.bounds.shallow_margin import shallow_margin
+from swapproof.encodings.bounds.slope_ascent import SlopeAscent
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.network import Rectifier
-from swapproof.encodings.refined_bounds import Multipliers, RefinedBounds, joinable, on_grid
-from swapproof.encodings.selection import Places, greatest_without_each
-from swapproof.encodings.shallow import shallow_margin
-from swapproof.encodings.slope_ascent import SlopeAscent
 
 
 def places_of(data: st.DataObject, shapes: tuple[str, ...] | None = None) -> tuple[Places, int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.reading import read_network
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64

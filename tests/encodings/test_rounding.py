@@ -20,10 +20,10 @@ from random_networks import Graph, Sample, finished, networks, tiny_networks
 from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.errors import BadInput, Disagreement
 from swapproof.encodings.evaluation import layer_value, logits, values
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Affine, Constant, Embedding, Network, Node, Scaling, Sum
-from swapproof.encodings.reading import read_network
-from swapproof.encodings.rounding import HEAD_SLACK, margin_errors, rounding_errors
+from swapproof.encodings.onnx_files.onnx_reading import read_network
+from swapproof.encodings.rounding.float_errors import HEAD_SLACK, margin_errors, rounding_errors
 
 Array = NDArray[Any]
 Dot = Callable[[Array, Array, Array, np.random.Generator], Array]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from random_networks import swap_spaces, tiny
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
 
 spaces = st.integers(1, 6).flatmap(lambda length: swap_spaces(length, 9)).map(SwapSpace)

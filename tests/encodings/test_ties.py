@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from handmade import MLP, node, save
 
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Floats
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.ties import always_tied
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.protocol import Bound, Budget
 from swapproof.verifier.interval import Interval
 

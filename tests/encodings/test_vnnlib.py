@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.encodings.linear_property import Atom, Case, Property, Tensor
-from swapproof.encodings.vnnlib import parsed, read_vnnlib
-from swapproof.encodings.vnnlib_writing import vnnlib_text
+from swapproof.encodings.vnnlib.linear_property import Atom, Case, Property, Tensor
+from swapproof.encodings.vnnlib.vnnlib_reading import parsed, read_vnnlib
+from swapproof.encodings.vnnlib.vnnlib_writing import vnnlib_text
 
 OLD = """; two inputs, two outputs
 (declare-const X_0 Real)

@@ -17,7 +17,7 @@ from swapproof.proofs.certificate import Lower, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 from swapproof.verifier.engines import ENGINES
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
-from swapproof.verifier.ladder import climb
+from swapproof.verifier.ladder.climbing import climb
 
 
 def refusals(data: st.DataObject, engine: Engine, *, every_operator: bool) -> tuple[list[str], str | None]:

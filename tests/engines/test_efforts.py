@@ -16,19 +16,19 @@ from oracles import loaded, query_of
 from random_networks import Sample, tiny, tiny_networks
 from settling import case, checked_by, expect_truth, nodes_of, paper_network, settle
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.swap_differences import Differences
+from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model
-from swapproof.encodings.selection import Places
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Slopes, Words
 from swapproof.verifier.engines import attempt, proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort, Unclaimable
 from swapproof.verifier.engines.enumeration import Enumeration
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.proof_tree import Planter, tree_of
 from swapproof.verifier.engines.word_search import Record
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.ladder.replay import Replay
 
 EFFORTS = (FAST, SMALL, Effort(before_joint=-1, patience=0), Effort(before_joint=-1, patience=0, refine=True))
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
 from swapproof.verifier.engines.combinations import Tables
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Budget, Engine
-from swapproof.verifier.ladder import Verdict, climb
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.replay import Replay
 
 
 def settle(query: Query, replay: Replay, *engines: Engine) -> Verdict:

@@ -18,7 +18,7 @@ from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Joint, Words, encode_tree
 from swapproof.verifier.engines.attempt import Effort
 from swapproof.verifier.engines.enumeration import Enumeration
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Finding, Stopped
 from swapproof.verifier.interval import Interval, Proof

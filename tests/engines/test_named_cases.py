@@ -12,19 +12,19 @@ from handmade import MLP, save
 from oracles import query_of
 from settling import DEEP, checked_by, expect_truth, settle
 
-from swapproof.encodings.incremental import DOUBLE, Differences
+from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
+from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model, open_model
-from swapproof.encodings.selection import Places
 from swapproof.proofs.certificate import Open
 from swapproof.verifier.engines import attempt
 from swapproof.verifier.engines.attempt import FAST, SMALL, Attempt, Effort
 from swapproof.verifier.engines.enumeration import Enumeration
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
-from swapproof.verifier.ladder import Verdict, climb
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.replay import Replay
 
 ENGINES: tuple[Engine, ...] = (
     Exact(),
@@ -146,7 +146,7 @@ from pathlib import Path
 from oracles import loaded, query_of
 from settling import paper_network, settle
 from swapproof.proofs.certificate import encode_tree
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 for source, positions, hidden, second in ((16, 40, 96, 0), (10, 32, 64, 24)):
     sample = paper_network(source, "Relu", 2, positions, hidden, second, spread=16.0)
     model, replay = loaded(sample, Path(sys.argv[2]))

@@ -18,21 +18,21 @@ from random_networks import tiny, tiny_networks
 from settling import CLASSES, DEEP, JOINT, Long, Looks, case, checked_by, expect_truth, nodes_of, settle, statement_of
 
 from swapproof.encodings.evaluation import logits
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
+from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model
 from swapproof.proofs.certificate import Count, Joint, Open, encode_tree, write_certificate
 from swapproof.proofs.check import Unusable, check_certificate, read_model
 from swapproof.proofs.tree_reader import decode_tree
-from swapproof.verifier import open_part
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort
 from swapproof.verifier.engines.enumeration import all_sentences
-from swapproof.verifier.engines.exact import Exact
+from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.interval import Cover
-from swapproof.verifier.ladder import Known, Verdict, climb
-from swapproof.verifier.open_part import counted
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.ladder import open_part
+from swapproof.verifier.ladder.climbing import Known, Verdict, climb
+from swapproof.verifier.ladder.open_part import counted
+from swapproof.verifier.ladder.replay import Replay
 
 JOINT_AT_ONCE = Effort(before_joint=-1)
 EFFORTS = (FAST, SMALL, JOINT_AT_ONCE, Effort(before_joint=-1, patience=0), Effort(before_joint=-1, refine=True))

@@ -21,28 +21,28 @@ from hypothesis import strategies as st
 from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.exact import exact_logits
-from swapproof.encodings.formula import Formula
-from swapproof.encodings.incremental import Differences
-from swapproof.encodings.milp import Program, Row, Variable
+from swapproof.encodings.exact_evaluation import exact_logits
+from swapproof.encodings.formulas.formula import Formula
+from swapproof.encodings.formulas.query_formula import chosen_of, formula, parts
+from swapproof.encodings.programs.integer_program import Program, Row, Variable
+from swapproof.encodings.programs.tight_program import BEST, tight
 from swapproof.encodings.query import Query
-from swapproof.encodings.smt import chosen_of, formula, parts
-from swapproof.encodings.solver_answer import Clock, Found, Limits, Outcome
-from swapproof.encodings.solver_process import Apart
-from swapproof.encodings.solvers import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Z3, Solver
-from swapproof.encodings.tight import BEST, tight
-from swapproof.verifier import certifying
+from swapproof.encodings.solvers.solver_answer import Clock, Found, Limits, Outcome
+from swapproof.encodings.solvers.solver_process import Apart
+from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Z3, Solver
 from swapproof.verifier.cli import main
+from swapproof.verifier.commands import certify as certifying
 from swapproof.verifier.engines import engines_named
-from swapproof.verifier.engines.asking import Here
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
-from swapproof.verifier.engines.exact import Exact
-from swapproof.verifier.engines.milp import Milp
+from swapproof.verifier.engines.exact_engine import Exact
+from swapproof.verifier.engines.milp_solvers import Milp
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
-from swapproof.verifier.engines.smt import Smt
-from swapproof.verifier.ladder import Verdict, climb
-from swapproof.verifier.replay import Replay
+from swapproof.verifier.engines.smt_solver import Smt
+from swapproof.verifier.engines.solver_asking import Here
+from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.replay import Replay
 
 ENGINES: tuple[Milp | Smt, ...] = (
     *(Milp(solver, prove=False, apart=False) for solver in MILP_SOLVERS),
@@ -254,7 +254,7 @@ class TestLies:
             def narrow(self, query: Query, interval: Any, budget: Budget) -> Any:
                 yield Claimed(interval.ceiling, "liar", "made up")
 
-        monkeypatch.setattr("swapproof.verifier.settle.engines_named", lambda names: (Liar(), Exact()))
+        monkeypatch.setattr("swapproof.verifier.runs.station.engines_named", lambda names: (Liar(), Exact()))
         task = tiny_task.write_task(tmp_path / "task", [("a good film", "positive")])
         outcome = certifying.certify(task, tmp_path / "run")
         assert outcome.exit_code == 4

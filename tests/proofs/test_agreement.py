@@ -19,7 +19,10 @@ from proof_cases import Case, Prover, exact_answer, exact_logits, numbers_of, se
 from random_networks import Sample, assembled, networks, swap_spaces, tiny_networks
 from random_steps import ANYWHERE, ENDS, FEATURES, SEQUENCE, WINDOWED
 
-from swapproof.encodings import evaluation, exact, float32, reading
+from swapproof.encodings import evaluation
+from swapproof.encodings import exact_evaluation as exact
+from swapproof.encodings.onnx_files import onnx_reading as reading
+from swapproof.encodings.rounding import certified_float32 as float32
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check

@@ -391,7 +391,7 @@ def has_answer(model: Any, certificate: bytes) -> bool:
 
 def proved(sample: Numeric, folder: Path, levels: list[tuple[int, float, bool]]) -> Path | None:
     """The certificate for: every output of `levels` is at most its level (or below it), in [-1/2, 1/2] each."""
-    from swapproof.verifier.boxes.settling import Verifier
+    from swapproof.verifier.queries.answering import Verifier
 
     size = int(np.prod(sample.shape))
     lines = [f"(declare-const X_{i} Real)" for i in range(size)]

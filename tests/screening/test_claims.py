@@ -16,14 +16,14 @@ from proof_cases import KINDS, VOCABULARY, Maker
 from random_networks import networks, swap_spaces
 
 from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import network_of, open_model
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import check
-from swapproof.verifier.screening import claims
-from swapproof.verifier.screening.coverage import covered
+from swapproof.verifier.screening.form.coverage import covered
+from swapproof.verifier.screening.form.unsure import Unsure
+from swapproof.verifier.screening.numbers import float32_claims as claims
 from swapproof.verifier.screening.screen import Text
-from swapproof.verifier.screening.unsure import Unsure
 
 
 def assert_above(path: Path, choices: tuple[tuple[int, ...], ...]) -> bool:

@@ -19,7 +19,7 @@ from random_networks import swap_spaces, tiny
 from screening_cases import SHAPES, mutated, same_or_nothing, wild
 
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.reading import open_model
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen

@@ -26,12 +26,12 @@ from screening_cases import mutated, same_or_nothing
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Affine, Network, Node, Rearrangement, Rectifier
-from swapproof.encodings.reading import network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen
-from swapproof.verifier.screening.likeness import paired
-from swapproof.verifier.screening.unsure import Unsure
+from swapproof.verifier.screening.form.likeness import paired
+from swapproof.verifier.screening.form.unsure import Unsure
 
 Choices = tuple[tuple[int, ...], ...]
 LEVELS: tuple[c.Level, ...] = ("real", "float32")

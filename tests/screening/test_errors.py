@@ -14,15 +14,15 @@ from random_networks import swap_spaces, tiny
 from screening_cases import PROOFS, SHAPES, same_or_nothing, screen_of, wild, within
 
 from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.screening.joint import Groups, Number, Tables
-from swapproof.verifier.screening.magnitudes import magnitudes
-from swapproof.verifier.screening.margins import Recipe
-from swapproof.verifier.screening.moves import Moves
-from swapproof.verifier.screening.sets import Batch, Sets
-from swapproof.verifier.screening.tree import LINEAR, NONE, Cells, Leaf, Settings
+from swapproof.verifier.screening.form.tree_leaves import LINEAR, NONE, Cells, Leaf, Settings
+from swapproof.verifier.screening.numbers.joint_groups import Groups, Number, Tables
+from swapproof.verifier.screening.numbers.margins import Recipe
+from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
+from swapproof.verifier.screening.numbers.swap_moves import Moves
+from swapproof.verifier.screening.numbers.values_beyond_cut import magnitudes
 
 
 @st.composite

@@ -12,7 +12,7 @@ from handmade import node, save
 from proof_cases import Case, statement
 from screening_cases import same_or_nothing
 
-from swapproof.encodings.reading import open_model
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen

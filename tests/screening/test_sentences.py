@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from random_networks import swap_spaces, tiny
 
 from swapproof.encodings.evaluation import values
+from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import read_network
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.screening.budgets import Group
-from swapproof.verifier.screening.joint import Elements, Patterns
-from swapproof.verifier.screening.linear_part import linear_part
-from swapproof.verifier.screening.moves import Moves, embedded
-from swapproof.verifier.screening.sentences import sentences
-from swapproof.verifier.screening.sets import Batch, Sets
-from swapproof.verifier.screening.tree import ENUMERATE, NONE, Cells, Leaf, Settings
+from swapproof.verifier.screening.form.swap_budgets import Group
+from swapproof.verifier.screening.form.tree_leaves import ENUMERATE, NONE, Cells, Leaf, Settings
+from swapproof.verifier.screening.numbers.enumerated_leaves import sentences
+from swapproof.verifier.screening.numbers.joint_groups import Elements, Patterns
+from swapproof.verifier.screening.numbers.linear_part import linear_part
+from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
+from swapproof.verifier.screening.numbers.swap_moves import Moves, embedded
 
 
 def region(query: Query, masks: Sequence[int], groups: Sequence[Group], high: int) -> tuple[Sets, Leaf]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from proof_cases import Case, Maker, statement
 
-from swapproof.encodings.reading import open_model
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen

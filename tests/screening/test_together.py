@@ -13,18 +13,18 @@ from proof_cases import Case, statement
 from random_networks import swap_spaces, tiny
 from screening_cases import SHAPES, wild, within
 
+from swapproof.encodings.onnx_files.onnx_reading import open_model, read_network
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import open_model, read_network
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen
-from swapproof.verifier.screening.coverage import covered
-from swapproof.verifier.screening.magnitudes import magnitudes
-from swapproof.verifier.screening.margins import Recipe
-from swapproof.verifier.screening.moves import originals
+from swapproof.verifier.screening.form.coverage import covered
+from swapproof.verifier.screening.many_texts import Roots, Table
+from swapproof.verifier.screening.numbers.margins import Recipe
+from swapproof.verifier.screening.numbers.swap_moves import originals
+from swapproof.verifier.screening.numbers.values_beyond_cut import magnitudes
 from swapproof.verifier.screening.screen import Text
-from swapproof.verifier.screening.together import Roots, Table
 
 Spaces = list[tuple[tuple[int, ...], ...]]
 

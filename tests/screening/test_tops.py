@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.verifier.screening.balls import FEW, WIDE, running_tops, top
-from swapproof.verifier.screening.ranks import Ranked
+from swapproof.verifier.screening.numbers.float64_rounding import FEW, WIDE, running_tops, top
+from swapproof.verifier.screening.numbers.ranked_swaps import Ranked
 
 SOURCES = st.integers(0, 2**32 - 1)
 

@@ -13,7 +13,7 @@ from proof_cases import KINDS, Case, Maker, Prover, make_case, min_swaps, statem
 from screening_cases import ACCEPTED, PROOFS, REFUSED, mutated, same_or_nothing, screen_of
 
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.reading import open_model
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.verifier.screening import Screen

@@ -14,10 +14,10 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
 
-from .asked import DELTA, EPSILON, Sampling
 from .fraction import Settings, deployed_fraction
+from .pr_summary import summarise
+from .sample_request import DELTA, EPSILON, Sampling
 from .sampling import BATCH
-from .summary import summarise
 
 
 @dataclass(frozen=True)

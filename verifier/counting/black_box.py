@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.reading import Model
+from swapproof.encodings.onnx_files.onnx_reading import Model
 
-from ..inputs import Inputs
-from ..replay import DEPENDENCE, Replay, batch_dependence
+from ..ladder.replay import DEPENDENCE, Replay, batch_dependence
+from ..runs.inputs import Inputs
 
 TRIED = 8
 """Texts of one length that are answered alone and together."""

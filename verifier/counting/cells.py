@@ -17,11 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.incremental import Differences
-from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega, suffix_counts
 from swapproof.encodings.query import Query
-from swapproof.encodings.selection import Places
 
 from ..engines.protocol import Budget
 from .judging import GUARD, Jury

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
@@ -19,7 +19,7 @@ from ..engines.protocol import Budget, Unchecked
 from ..interval import Level
 from .binomial import hoeffding, outwards
 from .cells import Partition, Tally
-from .certificates import tree_of
+from .count_tree import tree_of
 from .draws import seed_of
 from .sampling import BATCH, Classify, remainders, sampled, sampled_deployed, sampled_open
 from .stopping import Sample, Stop

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.incremental import DOUBLE, Differences
+from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 
-from ..engines.truth import SINGLE, exactly_beaten
+from ..ladder.truth import SINGLE, exactly_beaten
 
 Array = NDArray[Any]
 Rows = Callable[[Array], Array]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.space import SwapSpace
 

@@ -8,11 +8,11 @@ from swapproof.encodings.errors import BadInput
 
 from .attempt import SMALL
 from .enumeration import Enumeration
-from .exact import Exact
+from .exact_engine import Exact
 from .greedy import Greedy
-from .milp import MILPS
+from .milp_solvers import MILPS
 from .protocol import Engine
-from .smt import Smt
+from .smt_solver import Smt
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
 OUTSIDE: tuple[Engine, ...] = (*MILPS, Smt())

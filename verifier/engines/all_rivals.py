@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.linear_bounds import LinearBounds
-from swapproof.encodings.selection import Places
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.selection import Places
 
 Array = NDArray[Any]
 

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.joint_bounds import Ascent, JointBound, Relaxation, Shallow
-from swapproof.encodings.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound, Relaxation, Shallow
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.refined_bounds import RefinedBounds
+from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.shallow_margin import is_shallow, shallow_margin
+from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
-from swapproof.encodings.refined_bounds import RefinedBounds
-from swapproof.encodings.selection import Places
-from swapproof.encodings.shallow import is_shallow, shallow_margin
-from swapproof.encodings.slope_ascent import SlopeAscent
 from swapproof.proofs.certificate import Joint, Linear, Node, Open, Slopes
 from swapproof.proofs.tree_reader import preorder, replaced
 
 from ..interval import Level
+from ..ladder.truth import exactly_beaten
 from .all_rivals import AllRivals
 from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
 from .proof_tree import Planter, against_all, is_open, joint_tree, refined_tree, tree_of
 from .protocol import Budget
-from .truth import exactly_beaten
 from .word_search import Bounds, Record, Search, Unfinished, Waiting
 
 Array = NDArray[Any]

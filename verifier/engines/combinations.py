@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
 
 BLOCK_CELLS = 1 << 17
 """Numbers in one float32 block: half a megabyte, so that a block stays in the second-level cache."""

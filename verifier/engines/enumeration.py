@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
-from swapproof.encodings.incremental import Differences
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Enumerate
 
 from ..interval import Interval, Level
+from ..ladder.truth import Judge
 from .combinations import Tables
 from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
-from .truth import Judge
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from swapproof.encodings.bounds.joint_bounds import GRID, Ascent, Relaxation, Shallow
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.joint_bounds import GRID, Ascent, Relaxation, Shallow
-from swapproof.encodings.selection import Places
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
+from swapproof.encodings.bounds.refined_bounds import Multipliers
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.canonical import canonical_network
-from swapproof.encodings.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.network import Network, Rectifier
-from swapproof.encodings.refined_bounds import Multipliers
-from swapproof.encodings.selection import Places
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder
 

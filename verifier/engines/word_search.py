@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.selection import Places
+from swapproof.encodings.bounds.selection import Places
 from swapproof.proofs.certificate import Node
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ agreed_network                        both readings write one network
 screen, verdict                       one proof, one certificate
 """
 
-from .statement import canonical
-from .unsure import Unsure
+from .form.statement import canonical
+from .form.unsure import Unsure
 from .verdict import Screen
 
 __all__ = ["Screen", "Unsure", "canonical"]

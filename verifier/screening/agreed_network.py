@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.network import Network, Rectifier
 
-from .kernels import Kernels
-from .tree import Named
-from .unsure import Unsure
+from .form.tree_leaves import Named
+from .form.unsure import Unsure
+from .numbers.kernels import Kernels
 
 
 @dataclass(frozen=True, eq=False)

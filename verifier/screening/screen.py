@@ -22,23 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.exact import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts
 
-from . import claims
 from .agreed_network import Agreed
-from .balls import Floats
-from .census import Census
-from .joint import Groups, Number, Tables
-from .magnitudes import evaluation_errors, magnitudes
-from .margins import Recipe
-from .moves import Moves
-from .sentences import Swaps, blocks
-from .sets import Batch, Sets
-from .tree import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
-from .unsure import Unsure
+from .form.sentence_census import Census
+from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
+from .form.unsure import Unsure
+from .numbers import float32_claims as claims
+from .numbers.enumerated_leaves import Swaps, blocks
+from .numbers.float64_rounding import Floats
+from .numbers.joint_groups import Groups, Number, Tables
+from .numbers.margins import Recipe
+from .numbers.region_extremes import Batch, Sets
+from .numbers.swap_moves import Moves
+from .numbers.values_beyond_cut import evaluation_errors, magnitudes
 
 Flags = NDArray[np.bool_]
 

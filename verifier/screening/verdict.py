@@ -22,8 +22,8 @@ from swapproof.encodings.agreement import agree
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
 from swapproof.encodings.query import Query
-from swapproof.encodings.reading import Model, network_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, space_of, swaps_of, words_of
 from swapproof.proofs.certificate import decimal
@@ -31,11 +31,11 @@ from swapproof.proofs.check import Count, Refused, Unusable, Verdict, verdict_of
 from swapproof.proofs.check import Model as CheckedModel
 
 from .agreed_network import Agreed, agreed
+from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
+from .form.unsure import Unsure
+from .many_texts import Asked, decide
+from .numbers.float64_witness import breaks
 from .screen import ONE_LEAF, Tally, Text
-from .statement import MOST_SWAPS, bound, decoded, well_formed, whole
-from .together import Asked, decide
-from .unsure import Unsure
-from .witness import breaks
 
 NETWORKS = 32
 """Those that are kept, of a model that takes any length or leaves the padding out."""

@@ -1,0 +1,1 @@
+"""Bounds of what a network can say over regions of sentences, and the selection of swaps behind them."""

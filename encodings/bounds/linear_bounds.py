@@ -1,0 +1,242 @@
+"""Linear lower bounds of a margin for any network, every layer's bounds recomputed in every region.
+
+For each nonlinear layer in order its inputs are bounded: those at the cut exactly (a selection of swaps), the others
+by backward substitution down to the cut and then a selection; then the margin in the same way. Regions are those of
+`selection`: a state at the cut after some swaps, positions before `start` decided, at most `left` swaps among the
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Affine, Constant, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
+from .relaxation import replaced_maximum, replaced_rectifier
+from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
+from .substitution import Coefficients, Replace, substituted
+from .swap_differences import Differences
+
+Array = NDArray[Any]
+
+CELLS = 1 << 19
+"""Numbers in one block of gains: bounds memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    states: Array
+    start: Array
+    left: Array
+    swapped: Array | None = None
+    """[n]: positions before `start` where moreover some swap, whichever, is made."""
+    allowed: Array | None = None
+    """[n, C]: the choices among which that swap is."""
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def part(self, which: slice) -> Regions:
+        swapped, allowed = (None if one is None else one[which] for one in (self.swapped, self.allowed))
+        return Regions(self.states[which], self.start[which], self.left[which], swapped, allowed)
+
+    def there(self, places: Places) -> Array:
+        """[n, C]: the swaps of which one is made."""
+        there = places.there[self.swapped]
+        return there if self.allowed is None else there & self.allowed
+
+
+class LinearBounds:
+    """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
+
+    `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
+    """
+
+    inherits = False
+
+    def __init__(self, places: Places, rival: int, k: int) -> None:
+        self.places, self.rival = places, rival
+        self.differences: Differences = places.differences
+        self.network = self.differences.query.network
+        self.base, self.rows = places.base, places.rows
+        self.k = k = min(k, places.count)
+        down, up = np.maximum(-self.rows.min(axis=1), 0.0), np.maximum(self.rows.max(axis=1), 0.0)
+        # An element that few positions move needs no table for more swaps than these.
+        self.depth = min(k, int(np.count_nonzero(down + up, axis=0).max(initial=0)))
+        self.fall, self.rise = down, up
+        self.down, self.up = suffix_sums(down, self.depth), suffix_sums(up, self.depth)
+        last = len(self.network.nodes) - 1
+        self.last = last
+        self.coefficients = np.zeros(self.network.nodes[last].size)
+        self.coefficients[self.differences.query.label] = 1.0
+        self.coefficients[self.differences.query.rivals[rival]] = -1.0
+        # Numbers per region: bounds of elements, and the gains of the functions that bound a layer.
+        elements = [
+            self.network.nodes[n.inputs[0]] for n in self.network.nodes if isinstance(n.layer, Rectifier | Maximum)
+        ]
+        functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
+        self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
+
+    def substitutes(self, node: Node) -> bool:
+        return (
+            isinstance(node.layer, Affine | Scaling | Sum) and self.network.nodes.index(node) not in self.network.linear
+        )
+
+    def whole(self) -> Regions:
+        """All sentences with at most k swaps."""
+        return Regions(self.base[None], np.zeros(1, dtype=np.int64), np.array([self.k]))
+
+    def order(self) -> Array:
+        """The places, the one first whose swaps lower the bound of the whole space most."""
+        _, parts = self.margin(self.whole())
+        return np.argsort(-self.places.falls(parts)[0, 0], kind="stable")
+
+    def careful_order(self) -> Array:
+        """The places, the one first without which the bound of the whole space is greatest; P bounds instead of one.
+
+        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them.
+        """
+        return np.argsort(-self.without_each(), kind="stable")
+
+    def without_each(self) -> Array:
+        """[P]: lower bounds of the margin when a position must not move."""
+        count, k = self.places.count, self.k
+        low, high = (
+            self.base + sign * greatest_without_each(best, k) for sign, best in ((-1.0, self.fall), (1.0, self.rise))
+        )
+        none = np.zeros(count, dtype=np.int64)
+        regions = Regions(np.repeat(self.base[None], count, axis=0), none, np.full(count, k))
+        found = [np.zeros(0)]
+        rows = max(1, CELLS // self.cells)
+        for first in range(0, count, rows):
+            part = slice(first, first + rows)
+            bounds = ElementBounds(self, regions.part(part), np.arange(count)[part])
+            for index, where in self.differences.parts.items():
+                bounds.known[index] = low[part, where], high[part, where]
+            found.append(bounds.least(self.last, self.coefficients[None, None])[:, 0])
+        return np.concatenate(found)
+
+    def margins(self, states: Array) -> Array:
+        return np.asarray(self.differences.margins(states)[:, self.rival])
+
+    def low(
+        self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+    ) -> Array:
+        regions = Regions(states, start, left, swapped, allowed)
+        rows = max(1, CELLS // self.cells)
+        blocks = [regions.part(slice(first, first + rows)) for first in range(0, len(regions), rows)]
+        return np.concatenate([np.zeros(0), *(self.margin(block)[0] for block in blocks)])
+
+    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
+        """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.
+
+        The linear function of the whole region is kept.
+        """
+        low, parts = self.margin(Regions(states, start, left))
+        gains = np.zeros((len(states), 1, *self.places.swaps.shape))
+        for values, part, columns in parts:
+            gains += self.places.gains(values, part, columns)
+        gains = np.where(self.places.there, gains[:, 0], np.inf)
+        most = int(left.max(initial=0))
+        falls = suffix_sums(np.maximum(-gains.min(axis=2), 0.0).T, most).transpose(2, 0, 1)  # [n, P + 1, k + 1]
+        numbers = np.arange(len(states))
+        after = falls[numbers, :, left]
+        loose = (low + after[numbers, start])[:, None]
+        return loose - after, loose[:, :, None] + gains - falls[numbers, 1:, left - 1][:, :, None]
+
+    def margin(self, regions: Regions) -> tuple[Array, list[Part]]:
+        """Lower bounds [n], and the linear functions [n, 1, width] that give them."""
+        bounds = ElementBounds(self, regions)
+        bound, parts = bounds.at_cut(self.last, self.coefficients[None, None])
+        return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0], parts
+
+
+class ElementBounds:
+    """Bounds of the elements of nodes in these regions, each computed once."""
+
+    def __init__(self, linear: LinearBounds, regions: Regions, still: Array | None = None) -> None:
+        """`still` [n]: a position of each region that does not move, which bounds at the cut do not know of."""
+        self.linear, self.regions, self.network, self.still = linear, regions, linear.network, still
+        at = (regions.start, np.minimum(regions.left, linear.depth))
+        low, high = regions.states - linear.down[at], regions.states + linear.up[at]
+        if regions.swapped is not None:
+            there = regions.there(linear.places)[:, :, None]
+            rows = linear.rows[regions.swapped]
+            low += np.where(there, rows, np.inf).min(axis=1)
+            high += np.where(there, rows, -np.inf).max(axis=1)
+        self.known: dict[int, tuple[Array, Array]] = {
+            index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
+        }
+
+    def of(self, index: int) -> tuple[Array, Array]:
+        """[n, size] each."""
+        if index not in self.known:
+            self.known[index] = self.computed(index)
+        return self.known[index]
+
+    def computed(self, index: int) -> tuple[Array, Array]:
+        node, count = self.network.nodes[index], len(self.regions)
+        match node.layer:
+            case Constant(value):
+                flat = np.broadcast_to(value.reshape(-1), (count, node.size))
+                return flat, flat
+            case Rearrangement(order):
+                inputs = [self.of(source) for source in node.inputs]
+                low, high = (np.concatenate([pair[end] for pair in inputs], axis=1) for end in (0, 1))
+                return low[:, order.reshape(-1)], high[:, order.reshape(-1)]
+            case Rectifier(slope):
+                low, high = self.of(node.inputs[0])
+                return np.maximum(low, slope * low), np.maximum(high, slope * high)
+            case Maximum():
+                low, high = (end.reshape(count, node.size, -1).max(axis=2) for end in self.of(node.inputs[0]))
+                return low, high
+            case _:
+                both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
+                least = self.least(index, both[None])
+                return least[:, : node.size], -least[:, node.size :]
+
+    def least(self, index: int, coefficients: Array, replace: Replace | None = None) -> Array:
+        """[n, R]: lower bounds of functions [n, R, size] of a node, or [1, R, size] for all regions."""
+        bound, parts = self.at_cut(index, coefficients, replace)
+        return self.lowered(bound, parts, self.linear.places.falls(parts))
+
+    def at_cut(self, index: int, coefficients: Array, replace: Replace | None = None) -> tuple[Array, list[Part]]:
+        """The same functions as affine functions of the cut: at the regions' states [n, R], and parts."""
+        kept, bound = substituted(self.network, index, coefficients, replace or self.replace)
+        parts: list[Part] = []
+        for node, given in kept.items():
+            part = self.linear.differences.parts[node]
+            states = given.at(self.regions.states[:, part])
+            bound = bound + (given.values @ states[:, :, None])[:, :, 0]
+            values = np.broadcast_to(given.values, (len(states), *given.values.shape[1:]))
+            parts.append((values, part, given.columns))
+        return bound, parts
+
+    def lowered(self, bound: Array, parts: list[Part], falls: Array) -> Array:
+        """`bound` less what the swaps of the regions can take away, position by position `falls` [n, R, P]."""
+        regions, linear = self.regions, self.linear
+        if regions.swapped is not None:
+            rows = linear.rows[regions.swapped]
+            own = np.zeros((*bound.shape, rows.shape[1]))
+            for values, part, columns in parts:
+                mine = rows[:, :, part]
+                mine = mine if columns is None else mine[:, :, columns]
+                own += values @ mine.transpose(0, 2, 1)
+            bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
+        if self.still is not None:
+            falls[np.arange(len(falls)), :, self.still] = 0.0
+        return np.asarray(bound - leaving(falls, regions.start, regions.left))
+
+    def replace(self, index: int, given: Coefficients) -> tuple[Coefficients, Array]:
+        node = self.network.nodes[index]
+        low, high = self.of(node.inputs[0])
+        match node.layer:
+            case Rectifier(slope):
+                passed, constant = replaced_rectifier(slope, given.at(low), given.at(high), given.values)
+                return Coefficients(passed, given.columns), constant
+            case _:
+                shape = (len(low), node.size, -1)
+                return replaced_maximum(low.reshape(shape), high.reshape(shape), given.dense(node.size))

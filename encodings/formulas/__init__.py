@@ -1,0 +1,1 @@
+"""Questions as formulas over exact rationals, for SMT solvers."""

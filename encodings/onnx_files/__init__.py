@@ -1,0 +1,1 @@
+"""ONNX files read as networks, operator by operator, and written."""

@@ -1,0 +1,204 @@
+"""Operators that are affine in what depends on the text: products with constants, convolutions, sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import BadInput, Unsupported
+from ..network import Affine, Floats, Sum
+from .construction import (
+    Array,
+    Builder,
+    Call,
+    Known,
+    Value,
+    Wire,
+    coarsest,
+    finite,
+    numbered,
+    variable,
+    window_index,
+)
+
+MOST_WEIGHTS = 2**27
+"""Elements of a matrix that is made of a smaller kernel: one gigabyte."""
+
+
+def matmul(builder: Builder, call: Call) -> list[Value]:
+    left, right = call.value(0), call.value(1)
+    match left, right:
+        case Wire(), Known():
+            weight = right.array
+            while weight.ndim > 2 and weight.shape[0] == 1 and weight.ndim <= len(left.shape):
+                weight = weight[0]
+            if weight.ndim != 2:
+                raise Unsupported(f"{call.where}: a weight of shape {weight.shape}; only matrices are supported")
+            return [affine(builder, call, left, weight, None)]
+        case Known(), Wire():
+            weight = left.array
+            while weight.ndim > 2 and weight.shape[0] == 1 and weight.ndim <= len(right.shape):
+                weight = weight[0]
+            if weight.ndim != 2 or len(right.shape) < 2:
+                raise Unsupported(f"{call.where}: a weight of shape {left.array.shape} on the left; a matrix works")
+            swapped = swap_last(builder, right, call.where)
+            return [swap_last(builder, affine(builder, call, swapped, weight.T, None), call.where)]
+        case _:
+            raise Unsupported(
+                f"{call.where}: a product of two values that both depend on the text (attention) is not supported; "
+                "one of the two must be constant"
+            )
+
+
+def swap_last(builder: Builder, wire: Wire, origin: str) -> Wire:
+    return builder.rearrange([wire], np.swapaxes(numbered(wire.shape), -1, -2), origin)
+
+
+def affine(builder: Builder, call: Call, wire: Wire, weight: Array, bias: Array | None, roundings: int = 1) -> Wire:
+    if wire.shape[-1] != weight.shape[0]:
+        raise BadInput(f"{call.where}: {wire.shape[-1]} values meet a weight of {weight.shape[0]} rows")
+    outputs = weight.shape[1]
+    builder.room((*wire.shape[:-1], outputs), call.where)
+    added = np.zeros(outputs) if bias is None else np.array(np.broadcast_to(finite(bias, call.where), (outputs,)))
+    layer = Affine(np.ascontiguousarray(finite(weight, call.where)), added, roundings)
+    return builder.emit(layer, [wire], (*wire.shape[:-1], outputs), call.where, wire.dtype)
+
+
+def gemm(builder: Builder, call: Call) -> list[Value]:
+    """alpha * A' B' + beta * C; A must be the one that depends on the text."""
+    left, weight = call.value(0), call.known(1, "second matrix")
+    if not isinstance(left, Wire) or weight is None or len(left.shape) != 2 or weight.ndim != 2:
+        raise Unsupported(
+            f"{call.where}: the first matrix [batch, values] must depend on the text and the second be constant"
+        )
+    bias = call.known(2, "added term")
+    alpha, beta = np.float32(call.attributes.get("alpha", 1.0)), np.float32(call.attributes.get("beta", 1.0))
+    if left.dtype == "float64" and not (alpha == 1 and beta == 1):
+        builder.inexact.append(f"{call.where}: alpha and beta times double weights")
+    if call.attributes.get("transA", 0):
+        left = swap_last(builder, left, call.where)
+    if bias is not None and bias.ndim == 2 and bias.shape[0] != 1:
+        raise Unsupported(f"{call.where}: adds a matrix of shape {bias.shape}; only a row is supported, use Add")
+    # Products of two float32 numbers fit a float64 exactly.
+    matrix = finite(weight.T if call.attributes.get("transB", 0) else weight, call.where) * float(alpha)
+    added = None if bias is None else finite(bias, call.where).reshape(-1) * float(beta)
+    plain = alpha == 1 and (beta == 1 or bias is None)
+    return [affine(builder, call, left, matrix, added, 1 if plain else 3)]
+
+
+def convolution(builder: Builder, call: Call) -> list[Value]:
+    """Windows laid out side by side, times the kernel as a matrix (block diagonal over groups), channels put back."""
+    wire, kernel, bias = call.wire(0), call.known(1, "kernel"), call.known(2, "bias")
+    if kernel is None:
+        raise BadInput(f"{call.where}: the kernel is missing")
+    rank, groups = kernel.ndim - 2, call.attributes.get("group", 1)
+    if rank not in (1, 2) or len(wire.shape) != rank + 2:
+        raise Unsupported(f"{call.where}: a convolution over {rank} axes; 1 and 2 are supported")
+    filters, channels = kernel.shape[0], kernel.shape[1] * groups
+    if wire.shape[1] != channels or groups < 1 or filters % groups:
+        raise BadInput(
+            f"{call.where}: {wire.shape[1]} channels meet a kernel of {channels} ({filters} filters, {groups} groups)"
+        )
+    index = window_index(call, wire.shape, kernel.shape[2:])
+    out = index.shape[2 : 2 + rank]
+    index = np.moveaxis(index, 1, 1 + rank).reshape(wire.shape[0], *out, -1)  # [1, *out, channels * window]
+    columns = builder.fill_outside(wire, index, 0.0, call.where)
+    window = math.prod(kernel.shape[2:])
+    if channels * window * filters > MOST_WEIGHTS:
+        raise Unsupported(f"{call.where}: a kernel of {channels * window} by {filters} numbers as a matrix; too large")
+    weight = np.zeros((channels * window, filters))
+    rows, cols = kernel.shape[1] * window, filters // groups
+    flat = finite(kernel, call.where).reshape(filters, rows)
+    for group in range(groups):
+        block = slice(group * cols, (group + 1) * cols)
+        weight[group * rows : (group + 1) * rows, block] = flat[block].T
+    result = affine(builder, call, columns, weight, bias)
+    return [builder.rearrange([result], np.moveaxis(numbered(result.shape), -1, 1), call.where)]
+
+
+def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
+    """(x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. The root is rounded: noted as inexact."""
+    wire = call.wire(0)
+    if call.attributes.get("training_mode", 0):
+        raise Unsupported(f"{call.where}: batch normalisation in training mode mixes texts; export with .eval()")
+    parts = [call.known(position, "parameters") for position in range(1, 5)]
+    if any(part is None for part in parts):
+        raise BadInput(f"{call.where}: parameters are missing")
+    channel = (1, -1) + (1,) * (len(wire.shape) - 2)
+    scale, bias, mean, variance = (finite(part, call.where).reshape(channel) for part in parts if part is not None)
+    spread = variance + float(np.float32(call.attributes.get("epsilon", 1e-5)))
+    if not (spread > 0).all():
+        raise BadInput(f"{call.where}: a variance of {float(variance.min()):g}; it must be above 0")
+    root = np.sqrt(spread)
+    builder.inexact.append(f"{call.where}: the square root of a variance")
+    # Runtimes fold the four constants before use: a few roundings more than one product and one sum.
+    centred = builder.scale(wire, call.where, add=-mean, roundings=8)
+    return [builder.scale(centred, call.where, multiply=scale, divide=root, add=bias, roundings=8)]
+
+
+def add(builder: Builder, call: Call) -> list[Value]:
+    return [summed(builder, call, (1, 1))]
+
+
+def subtract(builder: Builder, call: Call) -> list[Value]:
+    return [summed(builder, call, (1, -1))]
+
+
+def summed(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
+    """A signed sum; constants are added by a Scaling."""
+    if len(call.values) == 1:
+        return call.wire(0)
+    if len(call.values) == 2:
+        match call.value(0), call.value(1):
+            case Wire() as wire, Known(array):
+                return shifted(builder, call, wire, signs[1] * finite(array, call.where))
+            case Known(array), Wire() as wire if signs[1] == 1:
+                return shifted(builder, call, wire, finite(array, call.where))
+            case Known(array), Wire() as wire:
+                return builder.scale(wire, call.where, multiply=-1.0, add=finite(array, call.where))
+            case _:
+                pass
+    wires = [variable(builder, call, position) for position in range(len(call.values))]
+    shape = np.broadcast_shapes(*(wire.shape for wire in wires))
+    wires = [builder.broadcast(wire, shape, call.where) for wire in wires]
+    return builder.emit(Sum(tuple(signs)), wires, shape, call.where, coarsest(wires))
+
+
+def shifted(builder: Builder, call: Call, wire: Wire, added: Floats) -> Wire:
+    """The wire plus a constant: the bias of the product just before, when it is one per column and that has none."""
+    node = builder.nodes[wire.node]
+    row = added.shape[-1] if added.ndim and math.prod(added.shape[:-1]) == 1 else 1 if added.size == 1 else 0
+    if isinstance(node.layer, Affine) and not node.layer.bias.any() and added.ndim <= len(wire.shape):
+        outputs = len(node.layer.bias)
+        if row in (1, outputs) and wire.shape == node.shape:
+            bias = np.array(np.broadcast_to(added.reshape(-1), (outputs,)))
+            layer = Affine(node.layer.weight, bias, node.layer.roundings)
+            inputs = [Wire(source, builder.nodes[source].shape, wire.dtype) for source in node.inputs]
+            return builder.emit(layer, inputs, node.shape, node.origin, wire.dtype)
+    return builder.scale(wire, call.where, add=added)
+
+
+def sum_all(builder: Builder, call: Call) -> list[Value]:
+    return [summed(builder, call, (1,) * len(call.values))]
+
+
+def multiply(builder: Builder, call: Call) -> list[Value]:
+    match call.value(0), call.value(1):
+        case (Wire() as wire, Known(array)) | (Known(array), Wire() as wire):
+            return [builder.scale(wire, call.where, multiply=array)]
+        case _:
+            raise Unsupported(f"{call.where}: a product of two values that depend on the text; one must be constant")
+
+
+def divide(builder: Builder, call: Call) -> list[Value]:
+    match call.value(0), call.value(1):
+        case Wire() as wire, Known(array):
+            return [builder.scale(wire, call.where, divide=array)]
+        case _:
+            raise Unsupported(f"{call.where}: division by a value that depends on the text; a constant works")
+
+
+def negate(builder: Builder, call: Call) -> list[Value]:
+    return [builder.scale(call.wire(0), call.where, multiply=-1.0)]

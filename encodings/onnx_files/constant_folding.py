@@ -1,0 +1,221 @@
+"""One ONNX operator on arrays, by the ONNX reference implementation: within a size, and only if all runtimes agree.
+
+It folds operators on constants, and moves arrays of indices for operators that only move data. The size of a result is
+worked out before it is computed, so that a small file cannot ask for a huge array. Arithmetic on float constants must
+have one answer: IEEE operations have, whatever the runtime; of others the result must be free of rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BadInput, Unsupported
+
+Array = NDArray[Any]
+Arrays = Sequence[Array | None]
+
+LARGEST_CONSTANT = 2**26
+"""Elements of one computed array: half a gigabyte of int64."""
+
+
+def all_of(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    """No more than is read."""
+    return sum(array.size for array in arrays if array is not None)
+
+
+def broadcast(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    return math.prod(np.broadcast_shapes(*(array.shape for array in arrays if array is not None)))
+
+
+def constant(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    return 0  # its value is in the file
+
+
+def filled(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    return math.prod(whole(arrays, 0))
+
+
+def expanded(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    shape = given(arrays, 0).shape
+    target = whole(arrays, 1)
+    longest = max(len(shape), len(target))
+    pairs = zip([1] * (longest - len(shape)) + list(shape), [1] * (longest - len(target)) + target, strict=True)
+    return math.prod(max(size, wish) for size, wish in pairs)
+
+
+def tiled(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    return given(arrays, 0).size * math.prod(whole(arrays, 1))
+
+
+def counted(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    start, limit, step = (float(given(arrays, position).reshape(-1)[0]) for position in range(3))
+    return max(0, math.ceil((limit - start) / step))
+
+
+def padded(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    shape, amounts = given(arrays, 0).shape, whole(arrays, 1)
+    axes = arrays[3] if len(arrays) > 3 else None
+    touched = list(range(len(shape))) if axes is None else [int(axis) for axis in axes.reshape(-1)]
+    sizes = list(shape)
+    for axis, before, after in zip(touched, amounts[: len(touched)], amounts[len(touched) :], strict=True):
+        sizes[axis] += before + after
+    return math.prod(max(0, size) for size in sizes)
+
+
+def gathered(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    source, index = given(arrays, 0), given(arrays, 1)
+    along: int = source.shape[attributes.get("axis", 0)]
+    return source.size // max(1, along) * index.size
+
+
+def product(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    left, right = given(arrays, 0), given(arrays, 1)
+    return left.size * right.size // max(1, min(left.shape[-1:] + right.shape[-2:][:1], default=1))
+
+
+def given(arrays: Arrays, position: int) -> Array:
+    array = arrays[position] if position < len(arrays) else None
+    if array is None:
+        raise ValueError(f"input {position} is missing")
+    return array
+
+
+def whole(arrays: Arrays, position: int) -> list[int]:
+    return [int(number) for number in given(arrays, position).reshape(-1)]
+
+
+SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
+    "Abs": all_of,
+    "Add": broadcast,
+    "And": broadcast,
+    "Cast": all_of,
+    "Ceil": all_of,
+    "Clip": all_of,
+    "Concat": all_of,
+    "Constant": constant,
+    "ConstantOfShape": filled,
+    "Div": broadcast,
+    "Equal": broadcast,
+    "Exp": all_of,
+    "Expand": expanded,
+    "Flatten": all_of,
+    "Floor": all_of,
+    "Gather": gathered,
+    "Greater": broadcast,
+    "GreaterOrEqual": broadcast,
+    "Identity": all_of,
+    "Less": broadcast,
+    "LessOrEqual": broadcast,
+    "MatMul": product,
+    "Max": broadcast,
+    "Min": broadcast,
+    "Mod": broadcast,
+    "Mul": broadcast,
+    "Neg": all_of,
+    "Not": all_of,
+    "Or": broadcast,
+    "Pad": padded,
+    "Pow": broadcast,
+    "Range": counted,
+    "Reciprocal": all_of,
+    "ReduceMax": all_of,
+    "ReduceMean": all_of,
+    "ReduceMin": all_of,
+    "ReduceProd": all_of,
+    "ReduceSum": all_of,
+    "Relu": all_of,
+    "Reshape": all_of,
+    "Sign": all_of,
+    "Slice": all_of,
+    "Split": all_of,
+    "Sqrt": all_of,
+    "Squeeze": all_of,
+    "Sub": broadcast,
+    "Sum": broadcast,
+    "Tile": tiled,
+    "Transpose": all_of,
+    "Unsqueeze": all_of,
+    "Where": broadcast,
+}
+EXACT = {
+    "Abs", "And", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand", "Flatten", "Floor",
+    "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
+    "ReduceMax", "ReduceMin", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze", "Where",
+}  # fmt: skip
+"""These never round."""
+IEEE = {"Add", "Cast", "Div", "Mul", "Sqrt", "Sub"}
+"""These round once, to the nearest, in every runtime."""
+
+
+def perform(
+    operator: str, where: str, attributes: dict[str, Any], arrays: Arrays, outputs: int, opset: int
+) -> tuple[list[Array], bool]:
+    """The outputs of one operator, and whether a number in them was rounded."""
+    arrays = list(arrays)
+    while arrays and arrays[-1] is None:  # absent optional inputs, which older versions of an operator do not know
+        arrays.pop()
+    if operator not in SIZES:
+        raise Unsupported(f"{where}: operator {operator} on constants is not supported; fold the constants on export")
+    try:
+        size = SIZES[operator](arrays, attributes)
+        if size > LARGEST_CONSTANT:
+            raise Unsupported(f"{where}: would make an array of {size} elements; at most {LARGEST_CONSTANT} are made")
+        results = reference(operator, attributes, arrays, outputs, opset)
+        if operator in EXACT or not any(np.issubdtype(result.dtype, np.floating) for result in results):
+            return results, False
+        rounded = differs(results, operator, attributes, arrays, outputs, opset)
+    except Unsupported:
+        raise
+    except Exception as error:  # the reference implementation raises whatever numpy does
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BadInput(f"{where}: its inputs do not fit it ({reason[:200]})") from None
+    if rounded and operator not in IEEE:
+        raise Unsupported(
+            f"{where}: {operator} on constants rounds, and runtimes round differently; fold the constants on export"
+        )
+    return results, rounded
+
+
+def differs(
+    results: Sequence[Array], operator: str, attributes: dict[str, Any], arrays: Arrays, outputs: int, opset: int
+) -> bool:
+    """Whether double precision gives other numbers."""
+    if operator == "Cast":
+        source = given(arrays, 0)
+        return not np.array_equal(results[0].astype(np.float64), source.astype(np.float64), equal_nan=True)
+    doubled = [
+        array.astype(np.float64) if array is not None and np.issubdtype(array.dtype, np.floating) else array
+        for array in arrays
+    ]
+    finer = reference(operator, attributes, doubled, outputs, opset)
+    pairs = zip(results, finer, strict=True)
+    return any(not np.array_equal(r.astype(np.float64), f.astype(np.float64), equal_nan=True) for r, f in pairs)
+
+
+def reference(operator: str, attributes: dict[str, Any], arrays: Arrays, outputs: int, opset: int) -> list[Array]:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    if operator == "Constant" and "value" in attributes:
+        return [np.asarray(onnx.numpy_helper.to_array(attributes["value"]))]
+    names = [f"i{position}" if array is not None else "" for position, array in enumerate(arrays)]
+    results = [f"o{position}" for position in range(max(1, outputs))]
+    feeds = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
+    node = onnx.helper.make_node(operator, names, results)
+    node.attribute.extend(onnx.helper.make_attribute(name, value) for name, value in attributes.items())
+    kinds = {name: onnx.helper.np_dtype_to_tensor_dtype(array.dtype) for name, array in feeds.items()}
+    graph = onnx.helper.make_graph(
+        [node],
+        "one",
+        [onnx.helper.make_tensor_value_info(name, kinds[name], array.shape) for name, array in feeds.items()],
+        [onnx.helper.make_tensor_value_info(name, 0, None) for name in results],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    with np.errstate(all="ignore"):  # NaN and infinity are refused where they reach a layer
+        return [np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)]

@@ -1,0 +1,375 @@
+"""From an ONNX file to a Network, or a refusal that names the node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, Unsupported
+from ..network import Embedding, Head, Network, Node
+from .constant_folding import SIZES, perform
+from .construction import Array, Builder, Call, Known, Tokens, Value, Wire
+from .operators import OPERATORS
+
+OPSETS = range(13, 21)
+HEADS: dict[str, Head] = {
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+}
+UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+RECURRENT = "recurrent layers are not supported: use convolutions, pooling and feed-forward layers"
+SMOOTH = "only piecewise-linear layers are supported: use Relu or LeakyRelu"
+TOKENS = "tokens may select embeddings, and be compared with constants (a mask of the padding)"
+COMPARED = "a comparison of values that depend on the text is not supported: use Relu, Max, Min or Clip"
+LOOPS = (
+    "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
+)
+READ_TOKENS = {
+    "Cast", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Slice", "Split",
+    "Squeeze", "Tile", "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""Operators that select embeddings by tokens, or move these about."""
+COMPUTE_TOKENS = {
+    "Add", "Clip", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mul", "Sub",
+}  # fmt: skip
+"""Operators on tokens and constants that are done for every choice: where all give the same, that is a constant."""
+HINTS = {
+    "LSTM": RECURRENT,
+    "GRU": RECURRENT,
+    "RNN": RECURRENT,
+    "Gelu": SMOOTH,
+    "Erf": SMOOTH,
+    "Exp": SMOOTH,
+    "Pow": SMOOTH,
+    "Sqrt": SMOOTH,
+    "LayerNormalization": SMOOTH,
+    "Elu": SMOOTH,
+    "Selu": SMOOTH,
+    "Softplus": SMOOTH,
+    "HardSigmoid": "write it as Clip(alpha x + beta, 0, 1): Mul, Add and Clip are supported",
+    "HardSwish": SMOOTH,
+    "Mish": SMOOTH,
+    "If": "control flow is not supported: export the model with fixed branches",
+    "Loop": LOOPS,
+    "Scan": LOOPS,
+    "SequenceEmpty": LOOPS,
+    "ArgMax": "the model must answer with its logits, not with a class",
+    "TopK": "the model must answer with its logits, not with a class",
+    "Equal": COMPARED,
+    "Mod": TOKENS,
+    "Not": COMPARED,
+    "Greater": COMPARED,
+    "GreaterOrEqual": COMPARED,
+    "Less": COMPARED,
+    "LessOrEqual": COMPARED,
+    "NonZero": TOKENS,
+    "ReduceMin": "use Neg, ReduceMax and Neg",
+    "ReduceL2": SMOOTH,
+    "CumSum": "cumulative sums are not supported: use MatMul with a triangular constant",
+}
+RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An ONNX file that was read and looks like a classifier of token ids."""
+
+    path: Path
+    proto: Any
+    opset: int
+    input: str
+    input_type: str
+    output: str
+    length: int | None
+    """Fixed number of tokens, or None when the model takes any."""
+    batch: int | None
+    """Fixed batch size (1), or None when the model takes any."""
+
+
+def open_model(path: Path) -> Model:
+    """Read the file and check that it maps token ids [batch, length] to one output."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    if path.is_dir():
+        raise BadInput(f"{path} is a directory; an ONNX file is needed")
+    if not path.exists():
+        raise BadInput(f"{path}: no such file")
+    try:
+        proto = onnx.load(path)
+        onnx.checker.check_model(path, full_check=False)
+    except (DecodeError, onnx.checker.ValidationError, OSError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise BadInput(f"{path}: not a readable ONNX model ({reason})") from None
+    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    if opset not in OPSETS:
+        raise Unsupported(
+            f"{path}: opset {opset}; opsets {OPSETS[0]} to {OPSETS[-1]} are read (onnx.version_converter)"
+        )
+    if proto.functions:
+        raise Unsupported(f"{path}: model-local functions ({proto.functions[0].name}); inline them with onnx.inliner")
+    graph = proto.graph
+    if graph.sparse_initializer:
+        raise Unsupported(f"{path}: sparse weights ({graph.sparse_initializer[0].values.name}); store them dense")
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    if len(inputs) != 1:
+        names = ", ".join(value.name for value in inputs) or "none"
+        raise BadInput(f"{path}: {len(inputs)} inputs ({names}); a classifier of token ids has one")
+    if len(graph.output) != 1:
+        names = ", ".join(value.name for value in graph.output)
+        raise BadInput(f"{path}: {len(graph.output)} outputs ({names}); a classifier has one, the logits")
+    (tokens,) = inputs
+    tensor = tokens.type.tensor_type
+    kinds = {onnx.TensorProto.INT64: "int64", onnx.TensorProto.INT32: "int32"}
+    if tensor.elem_type not in kinds:
+        name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
+        raise BadInput(f"{path}: input {tokens.name} is {name}; token ids are int64 or int32")
+    if not tensor.HasField("shape") or len(tensor.shape.dim) != 2:
+        rank = len(tensor.shape.dim) if tensor.HasField("shape") else "unknown"
+        raise BadInput(f"{path}: input {tokens.name} has rank {rank}; token ids are [batch, length]")
+    batch, length = (
+        dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value > 0 else None
+        for dimension in tensor.shape.dim
+    )
+    if batch not in (None, 1):
+        raise Unsupported(f"{path}: a fixed batch of {batch}; export with a dynamic batch, or a batch of 1")
+    return Model(path, proto, opset, tokens.name, kinds[tensor.elem_type], graph.output[0].name, length, batch)
+
+
+def read_network(path: Path, length: int | None = None) -> Network:
+    """The network of an ONNX file, for sentences of `length` tokens (needed when the model takes any length)."""
+    return network_of(open_model(path), length)
+
+
+def network_of(model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None) -> Network:
+    """The network that the model is for sentences of `length` tokens, made of these choices if they are given.
+
+    A model that computes with tokens, a mask of the padding say, is a network only where all choices of a position
+    come to the same.
+    """
+    return reading_of(model, length, choices)[0]
+
+
+def reading_of(
+    model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None
+) -> tuple[Network, list[tuple[Call, Array]]]:
+    """Also what the model made of tokens, in order, and what came of it: all that depends on the choices."""
+    import onnx.numpy_helper
+
+    if length is None:
+        length = model.length
+    if length is None:
+        raise BadInput(f"{model.path}: the model takes any number of tokens; say how many")
+    if model.length not in (None, length):
+        raise BadInput(f"{model.path}: the model reads {model.length} tokens, not {length}")
+    if length < 1:
+        raise BadInput(f"{model.path}: a sentence of {length} tokens")
+    if choices is not None and len(choices) != length:
+        raise BadInput(f"{model.path}: choices for {len(choices)} positions, and sentences of {length} tokens")
+    builder = Builder(moved, len(model.proto.graph.node), choices)
+    values: dict[str, Value] = {
+        model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
+    }
+    base = model.path.parent
+    for tensor in model.proto.graph.initializer:
+        values[tensor.name] = Known(np.asarray(onnx.numpy_helper.to_array(tensor, str(base))))
+    heads: dict[str, Head] = {}
+    for position, node in needed_nodes(model.proto.graph, model.output):
+        call = call_of(model, node, position, values)
+        headed = next((name for name in node.input if name in heads), None)
+        if headed is not None:
+            if node.op_type != "Identity":
+                raise Unsupported(
+                    f"{call.where}: reads the result of a {heads[headed]}, which is supported at the very end only"
+                )
+            heads[node.output[0]] = heads[headed]
+        builder.number = position
+        results = translate(builder, call)
+        if node.op_type in HEADS and any(isinstance(value, Wire) for value in call.values):
+            heads[node.output[0]] = HEADS[node.op_type]
+        values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
+    network = finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
+    return network, builder.settled
+
+
+def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
+    """The nodes that the output depends on, through the names they read, with their places in the file."""
+    read, found = {output}, []
+    for position, node in reversed(list(enumerate(graph.node))):
+        if any(name in read for name in node.output if name):
+            read.update(node.input)
+            found.append((position, node))
+    return found[::-1]
+
+
+def call_of(model: Model, node: Any, position: int, values: dict[str, Value]) -> Call:
+    import onnx
+
+    where = f"{model.path.name}: node {node.name or f'number {position}'} ({node.op_type})"
+    if node.domain not in ("", "ai.onnx"):
+        raise Unsupported(f"{where}: operator domain {node.domain}; only standard ONNX operators are read")
+    if quantised(node.op_type):
+        raise Unsupported(f"{where}: quantised operators are not supported; export the float model")
+    unknown = [name for name in node.input if name and name not in values]
+    if unknown:
+        raise BadInput(f"{where}: reads {unknown[0]}, which nothing before it writes")
+    return Call(
+        operator=node.op_type,
+        where=where,
+        attributes={a.name: onnx.helper.get_attribute_value(a) for a in node.attribute} | texts(node),
+        values=tuple(values[name] if name else None for name in node.input),
+        outputs=outputs_of(node),
+        opset=model.opset,
+    )
+
+
+def outputs_of(node: Any) -> int:
+    """How many outputs the node has: a Split also counts those without a name."""
+    named = max((place for place, name in enumerate(node.output, 1) if name), default=0)
+    return len(node.output) if node.op_type == "Split" else named
+
+
+def texts(node: Any) -> dict[str, str]:
+    """String attributes as text."""
+    import onnx
+
+    return {a.name: a.s.decode() for a in node.attribute if a.type == onnx.AttributeProto.STRING}
+
+
+def quantised(operator: str) -> bool:
+    return "QuantizeLinear" in operator or operator.startswith("QLinear") or operator.endswith("Integer")
+
+
+def translate(builder: Builder, call: Call) -> list[Value]:
+    """The outputs of one ONNX node; whatever is wrong with it is said with its name."""
+    try:
+        return meaning(builder, call)
+    except (BadInput, Unsupported) as error:
+        if str(error).startswith(call.where):
+            raise
+        raise type(error)(f"{call.where}: {error}") from None
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BadInput(f"{call.where}: its inputs and attributes do not fit it ({reason[:200]})") from None
+
+
+def meaning(builder: Builder, call: Call) -> list[Value]:
+    operator = call.operator
+    if operator in RANDOM:
+        raise Unsupported(f"{call.where}: a random operator; a classifier to be verified gives one answer")
+    if operator in ("Shape", "Size"):
+        shape = shape_of(call.value(0))
+        part = slice(call.attributes.get("start", 0), call.attributes.get("end", len(shape)))
+        return [Known(np.array(shape[part] if operator == "Shape" else math.prod(shape), dtype=np.int64))]
+    if operator in SIZES and all(value is None or isinstance(value, Known) for value in call.values):
+        results, rounded = performed(call, [value.array if isinstance(value, Known) else None for value in call.values])
+        if rounded:
+            builder.inexact.append(f"{call.where}: rounded arithmetic on constants")
+        return [Known(array) for array in results]
+    tokens = sum(isinstance(value, Tokens) for value in call.values)
+    if tokens == 1 and operator in COMPUTE_TOKENS and not any(isinstance(value, Wire) for value in call.values):
+        return [Known(settled(builder, call))]
+    if tokens and operator not in READ_TOKENS:
+        raise Unsupported(f"{call.where}: {TOKENS}")
+    if operator in HEADS:
+        wire = call.wire(0)
+        axis = call.axis(call.attributes.get("axis", -1), len(wire.shape))
+        if operator in ("Softmax", "LogSoftmax") and axis != len(wire.shape) - 1:
+            raise Unsupported(f"{call.where}: over axis {axis}; only over the classes, the last axis")
+        return [wire]
+    if operator not in OPERATORS:
+        hint = HINTS.get(operator, f"supported: {', '.join(OPERATORS)}")
+        raise Unsupported(f"{call.where}: operator {operator} is not supported; {hint}")
+    return OPERATORS[operator](builder, call)
+
+
+def settled(builder: Builder, call: Call) -> Array:
+    """What comes of tokens and constants, when it is the same for every choice."""
+    if builder.choices is None:
+        raise Unsupported(f"{call.where}: computes with tokens: what the network is depends on the choices of a text")
+    results = [performed(call, arrays)[0][0] for arrays in replaced(call, builder.choices)]
+    for result in results:
+        if not np.array_equal(result, results[0]):
+            raise Unsupported(
+                f"{call.where}: computes with tokens, and the choices of a position differ in what comes out: "
+                "no swap may lead to a token that a mask tells apart, nor away from it"
+            )
+    builder.settled.append((call, results[0]))
+    return results[0]
+
+
+def replaced(call: Call, choices: Sequence[Sequence[int]]) -> Iterator[list[Array | None]]:
+    """The inputs with every position's first choice for its token, with every second one, and so on."""
+    for turn in range(max(map(len, choices))):
+        tokens = np.array([options[turn % len(options)] for options in choices], dtype=np.int64)
+        yield [
+            tokens[value.positions] if isinstance(value, Tokens) else value.array if isinstance(value, Known) else None
+            for value in call.values
+        ]
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    match value:
+        case Tokens(positions):
+            return positions.shape
+        case Wire(_, shape, _):
+            return shape
+        case Known(array):
+            return array.shape
+
+
+def performed(call: Call, arrays: Sequence[Array | None]) -> tuple[list[Array], bool]:
+    return perform(call.operator, call.where, call.attributes, arrays, call.outputs, call.opset)
+
+
+def moved(call: Call, arrays: Sequence[Array | None]) -> list[Array]:
+    """The operator performed on whole numbers, which are never rounded."""
+    return performed(call, arrays)[0]
+
+
+def finish(model: Model, builder: Builder, value: Value | None, head: Head, length: int) -> Network:
+    """Check the logits and drop the nodes that nothing reads."""
+    if not isinstance(value, Wire):
+        raise BadInput(f"{model.path}: the output {model.output} does not depend on embedded tokens")
+    if len(value.shape) != 2 or value.shape[0] != 1:
+        raise BadInput(
+            f"{model.path}: output {model.output} has shape {list(value.shape)} for one text; "
+            "a classifier answers [batch, classes]"
+        )
+    if value.shape[1] < 2:
+        raise BadInput(
+            f"{model.path}: output {model.output} has one class; argmax needs two logits or more "
+            "(a single logit z becomes two by Concat with the constant 0)"
+        )
+    needed: set[int] = set()
+    waiting = [value.node]
+    while waiting:
+        index = waiting.pop()
+        if index not in needed:
+            needed.add(index)
+            waiting.extend(builder.nodes[index].inputs)
+    order = sorted(needed)
+    renamed = {old: new for new, old in enumerate(order)}
+    nodes: tuple[Node, ...] = tuple(
+        replace(builder.nodes[old], inputs=tuple(renamed[i] for i in builder.nodes[old].inputs)) for old in order
+    )
+    tables = [node.layer.table for node in nodes if isinstance(node.layer, Embedding)]
+    if not tables:
+        raise BadInput(f"{model.path}: the output {model.output} does not depend on embedded tokens")
+    return Network(
+        nodes=nodes,
+        length=length,
+        vocabulary_size=min(len(table) for table in tables),
+        head=head,
+        unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
+        inexact=tuple(dict.fromkeys(builder.inexact)),
+        choices=tuple(map(tuple, builder.choices)) if builder.settled and builder.choices is not None else None,
+    )

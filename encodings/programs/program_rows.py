@@ -1,0 +1,103 @@
+"""The variables and rows of an integer program as they are written down, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..network import Affine, Constant, Rearrangement, Scaling, Sum
+from .affine_functions import Expressions, added, joined
+from .integer_program import Floats, Indices, Row, Variable
+
+Linear = Constant | Rearrangement | Affine | Scaling | Sum
+INFINITY = float("inf")
+
+
+@dataclass(kw_only=True)
+class Rows:
+    """Written to by whoever walks a network; `inputs`: what nonlinear elements read are variables of their own."""
+
+    inputs: bool
+    variables: list[Variable] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+    def variable(self, variable: Variable) -> int:
+        self.variables.append(variable)
+        return len(self.variables) - 1
+
+    def input(self, index: tuple[int, int], functions: Expressions, row: int, low: float, high: float) -> Expressions:
+        """What a nonlinear element reads; a function of one variable or none stays as it is."""
+        one = functions.taken(np.array([row]))
+        columns, coefficients = one.terms(0)
+        if not self.inputs or len(columns) <= 1:
+            return one
+        variable = Variable("input", index, low, high)
+        x, constant = self.variable(variable), float(one.constant[0])
+        self.rows.append(Row(variable.name, np.append(columns, x), np.append(coefficients, -1.0), -constant, -constant))
+        return Expressions.of_terms(np.array([0]), np.array([x]), np.array([1.0]), np.zeros(1))
+
+    def compare(
+        self,
+        name: str,
+        terms: dict[int, float],
+        x: Expressions,
+        *,
+        times: float = 1.0,
+        low: float = -INFINITY,
+        high: float = INFINITY,
+    ) -> None:
+        """low <= sum of the terms - times * x <= high."""
+        self.rows.append(compared(name, terms, x, times, low, high))
+
+
+def linear(layer: Linear, inputs: list[Expressions]) -> Expressions:
+    """What a layer comes to that adds neither variables nor rows."""
+    match layer:
+        case Constant(value):
+            return Expressions.fixed(value)
+        case Rearrangement(order):
+            return joined(inputs).taken(order)
+        case Affine(weight, bias):
+            return inputs[0].mapped(weight, bias)
+        case Scaling(multiply, divide, add, _):
+            return inputs[0].scaled((multiply / divide).reshape(-1), add.reshape(-1))
+        case Sum(signs):
+            return added(inputs, signs)
+
+
+def compared(name: str, terms: dict[int, float], x: Expressions, times: float, low: float, high: float) -> Row:
+    """low <= sum of the terms - times * x <= high."""
+    columns, coefficients = x.terms(0)
+    if not times:
+        columns, coefficients = columns[:0], coefficients[:0]
+    moved = times * float(x.constant[0])
+    own: tuple[Indices, Floats] = np.array(list(terms), dtype=np.int64), np.array(list(terms.values()))
+    return Row(name, np.append(own[0], columns), np.append(own[1], -times * coefficients), low + moved, high + moved)
+
+
+def replaced(functions: Expressions, variables: dict[int, int]) -> Expressions:
+    """The functions, some of them now single variables."""
+    if not variables:
+        return functions
+    elements = np.array(list(variables), dtype=np.int64)
+    columns = np.array(list(variables.values()), dtype=np.int64)
+    kept = ~np.isin(functions.rows, elements)
+    constant = functions.constant.copy()
+    constant[elements] = 0.0
+    return Expressions.of_terms(
+        np.concatenate([functions.rows[kept], elements]),
+        np.concatenate([functions.columns[kept], columns]),
+        np.concatenate([functions.coefficients[kept], np.ones(len(columns))]),
+        constant,
+    )
+
+
+def distinct(functions: Expressions, start: int, places: list[int]) -> list[int]:
+    """The first of every set of equal functions: padding repeats an element of its window."""
+    seen: dict[tuple[bytes, bytes, float], int] = {}
+    for place in places:
+        columns, coefficients = functions.terms(start + place)
+        key = columns.tobytes(), coefficients.tobytes(), float(functions.constant[start + place])
+        seen.setdefault(key, place)
+    return list(seen.values())

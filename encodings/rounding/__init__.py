@@ -1,0 +1,1 @@
+"""How far evaluations in floating point can be from the reals."""

@@ -1,0 +1,1 @@
+"""Outside solvers, each in a process of its own."""

@@ -1,0 +1,1 @@
+"""VNN-LIB queries, read and written."""

@@ -1,0 +1,162 @@
+"""A run as it is handed over: its own words beside its certificates, without running the model.
+
+`bundle --verify` has the certificates checked; here they are compared with texts.jsonl and spaces.jsonl, and
+results.jsonl, summary.json and task.toml with all three. What a model answers and how samples fell, only `check` finds
+out again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.proofs.check import Refused, read_certificate
+
+from ..commands.check_measured import counted, has_sample
+from ..commands.check_run import agree, bind, described, own_inputs, read_lines
+from ..counting.pr_summary import summarise as summarise_measured
+from ..runs.left_out_swaps import counts_differ
+from ..runs.run_folder import CERTIFICATE, Run
+from ..runs.run_folder import sha256 as sha256_of
+from ..runs.run_summary import summarise
+from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from .run_accounts import (
+    about_differs,
+    names_differ,
+    names_that_differ,
+    network_differs,
+    notes_differ,
+    once,
+    texts_differ,
+)
+
+ANY = Fraction(1, 2)
+"""A probability to be wrong, where nothing depends on one."""
+
+
+def statements_of(folder: Path) -> dict[int, dict[str, Any]]:
+    """What the certificates of a run folder state, by id. Raises Refused for what is none."""
+    found = sorted(path for path in (folder / "certificates").iterdir() if CERTIFICATE.fullmatch(path.name))
+    return {int(path.stem): read_certificate(path.read_bytes()) for path in found}
+
+
+def compared(folder: Path) -> str:
+    """How far the account was compared; Refused when it claims more than the certificates state."""
+    run, statements = Run(folder), statements_of(folder)
+    try:
+        texts = {line["id"]: line for line in parsed_lines(run.texts)}
+        spaces, lines = sha256_of(run.spaces), read_lines(run)
+        summary = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
+        for id in sorted(lines.keys() | statements.keys()):
+            for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
+                raise Refused(f"text {id}: {fault}")
+        for fault in beside_files(run, statements, lines):
+            raise Refused(fault)
+        in_order = [lines[id] for id in sorted(lines)]
+        if any(map(has_sample, in_order)):
+            return (
+                "results.jsonl counts what the certificates state; its samples and summary.json are the producer's "
+                "account"
+            )
+        again = json.loads(json.dumps(summary_of(in_order, summary, len(texts))))
+        for name in names_that_differ({name: summary.get(name) for name in again}, again):
+            raise Refused(f"summary.json says {name} = {summary.get(name)}, and the lines make {again[name]}")
+        others = {name: value for name, value in summary.items() if name not in again}
+        for fault in beside_summary(run, others, measured="quantity" in summary):
+            raise Refused(f"summary.json {fault}")
+    except Refused:
+        raise
+    except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
+        raise Refused(f"the run's own account cannot be compared: {type(error).__name__}: {error}") from None
+    unsure = sum(line["status"] == "ambiguous" for line in lines.values())
+    rest = f", but that rounding decides {unsure} texts, which count in no mean: `swapproof check` finds that out"
+    return "results.jsonl and summary.json claim no more than the certificates state" + (rest if unsure else "")
+
+
+def beside_files(
+    run: Run, statements: Mapping[int, Mapping[str, Any]], lines: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Where certificates and lines are about other texts, swaps or classes than lie beside them."""
+    yield from names_differ(run)
+    inputs, spaces = own_inputs(run), sha256_of(run.spaces)
+    for text in inputs.texts:
+        statement, line = statements.get(text.id), lines.get(text.id)
+        try:
+            if statement is not None:
+                bind(statement, text, spaces, len(inputs.labels))
+            if line is not None and "min_swaps" in line:
+                agree(line, text, statement)
+            elif line is not None:
+                described(line, text)
+        except Refused as fault:
+            yield f"text {text.id}: {fault}"
+    yield from texts_differ(run, inputs)
+    yield from notes_differ(run, inputs)
+
+
+def summary_of(lines: Iterable[Mapping[str, Any]], stated: Mapping[str, Any], texts: int) -> dict[str, Any]:
+    """What these lines make; those of a measurement are without samples, and so say nothing of their confidence."""
+    if "quantity" in stated:
+        return summarise_measured(lines, stated["radius"], texts, ANY)
+    return summarise(lines, stated["radius"], texts)
+
+
+def beside_summary(run: Run, about: Mapping[str, Any], *, measured: bool) -> Iterator[str]:
+    """What the summary says of model and swaps, beside these; that of a measurement says less."""
+    inputs = own_inputs(run)
+    if measured:
+        if about.keys() != {"remarks", "swaps"} or about["swaps"].keys() != OF_A_RUN["swaps"].keys():
+            yield f"says other things than a measurement does: {', '.join(sorted(about))}"
+        yield from counts_differ(run, inputs, about["swaps"])
+        return
+    yield from about_differs(run, inputs, about)
+    yield from network_differs(open_model(run.model), inputs, about)
+
+
+def parsed_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file of one JSON object a line."""
+    for number, raw in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            yield dict(json.loads(raw))
+        except (ValueError, TypeError, RecursionError) as error:
+            reason = getattr(error, "msg", None) or "not an object"
+            raise Refused(f"{path.name} line {number}: not JSON ({reason})") from None
+
+
+def faults(
+    id: int,
+    statement: Mapping[str, Any] | None,
+    line: Mapping[str, Any] | None,
+    text: Mapping[str, Any] | None,
+    spaces: str,
+    summary: Mapping[str, Any],
+) -> Iterator[str]:
+    """What results.jsonl and texts.jsonl say of one text beyond its certificate."""
+    if line is None or text is None:
+        yield "is not in both results.jsonl and texts.jsonl"
+        return
+    if line["text"] != text["text"]:
+        yield "results.jsonl has another text than texts.jsonl"
+    if statement is not None:
+        if statement["text"] != sha256(line["text"].encode()).hexdigest() or statement["label"] != line["label"]:
+            yield "the certificate is about another text or label"
+        if statement["synonyms"] != spaces:
+            yield "the certificate is about other swaps than spaces.jsonl"
+    if "quantity" not in summary:
+        for fault in exaggerations(line, id, statement, line["positions"]):
+            yield f"the line {fault}"
+        return
+    if "min_swaps" in line:
+        yield "the line is not one of `measure`, and summary.json is"
+        return
+    for fault in additions(line, OF_MEASURE):
+        yield f"the line {fault}"
+    if line["certificate"] != (None if statement is None else f"certificates/{id:06d}.json"):
+        yield f"the line names {line['certificate']} as its certificate"
+    if line["robust_fraction"] is not None:
+        counted(line, None if statement is None else statement["count"], summary["radius"])

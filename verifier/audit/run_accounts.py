@@ -1,0 +1,235 @@
+"""The accounts that a run gives of itself must be one: store, summary and report say what results.jsonl says.
+
+`check` compares results.jsonl with the certificates. Nothing else proves what the other files say, and people read
+those: so a finished run whose store.sqlite, summary.json or report.html says anything else is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import chain, zip_longest
+from typing import Any
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
+from swapproof.proofs.certificate import merkle_root
+
+from ..commands.certify import text_lines
+from ..counting.black_box import are_of_black_box
+from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
+from ..ladder.run_certificates import binding_of
+from ..pages.page import hardness, page
+from ..runs.inputs import Inputs
+from ..runs.left_out_swaps import counts_differ, list_differs
+from ..runs.run_folder import Run
+from ..runs.run_folder import sha256 as sha256_of
+from ..runs.run_summary import STAGE, summarise, summary_from
+from ..runs.store import Store
+from ..runs.task import read_task
+from .line_claims import OF_A_RUN, additions
+
+AGAIN = "give the same command again to bring the run's files to one state"
+
+
+def differences(run: Run, inputs: Inputs) -> Iterator[str]:
+    """What a run of `certify` says in one place and not in the other; `inputs` are those of the run's own files."""
+    return compared(run, STAGE, lambda facts: chain(files_differ(run, inputs, facts), pages_differ(run, inputs, facts)))
+
+
+def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool) -> Iterator[str]:
+    """The same of a run of `measure`, whose summary is compared elsewhere and which has no page."""
+    differing = unread_differs if deployed else network_differs
+
+    def others(facts: Mapping[str, str]) -> Iterator[str]:
+        yield from files_differ(run, inputs, facts)
+        if run.report.exists():
+            yield "report.html is none of the files of a measurement"
+        for fault in differing(open_model(run.model), inputs, json.loads(facts["about"])):
+            yield f"store.sqlite {fault}"
+
+    return compared(run, stage, others)
+
+
+def compared(run: Run, stage: str, others: Callable[[Mapping[str, str]], Iterable[str]]) -> Iterator[str]:
+    """The lines first: where these differ, nothing else is looked at."""
+    with Store.open(run.store, readonly=True) as store:
+        facts, other = store.facts(), line_that_differs(run, store, stage)
+        certificates = list(store.finished(stage))
+    if other is not None:
+        yield f"results.jsonl and store.sqlite differ in {other}; {AGAIN}"
+        return
+    try:
+        yield from certificates_differ(run, certificates)
+        yield from others(facts)
+    except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
+        yield f"the run's own account of itself cannot be compared: {type(error).__name__}: {error}"
+
+
+def certificates_differ(run: Run, recorded: Iterable[tuple[int, str | None]]) -> Iterator[str]:
+    """The certificates, and their root if there is one, beside what the store recorded of them."""
+    leaves = []
+    for id, stated in recorded:
+        path = run.certificate(id)
+        if stated != (sha256_of(path) if path.exists() else None):
+            yield f"{path.name} is another certificate than the store recorded"
+        elif stated:
+            leaves.append((path.name, path.read_bytes()))
+    root = run.certificates / "root"
+    if root.exists() and root.read_bytes() != f"{merkle_root(leaves)}\n".encode():
+        yield "certificates/root is not the Merkle root of the certificates"
+
+
+def line_that_differs(run: Run, store: Store, stage: str) -> str | None:
+    """Where the lines of the file and of the store part. A killed run, whose store is ahead, is to be finished."""
+    number = 0
+    with run.results.open("rb") as file:
+        for number, (raw, line) in enumerate(zip_longest(file, store.lines(stage)), start=1):
+            if raw is None and not run.summary.exists():
+                raise BadInput(f"{run.folder}: the run was killed before it wrote what it found; {AGAIN}")
+            if raw is None or line is None or raw != f"{line}\n".encode():
+                return f"line {number}"
+    return None
+
+
+def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator[str]:
+    """What the store and the task file say the run is about, beside the files of the run."""
+    yield from names_differ(run)
+    yield from texts_differ(run, inputs)
+    about, binding = json.loads(facts["about"]), binding_of(open_model(run.model), inputs)
+    compared = {
+        "the model": (json.loads(facts["model"]), [binding.model_sha256, *map(list, binding.tensors)]),
+        "the vocabulary": (facts["vocabulary"], binding.vocabulary_sha256),
+        "the texts and labels": (facts["texts"], inputs.digest),
+        "the number of texts": (json.loads(facts["total"]), len(inputs.texts)),
+        "the frozen swaps": (facts["spaces"], sha256_of(run.spaces)),
+    }
+    for name, (stated, found) in compared.items():
+        if stated != found:
+            yield f"store.sqlite says another thing of {name} than the files of the run"
+    for fault in about_differs(run, inputs, about):
+        yield f"store.sqlite {fault}"
+    yield from list_differs(run, inputs, facts, about["swaps"]["removed"])
+    yield from notes_differ(run, inputs)
+
+
+def notes_differ(run: Run, inputs: Inputs) -> Iterator[str]:
+    """The SHA-256 of its files that a task file notes must be theirs."""
+    binding = binding_of(open_model(run.model), inputs)
+    found = {
+        "model": json.dumps([binding.model_sha256, *binding.tensors]),
+        "vocabulary": binding.vocabulary_sha256,
+        "texts": inputs.digest,
+        "spaces": sha256_of(run.spaces),
+    }
+    noted = re.findall(r"^#   ([a-z]+) (?!= )(.*)$", run.task.read_text(encoding="utf-8"), re.MULTILINE)
+    for name, value in found.items():
+        if [value_noted for name_noted, value_noted in noted if name_noted == name] != [value]:
+            yield f"task.toml notes another SHA-256 of the {name}"
+
+
+def names_differ(run: Run) -> Iterator[str]:
+    """The task file must name the run's own files."""
+    task = read_task(run.task)
+    own = {"onnx": run.model, "vocabulary": run.vocabulary, "data": run.texts, "frozen": run.spaces}
+    named = (task.model.onnx, task.model.vocabulary, task.data.file, task.swaps.frozen)
+    for (name, path), other in zip(own.items(), named, strict=True):
+        if other is None or other.resolve() != path.resolve():
+            yield f"task.toml names {other} as {name}, not the run's own {path.name}"
+
+
+def texts_differ(run: Run, inputs: Inputs) -> Iterator[str]:
+    """Their ids, which nobody reads as long as the order is right, and what else is there."""
+    if run.texts.read_bytes() != b"".join(text_lines(inputs)):
+        yield "texts.jsonl is not the file that a run writes of these texts and labels"
+
+
+def about_differs(run: Run, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
+    """What store or summary say of labels, swaps and model files."""
+    compared = {
+        "the swaps shown": (about["swaps"]["sha256"], sha256_of(run.spaces)),
+        "the number of swaps": (about["swaps"]["kept"], sum(one.frozen.space.candidates for one in inputs.texts)),
+        "the model shown": (about["model"]["sha256"], sha256_of(run.model)),
+        "the names of the classes": (about["labels"], list(inputs.labels)),
+    }
+    for name, (stated, found) in compared.items():
+        if stated != found:
+            yield f"says another thing of {name} than the files of the run"
+    of_lines = summarise(())  # these names are not for the run to say, and never shown as it says them
+    shown = {name: value for name, value in about.items() if name not in of_lines}
+    yield from additions(shown, OF_A_RUN, what="run")
+    yield from counts_differ(run, inputs, about["swaps"])
+
+
+def pages_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator[str]:
+    """Summary and report, beside those that the lines and the network make."""
+    for fault in network_differs(open_model(run.model), inputs, json.loads(facts["about"])):
+        yield f"store.sqlite {fault}"
+    with run.results.open("rb") as file:
+        lines = sorted((json.loads(raw) for raw in file), key=hardness)
+    summary = summary_from(sorted(lines, key=lambda line: int(line["id"])), facts)
+    if run.summary.exists():
+        stated = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
+        for name in names_that_differ(stated, summary):
+            yield f"summary.json says {name} = {stated.get(name)}, and the lines make {summary.get(name)}"
+    if run.report.exists() and sha256_of(run.report) != digest(page(summary, facts, lines)):
+        yield (
+            "report.html is not the page that this version of swapproof makes of results.jsonl; `swapproof report` "
+            "writes it anew"
+        )
+
+
+def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
+    """What the report says of the network, beside the network. Of a model of any length, that of its first text."""
+    first = inputs.texts[0].frozen.space
+    network = network_of(model, first.length, first.choices)
+    unnamed = network.vocabulary_size - inputs.vocabulary.size
+    for name, found in facts_on(model, network, unnamed).items():
+        free = name == "hidden_units" and model.length is None  # one number for texts of different lengths
+        if about["model"][name] != found and not free:
+            yield f"says {name} = {about['model'][name]} of the model, and it is {found}"
+    yield from remarks_differ(about["remarks"], remarks_on(network, unnamed))
+
+
+def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
+    """The same of a model that was only run."""
+    if about["model"]["opset"] != model.opset:
+        yield f"says opset = {about['model']['opset']} of the model, and it is {model.opset}"
+    if not are_of_black_box(about["remarks"]):
+        yield "remarks other things than that the network cannot be read"
+
+
+def remarks_differ(stated: Iterable[str], found: Sequence[str]) -> Iterator[str]:
+    """What must be remarked, and nothing else but what only the machine that made the run could see."""
+    for remark in found:
+        if remark not in stated:
+            yield f"does not remark that {remark}"
+    for remark in stated:
+        if remark not in found and not seen_when_tried(remark):
+            yield f"remarks {remark!r}, which no run does of this model"
+
+
+def names_that_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Keys whose values are written otherwise: true is not 1."""
+    names = sorted(one.keys() | other.keys())
+    return [name for name in names if written(one, name) != written(other, name)]
+
+
+def written(summary: Mapping[str, Any], name: str) -> str | None:
+    return json.dumps(summary[name], sort_keys=True) if name in summary else None
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Which of two values for one key counts is the reader's guess."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    found = sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()

@@ -1,0 +1,1 @@
+"""Engines beside outside solvers: who they are, what they answered, and at what cost."""

@@ -1,0 +1,234 @@
+"""`check` of a run of `measure --quantity pr`: certificates again, samples drawn again, lines compared with both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.omega import Omega
+from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.encodings.query import Query
+from swapproof.proofs.check import Refused, parse_canonical
+
+from ..audit.line_claims import OF_MEASURE, additions
+from ..audit.redrawn_samples import drawn_again, drawn_again_deployed
+from ..audit.run_accounts import measured_differences, names_that_differ, once
+from ..counting.binomial import outwards
+from ..counting.fraction import Settings
+from ..counting.measuring_text import Measuring
+from ..counting.pr_summary import summarise
+from ..ladder.run_certificates import binding_of
+from ..runs.inputs import Inputs, Text
+from ..runs.left_out_swaps import uncovered
+from ..runs.progress import progress
+from ..runs.run_folder import Run, existing
+from ..runs.station import Station
+from ..runs.store import Store, intact
+from .check_run import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, refusals, shown
+from .measure_pr import STAGE
+
+HOLDS, UNCHECKED = 0, 4
+COUNTED = ("exact", "deterministic")
+
+
+def question_of(folder: Path) -> dict[str, Any] | None:
+    """What a run of `measure` answers; None for a run of another command."""
+    run = existing(folder)
+    with Store.open(run.store, readonly=True) as store:
+        asked = store.facts().get("measure")
+    with intact(run.store):
+        question = None if asked is None else dict(json.loads(asked))
+        if question is not None and question["quantity"] == "pr":
+            settings_of(question)
+        return question
+
+
+def settings_of(question: Mapping[str, Any]) -> Settings:
+    """How the texts of a run of `measure --quantity pr` were measured; raises LookupError, TypeError or ValueError."""
+    width = question["width"]
+    numbers = [question[name] for name in ("radius", "batch", "samples")]
+    if any(type(number) is not int or number < 0 for number in numbers):
+        raise ValueError(f"radius, batch and samples {numbers}")
+    return Settings(
+        question["radius"],
+        question["samples"],
+        Fraction(question["delta"]),
+        count=False,
+        seconds=None,
+        deployed=question["deployed"],
+        width=None if width is None else Fraction(width),
+        batch=question["batch"],
+    )
+
+
+def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> int:
+    """One line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
+
+    Counts are screened in float64 with error bounds like other proofs, unless `exact`.
+    """
+    if question["quantity"] != "pr":
+        raise BadInput(f"{folder}: kappa has no certificates; measure it again to compare")
+    run = existing(folder)
+    inputs = own_inputs(run)
+    model = open_model(run.model)
+    measuring = Measuring(run.folder, binding_of(model, inputs), settings_of(question))
+    station = Station.open(measuring)
+    bench = Bench.open(run.folder, exact=exact)
+    items = list(items_of(run, inputs))
+    certificates = screened = samples = refused = others = 0
+    with progress("check", len(items)) as advance:
+        for item, finding in zip(items, proofs(bench, items), strict=True):
+            certificates += item.certificate is not None
+            screened += finding.screened
+            refusal = finding.refusal or line_refusal(measuring, station, item)
+            refused += refusal is not None
+            again = has_sample(item.line)
+            samples += again
+            sentence = "its sample drawn again is the same" if again and item.certificate is None else finding.sentence
+            print(f"text {item.id}: " + (sentence if refusal is None else f"refused: {refusal}"), flush=True)
+            advance(1)
+    differing = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
+    for problem in chain(summary_refusals(run, items, question, inputs), differing):
+        others += 1
+        print(f"refused: {problem}")
+    if refused or others:
+        print(refusals(refused, len(items), others))
+        return UNCHECKED
+    with Store.open(run.store, readonly=True) as store:
+        remark = uncovered(run, store.facts())
+    if remark is not None:
+        print(remark)
+    if samples:
+        print(f"{samples} samples drawn again")
+    print(shown(screened, certificates))
+    print(f"accepted {certificates} of {certificates}")
+    return HOLDS
+
+
+def proofs(bench: Bench, items: list[Item]) -> Iterator[Finding]:
+    """What the certificates prove, whatever the lines say."""
+    for start in range(0, len(items), AT_ONCE):
+        some = items[start : start + AT_ONCE]
+        yield from bench.examine([Item(item.id, None, item.certificate, item.text) for item in some])
+
+
+def has_sample(line: Mapping[str, Any] | None) -> bool:
+    return line is not None and line.get("robust_fraction") is not None and "sample" in line["robust_fraction"]
+
+
+def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | None:
+    """What the line claims beyond its certificate and its sample; None when it claims no more."""
+    line, text = item.line, item.text
+    if line is None:
+        return "a certificate without a line in results.jsonl"
+    if text is None:
+        return "the run has no such text"
+    part = None
+    try:
+        fraction = line["robust_fraction"]
+        if item.certificate is not None:
+            part = parse_canonical(item.certificate.read_bytes())["count"]
+        described(line, text)
+        for fault in additions(line, OF_MEASURE):
+            raise Refused(f"the line {fault}")
+        name = None if item.certificate is None else f"certificates/{item.certificate.name}"
+        expect(line["certificate"] == name, f"names {line['certificate']} as its certificate, not {name}", "line")
+        if line["status"] == "lost":
+            expect(part is None and fraction is None, "of a text that was not measured claims something", "line")
+            return None
+        left_out(measuring, station, line, text)
+        if fraction is None:
+            expect(part is None, "counts nothing, and has a certificate", "line")
+            return None
+        counted(line, part, measuring.settings.radius)
+        if part is None:
+            level = "replay" if measuring.settings.deployed else "real"
+            expect(line["level"] == level, f"claims {line['level']}; its sample holds at {level}", "line")
+            total = str(Omega(text.frozen.space, measuring.settings.radius).total)
+            expect(fraction["total"] == total, f"says {fraction['total']} sentences, and there are {total}", "line")
+        if "sample" not in fraction:
+            return None
+        space = text.frozen.space
+        settings, stated = measuring.settings, fraction["sample"]
+        classes = station.replay.outputs(np.array([space.original], dtype=np.int64)).shape[1]
+        about = measuring.about(text, tuple(rival for rival in range(classes) if rival != text.label))
+        if settings.deployed:
+            again = drawn_again_deployed(station.replay.answers, space, text.label, about, settings, stated)
+        else:
+            query = Query.of(station.network(space), space, text.label)
+            again = drawn_again(query, about, settings, stated, part)
+        if again.line() != stated:
+            return "the sample drawn again is another"
+        if part is None and (fraction["low"], fraction["high"]) != outwards(*again.ends):
+            return "the interval is not that of the sample"
+    except Refused as error:
+        return str(error)
+    except Exception as error:  # whatever an ill-formed line does to us, it is not accepted
+        return f"the check met {type(error).__name__}: {error}"
+    return None
+
+
+def left_out(measuring: Measuring, station: Station, line: Mapping[str, Any], text: Text) -> None:
+    """Raises Refused unless exactly the texts that are not answered rightly are left out of the mean."""
+    predicted = int(station.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
+    said = line["predicted"]
+    expect(said == predicted, f"says the model answers {said}; it answers {predicted}", "line")
+    status = measuring.left_out(station, text, predicted)
+    if status is not None or line["robust_fraction"] is None:
+        stated = line["status"] if line["robust_fraction"] is None else "measured"
+        expect(stated == status, f"says {stated}, and the text is {status or 'answered rightly'}", "line")
+
+
+def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int) -> None:
+    """Raises Refused when the line and the certificate's count differ."""
+    fraction = line["robust_fraction"]
+    if (part is not None) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
+        raise Refused("the line claims a count that no certificate proves, or the other way round")
+    if line["radius"] != radius:
+        raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")
+    if part is None:
+        if fraction.keys() - {"sample"} != {"low", "high", "kind", "total"}:
+            raise Refused("the line counts sentences, and no certificate does")
+        if "sample" not in fraction and (fraction["low"], fraction["high"]) != (0, 1):
+            raise Refused("the line claims a share of which nothing was counted or sampled")
+        return
+    robust, broken, total = (int(part[name]) for name in ("robust", "broken", "total"))
+    stated = [fraction["robust"], fraction["broken"], fraction["total"], radius, line["level"]]
+    if stated != [part[name] for name in ("robust", "broken", "total", "swaps", "level")]:
+        raise Refused("the line claims another count than the certificate")
+    low, high = Fraction(robust, total), 1 - Fraction(broken, total)
+    ends = (float(low), float(high)) if low == high else outwards(low, high)
+    if (fraction["low"], fraction["high"]) != ends or (line["status"] == "exact") != (low == high):
+        raise Refused("the line's fractions are not those of its counts")
+    decided = int(fraction["rounding_may_decide"])
+    numbers = fraction["open"], fraction["rounding_may_decide"]
+    if numbers != (str(total - robust - broken), str(decided)) or not 0 <= decided <= robust + broken:
+        raise Refused("the line's numbers of sentences do not add up")
+    if part["level"] == "float32" and decided:
+        raise Refused("the line says that rounding decides sentences of a count that holds for every rounding")
+
+
+def summary_refusals(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> Iterator[str]:
+    lines = [item.line for item in items if item.line is not None]
+    try:
+        stated = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
+        again = summarise(lines, question["radius"], len(inputs.texts), Fraction(question["delta"]))
+        with Store.open(run.store, readonly=True) as store:
+            about = json.loads(store.facts()["about"])
+        again |= {name: about[name] for name in ("remarks", "swaps")}
+        differing = names_that_differ(stated, json.loads(json.dumps(again)))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        what = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        yield f"summary.json cannot be compared with results.jsonl: {what}"
+        return
+    if differing:
+        yield f"summary.json says another {differing[0]} than the lines of results.jsonl"

@@ -1,0 +1,39 @@
+"""`demo`: the example that comes with swapproof, certified, checked and shown."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from itertools import islice
+from pathlib import Path
+
+from ..runs.run_folder import Run
+from ..runs.run_summary import STAGE, UNCHECKED
+from ..runs.store import Store
+from .certify import certify
+from .check_run import check
+from .report import highlighted, print_summary, rows_table, terminal
+
+WITNESSES = 2
+
+
+def demo(out: Path) -> int:
+    """The exit code is that of the check when something did not check, else that of the run."""
+    with as_file(files("swapproof.verifier").joinpath("example")) as example:
+        outcome = certify(example / "task.toml", out, progress=True)
+    print_summary(outcome.folder, outcome.summary)
+    print()
+    checked = check(outcome.folder)
+    print()
+    console = terminal()
+    with Store.open(Run(outcome.folder).store, readonly=True) as store:
+        lines = list(store.results(STAGE))
+    console.print(rows_table(lines, 0, console.width))
+    fooled = (line for line in lines if line["status"] == "exact" and line["min_swaps"]["low"] > 0)
+    labels = outcome.summary["labels"]
+    for line in islice(sorted(fooled, key=lambda line: (line["min_swaps"]["low"], line["id"])), WITNESSES):
+        console.print()
+        console.print(f"Text {line['id']}, {labels[line['label']]}, until these words are swapped:")
+        console.print(highlighted(line))
+    console.print()
+    console.print(f"The run folder: {outcome.folder}, with report.html", soft_wrap=True)
+    return UNCHECKED if checked == UNCHECKED else outcome.exit_code

@@ -1,0 +1,133 @@
+"""`swapproof verify`: one query, or every row of an instances.csv, answered in the standard words."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
+from swapproof.models.errors import unreadable
+
+from ..queries.answering import Verifier
+from ..queries.search import Answer
+
+EXIT: dict[Answer, int] = {"unsat": 0, "sat": 1, "unknown": 3, "timed-out": 3}
+"""No input breaks the property; one does; not settled."""
+WRONG = 4
+SECONDS = 60.0
+SETTLED = ("sat", "unsat")
+
+
+def command(
+    query: Path | None, networks: Sequence[str], seconds: float | None, proof: Path | None, batch: Path | None
+) -> int:
+    """A query, or a table of queries."""
+    if (query is None) == (batch is None):
+        raise BadInput("verify needs a QUERY.vnnlib with --network, or --batch instances.csv")
+    if seconds is not None and seconds <= 0:
+        raise BadInput(f"--timeout {seconds:g}: seconds above 0 are needed")
+    if batch is not None:
+        return verify_batch(batch, seconds, proof)
+    if query is None:
+        raise BadInput("a QUERY.vnnlib is needed")
+    return verify(query, networks, SECONDS if seconds is None else seconds, proof)
+
+
+def verify(query: Path, networks: Sequence[str], seconds: float, proof: Path | None = None) -> int:
+    """Prints the answer and, for sat, the witness; remarks go to stderr.
+
+    With `proof` unsat is printed once its certificate is written there and accepted by the checker.
+    """
+    if len(networks) != 1:
+        raise BadInput(f"{len(networks)} networks given; one is needed: --network N=MODEL.onnx")
+    name, _, path = networks[0].rpartition("=")
+    property = read_vnnlib(query)
+    if property.version == 2 and name not in ("", property.network):
+        raise BadInput(f"{query}: declares network {property.network}, and --network names {name}")
+    verdict = Verifier().verify(query, Path(path), seconds, proof)
+    for remark in verdict.remarks:
+        print(f"swapproof: {remark}", file=sys.stderr)
+    print(verdict.answer)
+    if verdict.witness is not None:
+        print(verdict.witness.text(property))
+    return EXIT[verdict.answer]
+
+
+@dataclass(frozen=True)
+class Instance:
+    onnx: str
+    vnnlib: str
+    seconds: float
+    expected: str
+
+
+def instances(path: Path) -> Iterator[Instance]:
+    """Rows onnx,vnnlib,seconds and maybe expected; with or without a header."""
+    try:
+        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from None
+    header = ["onnx", "vnnlib", "seconds"]
+    first = 0
+    if rows and "vnnlib" in [cell.strip().lower() for cell in rows[0]]:
+        header, first = [cell.strip().lower() for cell in rows[0]], 1
+    for number, row in enumerate(rows[first:], first + 1):
+        if not any(cell.strip() for cell in row):
+            continue
+        cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
+        try:
+            yield Instance(cells["onnx"], cells["vnnlib"], float(cells["seconds"]), cells.get("expected", ""))
+        except (KeyError, ValueError):
+            raise BadInput(f"{path} line {number}: onnx,vnnlib,seconds are needed, not {','.join(row)}") from None
+
+
+def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) -> int:
+    """One line of CSV per instance on stdout: onnx, vnnlib, answer, seconds, regions; a summary on stderr.
+
+    `seconds` lowers the limits of the table. Exit code 4 when an answer contradicts the table, 3 when some are open.
+    With the folder `proof` every unsat has a certificate there, named after its place among the instances.
+    """
+    verifier, counts, wrong, spent = Verifier(), Counter[str](), 0, []
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    rows = list(instances(table))
+    if proof is not None:
+        for place, instance in enumerate(rows):
+            verifier.plan(table.parent / instance.vnnlib, table.parent / instance.onnx, numbered(proof, place))
+    out.writerow(["onnx", "vnnlib", "answer", "seconds", "regions", "expected"])
+    for place, instance in enumerate(rows):
+        limit = instance.seconds if seconds is None else min(seconds, instance.seconds)
+        certificate = None if proof is None else numbered(proof, place)
+        verdict = verifier.verify(table.parent / instance.vnnlib, table.parent / instance.onnx, limit, certificate)
+        for remark in verdict.remarks if proof is not None or verdict.answer == "sat" else ():
+            print(f"swapproof: {instance.vnnlib}: {remark}", file=sys.stderr)
+        counts[verdict.answer] += 1
+        spent.append(verdict.seconds)
+        if instance.expected in SETTLED and verdict.answer in SETTLED and verdict.answer != instance.expected:
+            wrong += 1
+            print(
+                f"swapproof: {instance.vnnlib}: {verdict.answer}, and the table says {instance.expected}",
+                file=sys.stderr,
+            )
+        row = (instance.onnx, instance.vnnlib, verdict.answer, f"{verdict.seconds:.4f}", verdict.regions)
+        out.writerow([*row, instance.expected])
+        sys.stdout.flush()
+    if not spent:
+        raise BadInput(f"{table}: no instances")
+    shown = ", ".join(f"{count} {answer}" for answer, count in sorted(counts.items()))
+    median = sorted(spent)[len(spent) // 2]
+    print(f"{len(spent)} instances: {shown}; median {median:.3f} s, total {sum(spent):.1f} s", file=sys.stderr)
+    if wrong:
+        return WRONG
+    return 0 if all(answer in SETTLED for answer in counts) else EXIT["unknown"]
+
+
+def numbered(folder: Path, place: int) -> Path:
+    return folder / f"{place:06d}.json"

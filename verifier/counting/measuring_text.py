@@ -1,0 +1,123 @@
+"""The robust fraction of one text, from its space to its checked certificate, as the work of a station."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import inputs_of, words_of
+from swapproof.proofs.certificate import write_certificate
+
+from ..ladder.run_certificates import Binding
+from ..ladder.truth import beaten
+from ..runs.inputs import Text
+from ..runs.results import opening
+from ..runs.station import Lost, Settled, Station
+from .fraction import RobustFraction, Settings, deployed_fraction, robust_fraction
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Of every text of a run: the model's folder, what certificates are bound to, and how a text is measured."""
+
+    folder: Path
+    binding: Binding
+    settings: Settings
+
+    @property
+    def seconds(self) -> float | None:
+        return self.settings.seconds
+
+    @property
+    def certified(self) -> bool:
+        return self.settings.count
+
+    def settle(self, station: Station, text: Text) -> Settled:
+        started = time.monotonic()
+        space = text.frozen.space
+        outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
+        predicted = int(station.replay.answers(np.array([space.original], dtype=np.int64))[0])
+        line = opening(text, predicted)
+        rivals = tuple(rival for rival in range(outputs.shape[1]) if rival != text.label)
+        about = self.about(text, rivals)
+        status = self.left_out(station, text, predicted)
+        if status is not None:
+            line |= {"status": status, "robust_fraction": None}
+            return Settled(text.id, finished(line, None, started, 0, None), None)
+        if self.settings.deployed:
+            found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
+            return Settled(text.id, self.told(line, found, None, started), None)
+        query = Query.of(station.network(space), space, text.label)
+        checker = station.checker
+        statement = checker.statement(text, query)
+        found = robust_fraction(
+            query, self.settings, about, lambda part: checker.refused(replace(statement, count=part))
+        )
+        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
+        name = None if data is None else f"certificates/{text.id:06d}.json"
+        return Settled(text.id, self.told(line, found, name, started), data)
+
+    def told(
+        self, line: dict[str, Any], found: RobustFraction, certificate: str | None, started: float
+    ) -> dict[str, Any]:
+        line |= {
+            "status": found.kind,
+            "level": found.level,
+            "radius": self.settings.radius,
+            "robust_fraction": found.line(),
+        }
+        if found.contradiction is not None:
+            line["contradiction"] = found.contradiction
+        return finished(line, certificate, started, found.evaluations, found.reason)
+
+    def left_out(self, station: Station, text: Text, predicted: int) -> str | None:
+        """The status of a text whose own answer is not certainly right; None for a text to be measured."""
+        if self.settings.deployed:
+            return None if predicted == text.label else "already_wrong"
+        space = text.frozen.space
+        beats, agreed = beaten(Query.of(station.network(space), space, text.label), space.original)
+        if not beats and predicted == text.label:
+            return None
+        return "already_wrong" if agreed else "ambiguous"
+
+    def about(self, text: Text, rivals: tuple[int, ...]) -> dict[str, Any]:
+        """What a sample's seed is the SHA-256 of: everything that is claimed but the answer."""
+        return {
+            "format": "swapproof sample",
+            "version": 2,
+            "model": self.binding.model_sha256,
+            "tensors": sorted(digest for _, digest in self.binding.tensors),
+            "vocabulary": self.binding.vocabulary_sha256,
+            "text": hashlib.sha256(text.encoded.text.encode()).hexdigest(),
+            "inputs": inputs_of(text.frozen.space),
+            "words": words_of(text.frozen.space),
+            "label": text.label,
+            "rivals": list(rivals),
+            "radius": self.settings.radius,
+            "samples": self.settings.announced,
+        }
+
+
+def unmeasured(lost: Lost) -> dict[str, Any]:
+    """The line of a text whose process died: nothing is known of it."""
+    line = opening(lost.text, None) | {"status": "lost", "robust_fraction": None, "certificate": None}
+    return line | {"seconds": round(lost.seconds, 4), "evaluations": 0, "reason": lost.reason}
+
+
+def finished(
+    line: dict[str, Any], certificate: str | None, started: float, evaluations: int, reason: str | None
+) -> dict[str, Any]:
+    line |= {
+        "certificate": certificate,
+        "seconds": round(time.monotonic() - started, 4),
+        "evaluations": evaluations,
+    }
+    if reason is not None:
+        line["reason"] = reason
+    return line

@@ -1,0 +1,1 @@
+"""The ladder: engines in their order, and what is believed of them."""

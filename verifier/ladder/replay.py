@@ -1,0 +1,120 @@
+"""The deployed model itself: every witness goes through onnxruntime, alone and among other sentences."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.onnx_files.onnx_reading import Model
+
+NO_CLASS = -1
+"""The answer of a model whose logits hold NaN: argmax means nothing."""
+NEIGHBOURS = 7
+
+
+def session_of(path: Path, *, optimised: bool | Path = True) -> Any:
+    """The model in onnxruntime: as it is deployed, without graph optimisation, or with basic ones, written there."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    if isinstance(optimised, Path):
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = str(optimised)
+    elif not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # One thread: the models are small, the processes many, and the answer must not depend on the machine's cores.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions share no base class
+        reason = str(error).strip().split("\n")[0]
+        raise BadInput(f"{path}: onnxruntime does not load this model ({reason})") from None
+
+
+@dataclass
+class Replay:
+    """An onnxruntime session that counts what it is asked."""
+
+    session: Any
+    model: Model
+    requests: int = field(default=0, init=False)
+    evaluations: int = field(default=0, init=False)
+
+    @classmethod
+    def open(cls, model: Model) -> Replay:
+        return cls(session_of(model.path), model)
+
+    def outputs(self, tokens: NDArray[np.int64]) -> NDArray[Any]:
+        """[batch, classes]: what the model answers, its own final softmax included."""
+        ids = np.asarray(tokens, dtype=self.model.input_type)
+        self.evaluations += len(ids)
+        if self.model.batch is None:
+            self.requests += 1
+            return self.run(ids)
+        self.requests += len(ids)
+        return np.concatenate([self.run(ids[row : row + 1]) for row in range(len(ids))])
+
+    def run(self, ids: NDArray[Any]) -> NDArray[Any]:
+        try:
+            (result,) = self.session.run([self.model.output], {self.model.input: ids})
+        except Exception as error:
+            reason = str(error).strip().split("\n")[0]
+            raise BadInput(f"{self.model.path}: onnxruntime fails on {len(ids)} sentences ({reason})") from None
+        return np.asarray(result)
+
+    def answers(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[batch]: argmax, the lowest index winning ties; NO_CLASS where the model answered NaN."""
+        outputs = self.outputs(tokens)
+        return np.where(np.isnan(outputs).any(axis=1), NO_CLASS, outputs.argmax(axis=1))
+
+    def answer(self, sentence: NDArray[np.int64]) -> int:
+        """The class of one sentence, alone; NO_CLASS when it is another inside a batch."""
+        alone = int(self.answers(sentence[None])[0])
+        return alone if alone == self.answer_among_neighbours(sentence) else NO_CLASS
+
+    def answer_among_neighbours(self, sentence: NDArray[np.int64]) -> int:
+        """The class of the sentence in the middle of a batch of its own rotations."""
+        if self.model.batch is not None:
+            return int(self.answers(sentence[None])[0])
+        rows = [np.roll(sentence, shift) for shift in range(1, NEIGHBOURS + 1)]
+        rows.insert(NEIGHBOURS // 2, sentence)
+        return int(self.answers(np.stack(rows))[NEIGHBOURS // 2])
+
+    def breaks(self, sentence: NDArray[np.int64], label: int) -> bool:
+        """Whether another class wins, both alone and inside a batch."""
+        return self.answer(sentence) not in (label, NO_CLASS)
+
+
+DEPENDENCE = re.compile(
+    r"the model's answer for a text depends on its batch neighbours: sentence \d+ has output \d+ = \S+ alone and "
+    r"\S+ among \d+"
+)
+"""What is said of it."""
+
+
+def batch_dependence(replay: Replay, tokens: NDArray[np.int64], allowed: NDArray[np.float64]) -> str | None:
+    """How a sentence's answer depends on its batch neighbours, or None when it does not.
+
+    `allowed` [batch, classes] is how far two float evaluations of one sentence may be apart.
+    """
+    if replay.model.batch is not None or len(tokens) < 2:
+        return None
+    together = replay.outputs(tokens)
+    alone = np.concatenate([replay.outputs(tokens[row : row + 1]) for row in range(len(tokens))])
+    with np.errstate(invalid="ignore"):  # the same infinity twice is the same answer, and their difference is NaN
+        apart = np.where(together == alone, 0.0, np.abs(together.astype(np.float64) - alone))
+    wrong = ~(apart <= allowed) & ~(np.isnan(together) & np.isnan(alone))
+    if not wrong.any():
+        return None
+    row, column = (int(i) for i in np.unravel_index(np.argmax(np.where(wrong, apart, -1.0)), apart.shape))
+    return (
+        f"the model's answer for a text depends on its batch neighbours: sentence {row} has output {column} = "
+        f"{alone[row, column]:.6g} alone and {together[row, column]:.6g} among {len(tokens)}"
+    )

@@ -1,0 +1,243 @@
+"""Certificates of a run: what they are bound to, how a verdict becomes one, and the checker that must accept it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
+from swapproof.encodings.query import Query
+from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import inputs_of, options_of, words_of
+from swapproof.proofs.certificate import Count, File, Lower, Statement, Upper, encode_tree, write_certificate
+from swapproof.proofs.check import Model as CheckedModel
+from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+
+from ..engines.protocol import Bound, Unchecked
+from ..interval import Level
+from ..runs.external_tensors import external_files
+from ..runs.inputs import Inputs, Text
+from ..runs.run_folder import sha256
+from ..screening import Screen, Unsure, canonical
+from ..synonyms.freezing import digest_of
+from .climbing import Verdict
+from .open_part import counted
+
+MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
+"""Their names in the run folder."""
+NETWORKS = 4
+"""Lengths whose network the checker keeps, for a model that takes any."""
+WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
+    ("real", "float32", "replay"),
+    ("real", "replay"),
+    ("replay",),
+)
+"""Levels of truth of a witness, strongest first."""
+
+
+LONGEST = 3600.0
+
+
+@dataclass(frozen=True)
+class Binding:
+    """SHA-256 of the files that every certificate of a run names; `tensors` are (name, SHA-256) of external data."""
+
+    model_sha256: str
+    tensors: tuple[tuple[str, str], ...]
+    vocabulary_sha256: str
+    spaces_sha256: str
+
+
+def binding_of(model: Model, inputs: Inputs) -> Binding:
+    folder = model.path.parent
+    return Binding(
+        sha256(model.path),
+        tuple((name, sha256(folder / name)) for name in external_files(model)),
+        inputs.vocabulary_sha256,
+        digest_of(text.frozen for text in inputs.texts),
+    )
+
+
+def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str) -> Statement:
+    """What a text's certificate is about, before it claims anything."""
+    return Statement(
+        id=text.id,
+        model=File(MODEL, binding.model_sha256),
+        tensors=tuple(File(*tensor) for tensor in binding.tensors),
+        network=network_sha256,
+        vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
+        text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
+        synonyms=binding.spaces_sha256,
+        inputs=inputs_of(query.space),
+        words=words_of(query.space),
+        label=query.label,
+        rivals=query.rivals,
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bytes the checker accepts, and the levels at which their witness holds."""
+
+    data: bytes
+    witness_levels: tuple[str, ...]
+    count: Count | None = None
+    """What is known of sentences with more swaps than are proved harmless, where the text is open."""
+    refusal: str | None = None
+    """Why a count that was to be there is not."""
+
+
+@dataclass(eq=False)
+class Checker:
+    """The model as `proofs/check.py` reads it, independently of the rest.
+
+    All is screened in float64 with error bounds first; whatever that leaves unsure, `proofs/check.py` decides.
+    """
+
+    binding: Binding
+    model: CheckedModel
+    seconds: float = LONGEST
+    """Time for checking one proof."""
+    screen: Screen | None = None
+    accepted: set[tuple[str, Any]] = field(default_factory=set)
+    """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
+
+    @classmethod
+    def open(cls, binding: Binding, model: Path, tensors: Path, seconds: float = LONGEST) -> Checker:
+        """`tensors` is the folder of the external data. Raises Unsupported for a model that cannot be certified."""
+        try:
+            files = {name: (tensors / name).read_bytes() for name, _ in binding.tensors}
+            checked = read_model(model.read_bytes(), files)
+        except Unusable as error:
+            raise uncertifiable(model, error) from None
+        try:
+            screen = Screen(open_model(model), checked, binding.vocabulary_sha256)
+        except (BadInput, Unsupported):
+            screen = None  # its external data lie elsewhere, say: then everything is checked exactly
+        return cls(binding, checked, seconds, screen)
+
+    def try_network(self, network: Network) -> None:
+        """Raises Unsupported for a network that cannot be certified."""
+        try:
+            self.network_sha256(network, SwapSpace(network.choices or ((0,),) * network.length))
+        except Unusable as error:
+            raise uncertifiable(Path(MODEL), error) from None
+
+    def network_sha256(self, network: Network, space: SwapSpace) -> str:
+        """Of the canonical network, as proofs/lower.py writes it."""
+        try:
+            if self.screen is not None:
+                return self.screen.agreed(space).sha256  # one for all texts with the same mask
+        except Unsure:
+            pass
+        return self.model.lower(inputs_of(space), words_of(space)).sha256
+
+    def statement(self, text: Text, query: Query) -> Statement:
+        return statement_of(self.binding, text, query, self.network_sha256(query.network, query.space))
+
+    def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
+        """Why the certificate of this bound is not accepted; None when it is."""
+        statement = self.statement(text, query)
+        lower = Lower(bound.low - 1, bound.level, bound.tree)
+        refusal = self.refused(replace(statement, lower=lower))
+        if refusal is None:
+            self.accepted = {key(statement, lower)}
+        return refusal
+
+    def certificate(self, text: Text, query: Query, verdict: Verdict) -> Certificate | str | None:
+        """The accepted certificate of a verdict, or why there is none; None when nothing is claimed.
+
+        Each part of a certificate is checked by itself, and the proof was when the ladder took it: what is left is the
+        witness, at the strongest levels at which it holds, and that it does not contradict the proof.
+        """
+        statement = self.statement(text, query)
+        lower, witness = lower_of(verdict), verdict.interval.high_evidence
+        if lower is not None and key(statement, lower) not in self.accepted:
+            refusal = self.refused(replace(statement, lower=lower))
+            if refusal is not None:
+                return refusal
+        count = self.count(statement, query, verdict)
+        missing = count if isinstance(count, str) else None
+        count = None if isinstance(count, str) else count
+        if witness is None:
+            if lower is None and count is None:
+                return None
+            return Certificate(write_certificate(replace(statement, lower=lower, count=count)), (), count, missing)
+        if lower is not None and len(witness.swaps) <= lower.swaps:
+            return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
+        refusal = None
+        for levels in WITNESS_LEVELS:
+            upper = Upper(options_of(query.space, witness.swaps), levels)
+            refusal = self.refused(replace(statement, upper=upper))
+            if refusal is None:
+                whole = replace(statement, lower=lower, count=count, upper=upper)
+                return Certificate(write_certificate(whole), levels, count, missing)
+        return refusal
+
+    def count(self, statement: Statement, query: Query, verdict: Verdict) -> Count | str | None:
+        """The accepted count of what a search had done when it had to stop, or why it is refused; None without one."""
+        cover = verdict.interval.cover
+        part = None if cover is None or verdict.status != "open" else counted(cover, query.space)
+        if cover is None or part is None:
+            return None
+        refusal = None
+        levels: tuple[Level, ...] = ("float32", "real") if cover.level == "float32" else ("real",)
+        for level in levels:
+            part = replace(part, level=level)
+            try:
+                refusal = self.refused(replace(statement, count=part))
+            except Unchecked:
+                return None
+            if refusal is None:
+                return part
+        return refusal
+
+    def recall(self, text: Text, query: Query, lower: Lower) -> None:
+        """This proof was accepted before, in a certificate that is the same file still."""
+        self.accepted = {key(self.statement(text, query), lower)}
+
+    def refused_proof(self, text: Text, query: Query, bound: Bound) -> bytes:
+        """The certificate that was refused, for inspection."""
+        lower = Lower(bound.low - 1, bound.level, bound.tree)
+        return write_certificate(replace(self.statement(text, query), lower=lower))
+
+    def refused(self, statement: Statement) -> str | None:
+        data, started = write_certificate(statement), time.monotonic()
+        try:
+            if self.screen is not None and self.screen.verdict(canonical(data), self.seconds) is not None:
+                return None
+            left = max(0.0, self.seconds - (time.monotonic() - started))
+            check_certificate(data, self.model, self.binding.vocabulary_sha256, left)
+        except (Refused, Unusable) as error:
+            if time.monotonic() - started >= self.seconds:
+                limit = f"{self.seconds:.0f} s"
+                raise Unchecked(f"a certificate of {len(data):,} bytes could not be checked in {limit}") from None
+            return str(error)
+        finally:
+            while len(self.model.networks) > NETWORKS:
+                self.model.networks.pop(next(iter(self.model.networks)))
+        return None
+
+
+def lower_of(verdict: Verdict) -> Lower | None:
+    """The proof of the low end; none when the low end is 0, or weaker than what was proved (an ambiguous text)."""
+    interval = verdict.interval
+    proof = interval.low_evidence
+    if proof is None or interval.low == 0 or verdict.status == "ambiguous":
+        return None
+    return Lower(interval.low - 1, proof.level, proof.tree)
+
+
+def key(statement: Statement, lower: Lower) -> tuple[str, Any]:
+    sizes = [len(options) for _, options in statement.words]
+    about = f"{statement.id} {statement.text} {statement.label} {hash((statement.inputs, statement.words))}"
+    return about, (lower.swaps, lower.level, encode_tree(lower.tree, sizes, statement.rivals))
+
+
+def uncertifiable(model: Path, error: Unusable) -> Unsupported:
+    return Unsupported(f"{model}: no certificate of this model can be checked: {error}")

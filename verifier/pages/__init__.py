@@ -1,0 +1,1 @@
+"""What is shown: tables on the terminal, figures, and the page of a run."""

@@ -1,0 +1,267 @@
+"""One query from file to answer: attack every case, then search each, then ask a solver for a witness."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.bounds.normal_form import Stack, stack_of
+from swapproof.encodings.errors import BadInput, Disagreement
+from swapproof.encodings.network import Floats, Network
+from swapproof.encodings.onnx_files.numeric_input import NumericModel, numeric_network, open_numeric
+from swapproof.encodings.vnnlib.linear_property import Case, Property
+from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
+
+from ..ladder.optimiser import blamed, harmful_merge
+from ..ladder.replay import session_of
+from .attack import attack
+from .input_witness import Deployed, Witness
+from .last_resort import last_resort
+from .over_reals import rounded_into
+from .query_bounds import Bounds
+from .question import Question, floor_float
+from .search import Answer, Outcome, Search, Way
+from .search_tree import UPPER_SLOPES, Record
+from .unsat_certificates import Plan, plan
+
+FEW_INPUTS = 10
+"""Up to so many, halving boxes is tried before splitting neurons."""
+SHARES = ((0.8, 4), (0.5, 4))
+"""Of the time left: for the first and the second way to split, with so many steps of ascent."""
+PROVING = 0.3
+"""The part of those shares when a certificate is to be checked too, which takes longer than finding it."""
+ATTACK_SHARE = 0.2
+TRIED = 3
+"""Points of each attack that are replayed."""
+AGREEING, APART = 16, 1e-3
+"""Inputs on which the network read is compared with onnxruntime; how far apart they may be, in parts of its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model that was read, in all its forms, and agreed with onnxruntime."""
+
+    model: NumericModel
+    network: Network
+    stack: Stack
+    deployed: Deployed
+    merge: str | None
+    """What onnxruntime's optimiser may have made another function."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    answer: Answer
+    witness: Witness | None
+    seconds: float
+    regions: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass
+class Verifier:
+    """Keeps the models it has loaded."""
+
+    loaded: dict[Path, Loaded] = field(default_factory=dict)
+
+    def load(self, path: Path) -> Loaded:
+        path = path.absolute()
+        if path not in self.loaded:
+            model = open_numeric(path)
+            network = numeric_network(model)
+            merge = harmful_merge(path, model.proto)
+            self.loaded[path] = Loaded(model, network, stack_of(network), Deployed.open(model), merge)
+        return self.loaded[path]
+
+    def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
+        """With `proof` unsat is answered only when its certificate was written there and accepted."""
+        began = time.monotonic()
+        property, loaded = self.read(query, model)
+        check_agreement(property, loaded)
+        planned = None if proof is None else plan(query, property, loaded.model, proof)
+        if planned is not None:
+            planned.target.unlink(missing_ok=True)  # an older certificate would outlive an answer other than unsat
+        return settled(property, loaded, began, seconds, planned)
+
+    def plan(self, query: Path, model: Path, proof: Path) -> Plan:
+        """Raises what `verify` would raise where a certificate cannot be had."""
+        property, loaded = self.read(query, model)
+        return plan(query, property, loaded.model, proof)
+
+    def read(self, query: Path, model: Path) -> tuple[Property, Loaded]:
+        property = read_vnnlib(query)
+        loaded = self.load(model)
+        check_shapes(property, loaded)
+        return property, loaded
+
+
+def check_shapes(property: Property, loaded: Loaded) -> None:
+    pairs = (
+        ("input", property.inputs, loaded.model.shape),
+        ("output", property.outputs, loaded.network.nodes[-1].shape),
+    )
+    for side, tensor, shape in pairs:
+        size = int(np.prod(shape))
+        if tensor.size != size or (not tensor.numbered and trimmed(tensor.shape) != trimmed(shape)):
+            has = f"{tensor.size} numbers" if tensor.numbered else f"shape {list(tensor.shape)}"
+            raise BadInput(
+                f"{property.source} line {tensor.line}: {side} {tensor.name} has {has}, and the {side} of "
+                f"{loaded.model.path.name} has shape {list(shape)}"
+            )
+
+
+def trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Without sizes of one, which write a batch or a channel that may be left out."""
+    return tuple(size for size in shape if size != 1)
+
+
+def check_agreement(property: Property, loaded: Loaded) -> None:
+    """The stack against onnxruntime, on inputs of the first box."""
+    if not property.cases:
+        return
+    low, high = (np.array([float(v) for v in end]) for end in (property.cases[0].low, property.cases[0].high))
+    points = low + (high - low) * np.random.default_rng(0).random((AGREEING, len(low)))
+    x = points.astype(loaded.model.kind)
+    ours = loaded.stack.values(x.astype(np.float64))[1]
+    size = loaded.stack.output.bias_size + 1.0 + np.abs(ours).max(axis=0)
+    for row in range(AGREEING):
+        apart = np.abs(loaded.deployed.output(x[row]).astype(np.float64) - ours[row])
+        if not (apart <= APART * size).all():
+            raise Disagreement(explained(loaded, x[row], ours[row], APART * size, float(apart.max())))
+
+
+def explained(loaded: Loaded, x: NDArray[Any], ours: Floats, allowed: Floats, apart: float) -> str:
+    """The difference, and whether onnxruntime's optimiser makes it."""
+    model, difference = loaded.model, f"onnxruntime and the network as it was read differ by {apart:.3g}"
+    plain = Deployed(model, session_of(model.path, optimised=False))
+    if not (np.abs(plain.output(x).astype(np.float64) - ours) <= allowed).all():
+        return f"{model.path}: {difference}"
+    return blamed(model.path, model.proto, {model.input: x.reshape(model.shape)}, difference)
+
+
+def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> Verdict:
+    until = began + seconds
+    source = np.random.default_rng(0)
+    remarks = []
+    if loaded.network.inexact and plan is None:
+        remarks.append(f"rounded constants ({', '.join(loaded.network.inexact)}): unsat is of the rounded network")
+    if loaded.merge is not None:
+        remarks.append(f"{loaded.merge}; unsat is of the file")
+    regions = 0
+
+    def verdict(answer: Answer, witness: Witness | None = None) -> Verdict:
+        if witness is not None:
+            rounded = rounded_into(property, loaded.network, loaded.model.kind, witness)
+            remarks[:] = [] if rounded is None else [rounded]
+        return Verdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
+
+    questions = [Question.of(loaded.stack, case) for case in property.cases]
+    for question in questions:
+        if time.monotonic() > began + ATTACK_SHARE * seconds:
+            break
+        witness = attacked(question, loaded.deployed, source)
+        if witness is not None:
+            return verdict("sat", witness)
+    answers: list[Answer] = []
+    roots: dict[bytes, Bounds] = {}
+    records: list[Record] = []
+    parts = 0.0 if plan is None else UPPER_SLOPES
+    for number, question in enumerate(questions):
+        box = question.low.tobytes() + question.high.tobytes()
+        if box not in roots:
+            roots = {box: Bounds(loaded.stack, question.low, question.high, parts)}
+        rest = (until - time.monotonic()) / (len(questions) - number)
+        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan)
+        regions += outcome.regions
+        if outcome.answer == "sat":
+            return verdict("sat", outcome.witness)
+        if remark:
+            remarks.append(remark)
+        answers.append(outcome.answer)
+        if outcome.record is not None:
+            records.append(outcome.record)
+    if all(answer == "unsat" for answer in answers):
+        reason = None
+        if plan is not None:
+            reason = plan.certify(records, until, partial(searched_again, questions, loaded, plan, until))
+        if reason is None:
+            return verdict("unsat")
+        remarks.append(f"no certificate: {reason}")
+    late = time.monotonic() >= until or (plan is not None and "timed-out" in answers)
+    return verdict("timed-out" if late else "unknown")
+
+
+def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> Witness | None:
+    if not len(question.atoms):
+        return deployed.witness(question.case, (question.low + question.high) / 2)
+    found = (deployed.witness(question.case, point) for point in attack(question, source)[:TRIED])
+    return next((witness for witness in found if witness is not None), None)
+
+
+def searched(
+    question: Question, loaded: Loaded, bounds: Bounds, seconds: float, plan: Plan | None
+) -> tuple[Outcome, str]:
+    """Both ways to split, then a solver; and what it claims, which settles nothing."""
+    if not len(question.atoms):
+        if crossed(question.case):
+            return Outcome("unsat"), ""
+        return Outcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
+    ways: tuple[Way, Way] = ("inputs", "phases") if loaded.stack.inputs <= FEW_INPUTS else ("phases", "inputs")
+    until = time.monotonic() + seconds
+    regions = 0
+    outcome = Outcome("timed-out")
+    for way, (share, steps) in zip(ways, SHARES, strict=True):
+        now = time.monotonic()
+        share *= 1.0 if plan is None else PROVING
+        widths = loaded.stack.widths[1:]
+        record = None if plan is None else plan.record(loaded.network, widths, len(question.atoms))
+        search = Search(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
+        outcome = search.run()
+        regions += outcome.regions
+        if outcome.answer in ("sat", "unsat"):
+            return Outcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
+    seconds = until - time.monotonic()
+    if seconds <= 0 or plan is not None:
+        return Outcome(outcome.answer, None, regions), ""
+    said, point = last_resort(question, bounds, seconds)
+    witness = None if point is None else loaded.deployed.witness(question.case, point)
+    if witness is not None:
+        return Outcome("sat", witness, regions), ""
+    beyond = said.status == "infeasible" or (said.bound is not None and said.bound > 0)
+    remark = (
+        f"HiGHS claims that there is none ({said.status}, least worst atom {said.bound}): not proved" if beyond else ""
+    )
+    return Outcome(outcome.answer, None, regions), remark
+
+
+def searched_again(
+    questions: list[Question],
+    loaded: Loaded,
+    plan: Plan,
+    until: float,
+    number: int,
+    lows: Sequence[Fraction],
+    highs: Sequence[Fraction],
+    phases: bool,
+) -> bytes:
+    """The tree of a smaller box, where exact arithmetic did not follow; empty when none is found."""
+    low = np.array([floor_float(end) for end in lows])
+    high = np.array([-floor_float(-end) for end in highs])
+    question = replace(questions[number], low=low, high=high)
+    bounds = Bounds(loaded.stack, low, high, UPPER_SLOPES)
+    record = plan.record(loaded.network, loaded.stack.widths[1:], len(question.atoms))
+    way: Way = "phases" if phases and loaded.stack.inputs > FEW_INPUTS else "inputs"
+    outcome = Search(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
+    return record.encoded() if outcome.answer == "unsat" else b""
+
+
+def crossed(case: Case) -> bool:
+    return any(low > high for low, high in zip(case.low, case.high, strict=True))

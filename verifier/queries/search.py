@@ -1,0 +1,304 @@
+"""Branch and bound over boxes and ReLU phases, many regions at a time: a witness, a proof that there is none, or time.
+
+A region is refuted when an atom, or a weighted sum of atoms, is above 0 on all of it. What is not refuted is shrunk by
+what its bounds say, its corners are tried, and it is halved along an input or at a neuron's zero.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from swapproof.encodings.network import Floats, Indices
+
+from . import ascent
+from .ascent import Ascended, Multipliers, ascended, first_multipliers
+from .attack import descent, worst
+from .input_witness import Deployed, Witness
+from .query_bounds import Bounded, Bounds, Regions, Truths, contracted, joined, sharpened
+from .question import Question
+from .search_tree import NARROWEST, SLOPES, Record, short
+
+Answer = Literal["sat", "unsat", "unknown", "timed-out"]
+Way = Literal["inputs", "phases"]
+
+CELLS = 400_000
+"""Numbers in one array of coefficients, which should stay in the cache: decides how many regions are taken at a time.
+"""
+FINEST = 2.0**-44
+"""Boxes narrower than this part of the whole are not halved: rounding decides there."""
+PROMISING, NEAR = 8, 1e-4
+"""Corners tried per round, and how far above 0 their worst atom may be for them to be replayed."""
+LOOKS = 5
+"""Times a region of a single-layer network is bounded, what the bounds say of its neurons being used each time."""
+GAINING = 0.97
+"""Bounded again only when that has made the upper lines cheaper by this factor."""
+REFINING = 4
+"""Steps of descent from each of those corners."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    answer: Answer
+    witness: Witness | None = None
+    regions: int = 0
+    detail: str = ""
+    record: Record | None = None
+
+
+@dataclass(eq=False)
+class Block:
+    """Regions with the multipliers they were bounded with, and where each is to be split.
+
+    `place` counts the inputs, then the neurons layer after layer.
+    """
+
+    regions: Regions
+    multipliers: Multipliers
+    place: Indices
+    low: Floats
+
+    def take(self, index: Indices | slice) -> Block:
+        return Block(self.regions.take(index), self.multipliers.take(index), self.place[index], self.low[index])
+
+
+def together(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    return Block(
+        joined([block.regions for block in blocks]),
+        ascent.joined([block.multipliers for block in blocks]),
+        np.concatenate([block.place for block in blocks]),
+        np.concatenate([block.low for block in blocks]),
+    )
+
+
+@dataclass(eq=False)
+class Search:
+    """`way`: what is split first; `steps` of ascent for each region."""
+
+    question: Question
+    deployed: Deployed
+    bounds: Bounds
+    way: Way
+    steps: int
+    until: float
+    """In seconds of time.monotonic()."""
+    record: Record | None = None
+    """Where the tree is written down; then nothing is done that a certificate cannot say."""
+    witness: Witness | None = None
+    regions: int = 0
+    unresolved: int = 0
+    pending: list[Block] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        widths = self.bounds.stack.widths
+        self.starts = np.concatenate([[0], np.cumsum(widths)])
+        self.batch = int(np.clip(CELLS // (2 * max(widths) ** 2 + 1), 2, 256)) if self.bounds.depth > 1 else 256
+
+    def run(self) -> Outcome:
+        root = self.bounds.whole.take(slice(None))
+        lines = self.bounds.all_lines(root)
+        self.examine(root, first_multipliers(root, lines, len(self.question.atoms)))
+        while self.pending and self.witness is None:
+            if time.monotonic() > self.until:
+                return Outcome("timed-out", None, self.regions, f"{sum(len(b.low) for b in self.pending)} regions open")
+            block = self.next_block()
+            children = self.halves(block)
+            kept = np.flatnonzero(~children.empty())
+            both = np.concatenate([np.arange(len(block.low))] * 2)
+            self.note_crossed(children, block.multipliers.take(both))
+            if len(kept):
+                twice = both[kept]
+                children = children.take(kept)
+                self.bounds.refresh(children)
+                self.examine(children, block.multipliers.take(twice))
+        if self.witness is not None:
+            return Outcome("sat", self.witness, self.regions)
+        if self.unresolved:
+            return Outcome("unknown", None, self.regions, f"{self.unresolved} regions too small to halve")
+        return Outcome("unsat", None, self.regions, record=self.record)
+
+    def next_block(self) -> Block:
+        taken, count = [], 0
+        while self.pending and count < self.batch:
+            block = self.pending.pop()
+            room = self.batch - count
+            if len(block.low) > room:
+                self.pending.append(block.take(slice(0, len(block.low) - room)))
+                block = block.take(slice(len(block.low) - room, None))
+            taken.append(block)
+            count += len(block.low)
+        return together(taken)
+
+    def examine(self, regions: Regions, multipliers: Multipliers) -> None:
+        """Refute, shrink, try corners; what is left waits, the least promising refutation last, to be next."""
+        self.regions += len(regions)
+        self.note_crossed(regions, multipliers)
+        alive = np.flatnonzero(~regions.empty())
+        if not len(alive):
+            return
+        regions, multipliers = regions.take(alive), multipliers.take(alive)
+        atoms = self.question.atoms
+        if len(atoms) > 1:  # each atom by itself first
+            found = self.bounds.least(atoms, regions, self.bounds.all_lines(regions))
+            alone = np.asarray((found.low > 0).any(axis=1))
+            if self.record is not None:
+                self.record.alone(regions.take(alone), found.low[alone].argmax(axis=1))
+            alive = np.flatnonzero(~alone)
+            if not len(alive):
+                return
+            regions, multipliers = regions.take(alive), multipliers.take(alive)
+            if self.record is not None:
+                self.record.cut_alone(regions)
+            contracted(regions, Bounded(found.low[alive], found.coefficients[alive]))
+        looks = LOOKS if self.bounds.depth == 1 else 1
+        for look in range(1, looks + 1):
+            if self.record is not None and look > 1:
+                self.record.renew(regions)
+            parts = 0.0 if self.record is None else SLOPES
+            best = ascended(self.bounds, atoms, regions, multipliers, self.steps, parts)
+            done = np.asarray((best.low > 0) | regions.empty())
+            if self.record is not None:
+                self.record.refuted(regions.take(done), best.take(done))
+            alive = np.flatnonzero(~done)
+            if not len(alive):
+                return
+            regions, best = regions.take(alive), best.take(alive)
+            if look == 1:
+                self.try_corners(best.corners)
+                if self.witness is not None:
+                    return
+            if self.record is not None:
+                self.record.cut(regions, best)
+            before = self.slack(regions, best)
+            if self.bounds.depth:
+                self.sharpen(regions, best)
+            again = self.slack(regions, best) < GAINING * before if look < looks else np.zeros(len(best.low), bool)
+            self.wait(regions.take(~again), best.take(~again))
+            regions, multipliers = regions.take(again), best.multipliers.take(again)
+            if not len(regions):
+                return
+
+    def note_crossed(self, regions: Regions, multipliers: Multipliers) -> None:
+        """In the record, of the regions whose bounds crossed."""
+        empty = regions.empty()
+        if self.record is not None and empty.any():
+            self.record.crossed(regions.take(empty), multipliers.take(empty))
+
+    def slack(self, regions: Regions, best: Ascended) -> Floats:
+        """[n]: what all upper lines cost together."""
+        return np.asarray(np.maximum(self.scores(regions, best), 0.0).sum(axis=1))
+
+    def wait(self, regions: Regions, best: Ascended) -> None:
+        if not len(regions):
+            return
+        place, small = self.choose(regions, best)
+        if self.record is not None:
+            self.record.refuted(regions.take(regions.empty()), best.take(regions.empty()))
+        self.unresolved += int((small & ~regions.empty()).sum())
+        alive = np.flatnonzero(~small & ~regions.empty())
+        order = alive[np.argsort(-best.low[alive], kind="stable")]
+        if len(order):
+            self.pending.append(Block(regions, best.multipliers, place, best.low).take(order))
+
+    def try_corners(self, corners: Floats) -> None:
+        value = worst(self.question, corners)
+        x = corners[np.argsort(value, kind="stable")[:PROMISING]]
+        low, high = self.question.low, self.question.high
+        for step in range(REFINING + 1):
+            value, slope = descent(self.question, x)
+            order = np.argsort(value, kind="stable")
+            if value[order[0]] <= NEAR:
+                for place in order[:2]:
+                    self.witness = self.witness or self.deployed.witness(self.question.case, x[place])
+                if self.witness is not None:
+                    return
+            x = np.clip(x - (high - low) * 0.05 * 0.5**step * np.sign(slope), low, high)
+
+    def sharpen(self, regions: Regions, best: Ascended) -> None:
+        """Neurons of the first layer, where the atoms' weighted sum can be <= 0."""
+        regions.least[0], regions.greatest[0] = regions.least[0].copy(), regions.greatest[0].copy()
+        sharpened(self.bounds, regions, best.low, best.coefficients, np.flatnonzero((best.given[0] < 0).any(axis=0)))
+        contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
+
+    def choose(self, regions: Regions, best: Ascended) -> tuple[Indices, Truths]:
+        """[n]: where to split each region, and whether it is too small for that."""
+        width = regions.high - regions.low
+        whole = np.maximum(self.question.high - self.question.low, np.finfo(np.float64).tiny)
+        magnitude = np.abs(best.coefficients)
+        inputs = (magnitude + 1e-3 * magnitude.mean(axis=1, keepdims=True) + 1e-300) * width
+        finest = FINEST * whole if self.record is None else np.maximum(FINEST * whole, NARROWEST)
+        inputs = np.where(width <= finest, -1.0, inputs)
+        dimension = inputs.argmax(axis=1)
+        small = inputs[np.arange(len(inputs)), dimension] < 0
+        if self.way == "inputs" or not self.bounds.depth:
+            return dimension, small
+        flat = self.scores(regions, best)
+        if self.record is not None:
+            flat = np.where(self.record.named, flat, -1.0)
+        neuron = flat.argmax(axis=1)
+        splits = flat[np.arange(len(flat)), neuron] > 0
+        return np.where(splits, neuron + self.starts[1], dimension), np.where(splits, False, small)
+
+    def scores(self, regions: Regions, best: Ascended) -> Floats:
+        """[n, neurons]: what the upper lines of open neurons cost at most; -1 for the others."""
+        if not self.bounds.depth:
+            return np.zeros((len(regions), 0))
+        scores = []
+        for layer, given in enumerate(best.given):
+            low, high = regions.least[layer], regions.greatest[layer]
+            is_open = (low < 0) & (high > 0)
+            raised = np.where(is_open, -low * high / np.where(is_open, high - low, 1.0), 0.0)
+            cost = np.maximum(-given, 0.0) * raised
+            scores.append(np.where(is_open, cost + 1e-9 * np.minimum(-low, high), -1.0))
+        return np.concatenate(scores, axis=1)
+
+    def halves(self, block: Block) -> Regions:
+        """Both halves of every region, all first ones before all second ones."""
+        first, second = block.regions.take(slice(None)), block.regions.take(slice(None))
+        first.nodes, second.nodes = first.nodes.copy(), second.nodes.copy()
+        rows = np.flatnonzero(block.place < self.starts[1])
+        if len(rows):
+            places = block.place[rows]
+            first.high, second.low = first.high.copy(), second.low.copy()
+            low, high = first.low[rows, places], first.high[rows, places]
+            middle = np.clip(low + (high - low) / 2, low, high) if self.record is None else short(low, high)
+            first.high[rows, places] = middle
+            second.low[rows, places] = middle
+            if self.record is not None:
+                first.nodes[rows], second.nodes[rows] = self.record.halved(first.nodes[rows], places, middle)
+        for layer in range(self.bounds.depth):
+            start, end = self.starts[layer + 1], self.starts[layer + 2]
+            rows = np.flatnonzero((block.place >= start) & (block.place < end))
+            if not len(rows):
+                continue
+            places = block.place[rows] - start
+            if self.record is not None:
+                first.nodes[rows], second.nodes[rows] = self.record.decided(first.nodes[rows], layer, places)
+            for half, phase in ((first, -1), (second, 1)):
+                half.phases[layer] = half.phases[layer].copy()
+                half.phases[layer][rows, places] = phase
+                if phase < 0:
+                    half.greatest[layer] = half.greatest[layer].copy()
+                    half.greatest[layer][rows, places] = 0.0
+                else:
+                    half.least[layer] = half.least[layer].copy()
+                    half.least[layer][rows, places] = 0.0
+                if layer == 0 and self.record is None:
+                    self.shrink(half, rows, places, phase)
+        return joined([first, second])
+
+    def shrink(self, half: Regions, rows: Indices, places: Indices, phase: int) -> None:
+        """A decided neuron of the first layer says something linear of the inputs: -phase * z <= 0."""
+        layer = self.bounds.stack.layers[0]
+        weight, bias = -phase * layer.weights[0][places], -phase * layer.bias[places]
+        low, high = half.low[rows], half.high[rows]
+        least = bias + (np.where(weight >= 0, low, high) * weight).sum(axis=1) - 2 * self.bounds.errors[1][places]
+        part = half.take(rows)
+        contracted(part, Bounded(least[:, None], weight[:, None, :]))
+        half.low, half.high = half.low.copy(), half.high.copy()
+        half.low[rows], half.high[rows] = part.low, part.high

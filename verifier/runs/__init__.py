@@ -1,0 +1,1 @@
+"""The run folder: its files, its inputs, and the work that fills it."""

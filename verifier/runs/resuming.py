@@ -1,0 +1,80 @@
+"""What an earlier try, with less time, left of a text that is still open; from there the next try goes on.
+
+Its certificate was accepted when it was written, and is the same file still: its proof is not searched or checked
+again. What is kept of the search beyond it was never checked: whatever becomes of it is checked like any other proof.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import option_counts, swaps_of
+from swapproof.proofs.certificate import Lower, encode_tree
+from swapproof.proofs.tree_reader import decode_tree
+
+from ..interval import Cover, Proof
+from ..ladder.climbing import Known, Verdict
+
+KEPT = "kept"
+"""The stage of the store that holds, for open texts, how far their search came, and in how much time."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The line of an open text, its certificate if it has one, and what was kept of its search."""
+
+    line: Mapping[str, Any]
+    certificate: bytes | None
+    kept: str | None
+
+    def lower(self, query: Query) -> Lower | None:
+        """The proof in the certificate."""
+        part = None if self.certificate is None else json.loads(self.certificate)["lower"]
+        return None if part is None else Lower(part["swaps"], part["level"], tree_in(part, query))
+
+    def known(self, query: Query) -> Known:
+        """What the next climb begins with."""
+        lower, cover = self.lower(query), kept_cover(self.kept, query)
+        upper = None if self.certificate is None else json.loads(self.certificate)["upper"]
+        engine = str(self.line["engine"])
+        return Known(
+            low=0 if lower is None else lower.swaps + 1,
+            proof=None if lower is None else Proof(lower.tree, lower.level, engine),
+            witness=None if upper is None else query.space.sentence(swaps_of(query.space, upper["swaps"])),
+            cover=cover,
+            engine=engine,
+        )
+
+    def added(self, verdict: Verdict) -> Verdict:
+        """What both tries cost together."""
+        spent = ("seconds", "evaluations", "requests")
+        return replace(verdict, **{name: getattr(verdict, name) + self.line[name] for name in spent})
+
+
+def kept_line(seconds: float | None, cover: Cover | None, query: Query) -> str:
+    """A row of the store: the time a text was given, and how far its search came."""
+    line: dict[str, Any] = {"seconds": seconds}
+    if cover is not None:
+        tree = base64.b64encode(encode_tree(cover.tree, option_counts(query.space), query.rivals)).decode()
+        line["cover"] = {"swaps": cover.swaps, "level": cover.level, "tree": tree}
+    return json.dumps(line)
+
+
+def kept_cover(line: str | None, query: Query) -> Cover | None:
+    cover = None if line is None else json.loads(line).get("cover")
+    return None if cover is None else Cover(cover["swaps"], tree_in(cover, query), cover["level"])
+
+
+def tree_in(part: Mapping[str, Any], query: Query) -> Any:
+    return decode_tree(base64.b64decode(part["tree"]), option_counts(query.space), query.rivals)
+
+
+def had_less(kept: str | None, seconds: float | None) -> bool:
+    """Whether the time of a try was less than this; None is no limit."""
+    before = 0.0 if kept is None else json.loads(kept).get("seconds", 0.0)
+    return before is not None and (seconds is None or before < seconds)

@@ -1,0 +1,1 @@
+"""What a certificate says, and of which models and trees screening speaks."""

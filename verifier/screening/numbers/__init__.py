@@ -1,0 +1,1 @@
+"""The arithmetic of screening: float64, every number with its error."""

@@ -1,0 +1,206 @@
+"""Linear leaves: the recipe `linear-2` in float64 for many regions at once, every number with its error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
+
+from ..form.tree_leaves import Element, Leaf, Settings
+from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
+from .joint_groups import Groups
+from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
+from .substituted_lines import Given, Replaced, Substitution, substitute, weighed
+
+Classes = NDArray[np.int64]
+
+
+class Regions(Protocol):
+    """What is bounded together: regions of one text (sets), or of several (together)."""
+
+    @property
+    def leaves(self) -> Sequence[Leaf]: ...
+    @property
+    def settings(self) -> Mapping[Settings, list[int]]: ...
+    @property
+    def network(self) -> Network: ...
+    @property
+    def parts(self) -> dict[int, slice]: ...
+    @property
+    def errors(self) -> Floats: ...
+    @property
+    def weight(self) -> Floats: ...
+    @property
+    def ends(self) -> tuple[Floats, Floats]: ...
+    def least(self, coefficients: Floats) -> Floats: ...
+
+
+@dataclass(eq=False)
+class Recipe:
+    """The recipe on one batch of regions."""
+
+    batch: Regions
+    sizes: Mapping[int, Floats]
+    groups: Groups | None = None
+    known: dict[int, Bounds] = field(default_factory=dict)
+    slopes: dict[int, Floats] = field(default_factory=dict)
+    """Rectifier -> [B, size]: the slopes set, NaN where none is."""
+
+    def __post_init__(self) -> None:
+        self.network = self.batch.network
+        for settings, rows in self.batch.settings.items():
+            self.lay(settings.slopes, rows)
+        low, high = self.batch.ends
+        error = np.broadcast_to(self.batch.errors, low.shape)
+        for index, part in self.batch.parts.items():
+            least, most, far = low[:, part], high[:, part], error[:, part]
+            self.known[index] = Bounds(least, most, far, far, least - far, most + far)
+
+    def lay(self, slopes: Mapping[Element, int], rows: list[int]) -> None:
+        """Slopes of some rows."""
+        by_node: dict[int, tuple[list[int], list[int]]] = {}
+        for (index, element), value in slopes.items():
+            elements, values = by_node.setdefault(index, ([], []))
+            elements.append(element)
+            values.append(value)
+        for index, (elements, values) in by_node.items():
+            if index not in self.slopes:
+                self.slopes[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), np.nan)
+            self.slopes[index][np.ix_(rows, elements)] = np.array(values) / 64
+
+    # ---- bounds of elements
+
+    def inputs(self, index: int) -> Bounds:
+        """Bounds of the inputs of a nonlinear node."""
+        return self.bounds(self.network.nodes[index].inputs[0])
+
+    def bounds(self, index: int) -> Bounds:
+        if index not in self.known:
+            self.known[index] = self.computed(index)
+        return self.known[index]
+
+    def computed(self, index: int) -> Bounds:
+        node, count = self.network.nodes[index], len(self.batch.leaves)
+        match node.layer:
+            case Constant(value):
+                flat = np.broadcast_to(value.reshape(-1), (count, node.size))
+                whole = np.ldexp(flat, 64)
+                error = np.where(whole == np.floor(whole), 0.0, GRID)
+                return Bounds(flat, flat, error, error, flat, flat)
+            case Rearrangement(order):
+                inputs = [self.bounds(source).parts for source in node.inputs]
+                laid = (np.concatenate(parts, axis=1) for parts in zip(*inputs, strict=True))
+                return Bounds(*(array[:, order.reshape(-1)] for array in laid))
+            case Rectifier(slope):
+                return rectified(slope, self.inputs(index))
+            case Maximum():
+                return greatest(self.inputs(index), node.size)
+            case _:
+                both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
+                spread = np.broadcast_to(both, (count, *both.shape))
+                number, error = self.least(index, spread, margin=False)
+                half, size = node.size, np.broadcast_to(self.sizes[index], (count, node.size))
+                error = error + 2 * GRID
+                return Bounds(number[:, :half], -number[:, half:], error[:, :half], error[:, half:], -size, size)
+
+    # ---- functions
+
+    def margin(self, winner: int | Classes, loser: int | Classes) -> tuple[Floats, Floats]:
+        """[B]: the recipe's m of one class against another, and how far it can be from the recipe's.
+
+        Each class may be one for every region.
+        """
+        last, regions = len(self.network.nodes) - 1, np.arange(len(self.batch.leaves))
+        function = np.zeros((len(regions), 1, self.network.nodes[last].size))
+        function[regions, 0, winner], function[regions, 0, loser] = 1.0, -1.0
+        number, error = self.least(last, function, margin=True)
+        return number[:, 0], error[:, 0]
+
+    def least(self, index: int, function: Floats, *, margin: bool) -> tuple[Floats, Floats]:
+        """[B, R]: the recipe's lower bound of functions [B, R, size] of a node, and its error."""
+
+        def replace(at: int, given: Given) -> Replaced:
+            match self.network.nodes[at].layer:
+                case Rectifier(slope):
+                    return self.replaced_rectifier(at, slope, given, margin=margin)
+                case _:
+                    return self.replaced_maximum(at, given)
+
+        state = substitute(self.network, self.sizes, index, function, replace)
+        return self.concluded(state)
+
+    def concluded(self, state: Substitution) -> tuple[Floats, Floats]:
+        parts = self.batch.parts
+        coefficients = np.zeros((*state.constant.shape, max(part.stop for part in parts.values())))
+        for index, part in parts.items():
+            if index in state.handed:
+                coefficients[..., part] = state.handed[index].dense(part.stop - part.start)
+        number = state.constant + self.batch.least(coefficients)
+        error = state.error + weighed(coefficients, self.batch.weight) + 4 * UNIT * np.abs(number)
+        error = error + 4 * UNIT * np.abs(state.constant)
+        return number, (error + TINY) * SLOP
+
+    def replaced_rectifier(self, index: int, slope: float, given: Given, *, margin: bool) -> Replaced:
+        node = self.network.nodes[index]
+        if margin:
+            given = Given(given.dense(node.size))
+        lines = rectifier_lines(slope, self.inputs(index).at(given.columns), self.slopes.get(index) if margin else None)
+        values = given.values
+        positive = values >= 0
+        passed = values * np.where(positive, lines.lower[:, None], lines.upper[:, None])
+        terms = np.minimum(values, 0.0) * lines.raised[:, None]
+        doubts = np.abs(values) * np.where(positive, lines.low_doubt[:, None], lines.high_doubt[:, None])
+        constant, doubt = terms.sum(axis=2), doubts.sum(axis=2)
+        if margin and self.groups is not None and (found := self.groups.at(index)) is not None:
+            members, slopes = found
+            together = (values[:, 0] < 0) & members
+            passed[:, 0] = np.where(together, values[:, 0] * slopes, passed[:, 0])
+            weights = np.where(together, -values[:, 0], 0.0)
+            rise, vague = self.groups.rise(index, slope, weights)
+            constant = np.where(together, 0.0, terms[:, 0]).sum(axis=1)[:, None] - rise[:, None]
+            doubt = np.where(together, 0.0, doubts[:, 0]).sum(axis=1)[:, None] + vague[:, None]
+        return Replaced(Given(passed, given.columns), constant, doubt, values.shape[2] + 4)
+
+    def replaced_maximum(self, index: int, given: Given) -> Replaced:
+        node = self.network.nodes[index]
+        x = self.inputs(index)
+        picks = maximum_picks(x, node.size, repeats(self.network, index))
+        values = given.dense(node.size)
+        follows = (values >= 0) | picks.certain[:, None]
+        constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
+        doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], picks.high_doubt[:, None])
+        width = x.low.shape[1] // node.size
+        elements = picks.chosen + np.arange(node.size) * width
+        columns = np.unique(elements)
+        passed = np.zeros((*values.shape[:2], len(columns)))
+        at = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
+        np.put_along_axis(passed, at, np.where(follows, values, 0.0), axis=2)
+        return Replaced(Given(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
+
+
+def repeats(network: Network, index: int) -> NDArray[np.bool_]:
+    """[size]: whether a window of this maximum may name one element twice (padding is read as another element)."""
+    node = network.nodes[index]
+    layer = network.nodes[node.inputs[0]].layer
+    if not isinstance(layer, Rearrangement):
+        return np.zeros(node.size, dtype=np.bool_)
+    ordered = np.sort(layer.index.reshape(node.size, -1), axis=1)
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+
+
+def greatest(x: Bounds, outputs: int) -> Bounds:
+    """Bounds of maxima over windows: the greatest l and u, with the errors of those that may be the greatest."""
+    low, high, low_error, high_error, least, most = (part.reshape(len(x.low), outputs, -1) for part in x.parts)
+    found = []
+    for bound, error in ((low, low_error), (high, high_error)):
+        best = bound.max(axis=2)
+        sure = (bound - error).max(axis=2, keepdims=True)
+        found += [best, np.where(bound + error >= sure, error, 0.0).max(axis=2)]
+    # From above, the greatest high end may stand for it, within its own error.
+    highest = np.maximum(most.max(axis=2), found[2] + found[3])
+    return Bounds(found[0], found[2], found[1], found[3], np.minimum(least.min(axis=2), found[2] - found[3]), highest)

@@ -1,0 +1,1 @@
+"""EUBA: flips estimated from gradients, for any model."""

@@ -1,0 +1,166 @@
+"""A[text, word] of a whole task, found part by part in one of three ways; each part is kept as soon as it is known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.bounds.shallow_margin import is_shallow
+from swapproof.encodings.network import Network
+
+from ..runs.progress import progress as shown_progress
+from .brute_force import Answers, flips_by_force
+from .euba.euba_flips import Euba
+from .exact_flips.flips import Search, Subject
+from .kept_parts import Kept, Part
+
+TOGETHER = 64
+"""Texts in a part of the exact search,"""
+SHALLOW_TOGETHER = 4096
+"""where a part takes seconds; and with one hidden layer, where texts are bounded together."""
+COUNTS = ("sentences", "bounded", "evaluated", "exactly")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A over D+, the pairs of which nothing is known, and how it was found."""
+
+    flipped: NDArray[np.bool_]
+    unknown: NDArray[np.bool_] | None
+    about: dict[str, Any]
+    cpu_seconds: float
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        return self.unknown is None or not self.unknown.any()
+
+
+def exactly(
+    network: Callable[[int], Network], words: NDArray[np.int64], subjects: Sequence[Subject], kept: Kept, *, shown: bool
+) -> Found:
+    """Over the reals; texts of one class and one length at a time."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, subject in enumerate(subjects):
+        groups.setdefault((len(subject.tokens), subject.label), []).append(number)
+    parts = []
+    for (length, _), numbers in groups.items():
+        together = SHALLOW_TOGETHER if is_shallow(network(length)) else TOGETHER
+        parts += [numbers[first : first + together] for first in range(0, len(numbers), together)]
+
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+        group = [subjects[number] for number in numbers]
+        found = Search(network(len(group[0].tokens)), words, group, group[0].label, advance).run()
+        counts = {name: getattr(found, name) for name in COUNTS}
+        return Part(found.flipped, None, {**counts, "unsure": len(found.unsure)})
+
+    flipped, _, about = found_by_parts(
+        subjects, len(words), parts, search, kept, shown=shown, unit=lambda number: len(subjects[number].positions)
+    )
+    return Found(
+        flipped,
+        None,
+        {
+            "kind": "exact",
+            "level": "real",
+            "pairs_that_rounding_may_decide": about["unsure"],
+            "work": {
+                "sentences": about["sentences"],
+                "boxes_of_words_bounded": about["bounded"],
+                "sentences_evaluated": about["evaluated"],
+                "sentences_decided_by_exact_arithmetic": about["exactly"],
+            },
+        },
+        about["cpu_seconds"],
+        about["seconds"],
+    )
+
+
+def by_force(
+    answers: Answers,
+    words: NDArray[np.int64],
+    subjects: Sequence[Subject],
+    seconds: float,
+    batch: int,
+    kept: Kept,
+    *,
+    shown: bool,
+) -> Found:
+    """As the deployed model answers, each text within so many seconds."""
+
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+        (number,) = numbers
+        flipped, unknown = flips_by_force(answers, words, subjects[number], time.monotonic() + seconds, batch)
+        advance(1)
+        return Part(flipped[None], unknown[None])
+
+    parts = [[number] for number in range(len(subjects))]
+    flipped, unknown, about = found_by_parts(subjects, len(words), parts, search, kept, shown=shown)
+    return Found(flipped, unknown, {"kind": "brute force", "level": "replay"}, about["cpu_seconds"], about["seconds"])
+
+
+def by_euba(euba: Euba, subjects: Sequence[Subject], kept: Kept, *, shown: bool) -> Found:
+    """Flips only: of the other pairs nothing is known. Texts are visited in their order, as the method asks."""
+
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+        (number,) = numbers
+        before = euba.queries
+        flipped = euba.flips(subjects[number])
+        advance(1)
+        return Part(flipped[None], None, {"queries": euba.queries - before})
+
+    def again(numbers: Sequence[int], part: Part) -> None:
+        euba.remember(subjects[numbers[0]], part.flipped[0])
+
+    parts = [[number] for number in range(len(subjects))]
+    flipped, _, about = found_by_parts(
+        subjects, len(euba.words), parts, search, kept, shown=shown, name="EUBA", again=again
+    )
+    more = {"kind": "euba", "level": "replay", "queries": about.get("queries", 0)}
+    return Found(flipped, ~flipped, more, about["cpu_seconds"], about["seconds"])
+
+
+def found_by_parts(
+    subjects: Sequence[Subject],
+    words: int,
+    parts: Sequence[Sequence[int]],
+    search: Callable[[Sequence[int], Callable[[int], None]], Part],
+    kept: Kept,
+    *,
+    shown: bool,
+    name: str = "kappa",
+    unit: Callable[[int], int] = lambda number: 1,
+    again: Callable[[Sequence[int], Part], None] = lambda numbers, part: None,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    """A, what of it is not known, and the sums of what the parts say about themselves.
+
+    `unit` is the work that a text is; `again` is told of parts that were found by an earlier process.
+    """
+    flipped = np.zeros((len(subjects), words), dtype=bool)
+    unknown = np.zeros_like(flipped)
+    sums: dict[str, float] = {"cpu_seconds": 0.0, "seconds": 0.0}
+    known = kept.numbers()
+    work = [sum(map(unit, numbers)) for numbers in parts]
+    done = sum(amount for number, amount in enumerate(work) if number in known)
+    with shown_progress(name, sum(work), done, shown=shown) as advance:
+        for number, numbers in enumerate(parts):
+            if number in known:
+                part = kept.get(number)
+                again(numbers, part)
+            else:
+                started, cpu = time.perf_counter(), time.process_time()
+                part = search(numbers, advance)
+                spent = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
+                part = Part(part.flipped, part.unknown, {**part.about, **spent})
+                kept.put(number, part)
+            flipped[numbers] = part.flipped
+            if part.unknown is not None:
+                unknown[numbers] = part.unknown
+            for key, value in part.about.items():
+                sums[key] = sums.get(key, 0) + value
+    return flipped, unknown, sums

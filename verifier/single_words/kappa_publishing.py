@@ -1,0 +1,139 @@
+"""What a finished run of `measure --quantity kappa` leaves in its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..ladder.model_trial import length_of
+from ..runs.inputs import Inputs, Text
+from ..runs.run_folder import Run, write_atomically
+from .brute_force import Cost
+from .flip_matrix import Found
+from .kappa import kappa_of
+from .kappa_findings import LISTED, csv_of, draw, summary_of, write_parquet
+from .kappa_setting import Setting
+from .replacements import Candidates, words_of_several_tokens
+from .word_effects import effect_of, right_answers
+
+HOLDS, INCOMPLETE = 0, 3
+
+
+def published(run: Run, setting: Setting, found: Found, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything a finished run holds; the summary comes last."""
+    answered, inputs, candidates = setting.answered, setting.inputs, setting.candidates
+    texts = (*answered.texts, *answered.ambiguous)
+    everything = with_ambiguous(found, len(answered.ambiguous))
+    kappa = kappa_of(candidates.words, everything.flipped, everything.unknown)
+    summary = summary_of(
+        kappa,
+        everything.flipped,
+        np.array([text.label for text in texts]),
+        inputs.labels,
+        len(inputs.texts),
+        {
+            "already_wrong": answered.already_wrong,
+            "ambiguous": len(answered.ambiguous),
+            **found.about,
+            **about,
+            "complete": found.complete,
+            "speed": speed_of(setting.cost, found.cpu_seconds),
+            "vocabulary": vocabulary_facts(candidates, inputs),
+            "seconds": round(found.seconds, 3),
+            "verdict": verdict_of(found),
+        },
+        effects(setting, found),
+    )
+    write_atomically(run.results, lines_of(texts, everything, len(candidates.words), len(answered.texts)))
+    write_atomically(run.folder / "kappa.csv", csv_of(kappa))
+    write_parquet(kappa, run.folder / "kappa.parquet")
+    draw(kappa, run.folder / "kappa.png")
+    write_atomically(run.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    return summary
+
+
+def with_ambiguous(found: Found, count: int) -> Found:
+    """Rows of texts that may not belong to D+: flipped by no word, and by every word.
+
+    With f flips in n texts and a such texts, of which any may belong, f / (n + a) <= kappa <= (f + a) / (n + a).
+    """
+    if not count:
+        return found
+    known = np.zeros_like(found.flipped) if found.unknown is None else found.unknown
+    shape = (count, found.flipped.shape[1])
+    return replace(
+        found,
+        flipped=np.concatenate([found.flipped, np.zeros(shape, dtype=bool)]),
+        unknown=np.concatenate([known, np.ones(shape, dtype=bool)]),
+    )
+
+
+def verdict_of(found: Found) -> dict[str, Any]:
+    if found.complete:
+        sentence = "every pair of text and word was decided"
+    elif found.about["kind"] == "euba":
+        sentence = "EUBA decides only what it finds to flip"
+    else:
+        sentence = "time was up in some texts"
+    return {"exit_code": HOLDS if found.complete else INCOMPLETE, "sentence": sentence}
+
+
+def effects(setting: Setting, found: Found) -> Callable[[int], dict[str, Any]]:
+    """What each word does to accuracy, as deployed."""
+    texts, vocabulary = setting.inputs.texts, setting.inputs.vocabulary
+    length = length_of(setting.task, setting.model)
+    answers = setting.replay.answers
+    right = right_answers(answers, [t.frozen.space.original for t in texts], [t.label for t in texts])
+    rows = {text.id: number for number, text in enumerate(setting.answered.texts)}
+    where = [rows.get(text.id) for text in texts]
+
+    def effect(word: int) -> dict[str, Any]:
+        flipped = np.array([row is not None and bool(found.flipped[row, word]) for row in where])
+        token = int(setting.candidates.tokens[word])
+        return effect_of(token, texts, right, flipped, answers, lambda text: vocabulary.encode(text, length).tokens)
+
+    return effect
+
+
+def speed_of(cost: Cost, spent: float) -> dict[str, Any]:
+    """Beside evaluating every sentence by onnxruntime, which was measured on a sample and extrapolated."""
+    return {
+        "sentences": cost.sentences,
+        "cpu_seconds": round(spent, 3),
+        "onnxruntime_cpu_seconds_extrapolated": round(cost.seconds, 3),
+        "onnxruntime_sample": cost.tried,
+        "onnxruntime_sample_cpu_seconds": round(cost.tried_seconds, 4),
+        "onnxruntime_batch": cost.batch,
+        "ratio": round(cost.seconds / spent, 3) if spent else None,
+    }
+
+
+def vocabulary_facts(candidates: Candidates, inputs: Inputs) -> dict[str, Any]:
+    return {
+        "tried": len(candidates.words),
+        "left_out_for_several_tokens": len(candidates.several),
+        "listed": list(candidates.several[:LISTED]),
+        "words_of_texts_left_out_for_several_tokens": words_of_several_tokens(inputs.texts),
+    }
+
+
+def lines_of(texts: Sequence[Text], found: Found, words: int, sure: int) -> list[bytes]:
+    """results.jsonl; texts from `sure` on are those whose own answer rounding decides."""
+    lines = []
+    for number, text in enumerate(texts):
+        line: Mapping[str, Any] = {
+            "id": text.id,
+            "text": text.encoded.text,
+            "label": text.label,
+            "positions": len(text.encoded.words),
+            "words_that_flip_it": int(found.flipped[number].sum()),
+            "words_not_known": 0 if found.unknown is None else int(found.unknown[number].sum()),
+            "words": words,
+            "ambiguous": number >= sure,
+        }
+        lines.append((json.dumps(line, ensure_ascii=False) + "\n").encode())
+    return lines

@@ -1,0 +1,1 @@
+"""Certificates as VIPR: the program, its bounds and its proof."""
