@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("encodings", "models", "proofs", "verifier")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 HEAVY = {"torch", "onnx", "onnxruntime", "gurobipy", "pyscipopt", "highspy", "z3", "numpy", "networkx", "matplotlib"}
+MOST_IN_A_FOLDER = 15
 OPTIONAL = {"torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"}
 
 
@@ -41,6 +43,23 @@ def test_encodings_has_no_init_file() -> None:
 
 def test_python_starts_with_the_root_on_its_path() -> None:
     subprocess.run([sys.executable, "-c", "print()"], env={"PYTHONPATH": str(ROOT)}, check=True, capture_output=True)
+
+
+def test_no_folder_is_too_full_to_be_looked_through() -> None:
+    """A newcomer finds a file by its name: at most so many modules beside each other, `__init__.py` not counted."""
+    modules = Counter(path.parent.relative_to(ROOT) for path in SOURCES if path.name != "__init__.py")
+    assert max(modules.values()) == MOST_IN_A_FOLDER, modules.most_common(3)
+
+
+def test_modules_have_names_of_their_own() -> None:
+    """A name in a traceback or a search is one file; errors excepted, because top folders import none of each other."""
+    names = Counter(path.stem for path in SOURCES if path.name not in ("__init__.py", "errors.py"))
+    assert not [name for name, number in names.items() if number > 1]
+
+
+def test_no_module_is_called_as_one_of_the_standard_library() -> None:
+    """Run as a script, a file is beside its neighbours on the path, and they would stand in for that library."""
+    assert not {path.stem for path in SOURCES} & sys.stdlib_module_names
 
 
 def test_every_package_on_disk_is_listed() -> None:
@@ -76,7 +95,7 @@ def test_every_file_says_what_it_is(path: Path) -> None:
 
 def test_no_tests_folder_hides_a_module() -> None:
     """Test files share one name space under importlib mode only if their paths differ; helpers must not."""
-    names = [path.stem for path in (ROOT / "tests").glob("*.py") if not path.stem.startswith("test_")]
+    names = [path.stem for path in (ROOT / "tests" / "support").glob("*.py")]
     assert len(names) == len(set(names))
 
 

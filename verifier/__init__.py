@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
 
 HOMES = {
-    "Outcome": ".certifying",
-    "Sampling": ".counting.asked",
-    "certify": ".certifying",
-    "measure_pr": ".measuring",
+    "Outcome": ".commands.certify",
+    "Sampling": ".counting.sample_request",
+    "certify": ".commands.certify",
+    "measure_pr": ".commands.measure_pr",
     "sample_pr": ".counting.any_classifier",
 }
 

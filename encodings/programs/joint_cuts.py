@@ -46,7 +46,7 @@ def joint_cuts(shallow: Shallow, k: int, neurons: Neurons, group: int = GROUP, s
         parts = []
         for neuron in members:
             x, y = neurons[shallow.elements[neuron]]
-            # y = leak x + (1 - leak) relu(x) is what the network gives; `shallow` speaks of relu(x).
+            # y = leak x + (1 - leak) relu(x) is what the network gives; `shallow_margin` speaks of relu(x).
             leak, weight = float(shallow.leaks[neuron]), -float(shallow.weights[neuron])
             of_y, of_x = weight / (1.0 - leak), -weight * (float(slopes[neuron]) + leak / (1.0 - leak))
             parts.append(Expressions.of_terms(np.array([0]), np.array([y]), np.array([of_y]), np.zeros(1)))

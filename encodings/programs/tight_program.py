@@ -1,6 +1,6 @@
 """Our integer program of "do at most k swaps leave a margin below -TOLERANCE?", as small as bounds allow.
 
-    swap[p, t] for the alternatives t that a witness may need (`reduction`): at most one a position, at most k in all
+    swap[p, t] for the alternatives t that a witness may need (`program_reduction`): at most one a position, k in all
     y = relu(x):  rows only on the side where a wrong y would pay: where a greater y can only raise the margin,
                   y >= x and y >= slope x, and nothing is to be decided; where it can only lower it, a binary
                   y <= x - (1 - slope) l (1 - a),  y <= slope x + (1 - slope) u a; elsewhere both

@@ -1,4 +1,4 @@
-"""The variables and rows of our integer program, layer by layer from the network's cut: see `tight`."""
+"""The variables and rows of our integer program, layer by layer from the network's cut: see `tight_program`."""
 
 from __future__ import annotations
 

@@ -66,14 +66,8 @@ class Apart:
         self.end()
         self.pipe, its = Pipe()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the child)
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "swapproof.encodings.solvers.solver_process",
-            self.name,
-            str(its.fileno()),
-        ]
+        module = "swapproof.encodings.solvers.solver_process"
+        command = [sys.executable, "-P", "-m", module, self.name, str(its.fileno())]
         with its:
             self.process = subprocess.Popen(
                 command,

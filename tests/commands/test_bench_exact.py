@@ -266,7 +266,7 @@ class TestSolvers:
 
     def test_the_process_of_a_solver_loads_nothing_of_ours_but_the_program(self) -> None:
         code = (
-            "import sys, swapproof.encodings.solvers.solver_process, swapproof.encodings.solvers\n"
+            "import sys, swapproof.encodings.solvers.solver_process\nimport swapproof.encodings.solvers.solver_table\n"
             "print(*{name.split('.')[0] for name in sys.modules if '.' not in name})\n"
             "print(*[name for name in sys.modules if name.startswith('swapproof.')])"
         )
@@ -276,6 +276,9 @@ class TestSolvers:
         assert not {"torch", "onnx", "onnxruntime", "networkx", *solvers} & set(heavy.split())
         assert set(ours.split()) == {
             "swapproof.encodings",
+            "swapproof.encodings.formulas",
+            "swapproof.encodings.programs",
+            "swapproof.encodings.solvers.solver_table",
             "swapproof.encodings.solvers.ask_gurobi",
             "swapproof.encodings.solvers.ask_highs",
             "swapproof.encodings.solvers.ask_scip",

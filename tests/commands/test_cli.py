@@ -751,23 +751,23 @@ class TestOthers:
     @pytest.mark.parametrize(
         ("arguments", "place", "said"),
         [
-            ("certify task.toml --out run", "certifying.certify", "a run can be resumed by the same command\n"),
+            ("certify task.toml --out run", "certify.certify", "a run can be resumed by the same command\n"),
             (
                 "certify task.toml --out run --no-resume",
-                "certifying.certify",
+                "certify.certify",
                 "a run can be resumed by the same command without --no-resume\n",
             ),
-            ("measure task.toml --quantity pr --out run", "measuring.command", "can be resumed by the same command\n"),
+            ("measure task.toml --quantity pr --out run", "measure_pr.command", "can be resumed by the same command\n"),
             ("demo", "demo.demo", "can be resumed by the same command\n"),
             (
                 "train recipe.toml --out folder",
                 "train",
                 "no folder was written; the same command trains from the start",
             ),
-            ("bench exact task.toml", "bench.bench_exact", "the same command measures everything again"),
-            ("bench check run", "bench_checking.bench_check", "the same command measures everything again"),
-            ("check run", "rechecking.question_of", "the same command starts from the beginning"),
-            ("verify q.vnnlib", "boxes.command.command", "the same command starts from the beginning"),
+            ("bench exact task.toml", "bench_exact.bench_exact", "the same command measures everything again"),
+            ("bench check run", "bench_check.bench_check", "the same command measures everything again"),
+            ("check run", "check_measured.question_of", "the same command starts from the beginning"),
+            ("verify q.vnnlib", "verify.command", "the same command starts from the beginning"),
         ],
     )
     def test_an_interrupt_says_what_that_command_leaves(
@@ -778,7 +778,7 @@ class TestOthers:
         def interrupted(*arguments: Any, **options: Any) -> None:
             raise KeyboardInterrupt
 
-        whole = "swapproof.models.training.train" if place == "train" else f"swapproof.verifier.{place}"
+        whole = "swapproof.models.training.train" if place == "train" else f"swapproof.verifier.commands.{place}"
         monkeypatch.setattr(whole, interrupted)
         assert main(arguments.split()) == 130
         assert said in capsys.readouterr().err

@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "support"))
 
 import proof_cases as made  # noqa: E402
 

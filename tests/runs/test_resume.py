@@ -309,7 +309,7 @@ class TestDeath:
         self, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A text that kills its worker every time: the others are settled by the workers that take its place."""
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         outcome = certify(small, tmp_path / "run")
         run = Run(outcome.folder)
         setting, texts = begun(small, run)

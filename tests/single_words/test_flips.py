@@ -27,6 +27,7 @@ from swapproof.verifier.single_words.brute_force import cost_of, flips_by_force
 from swapproof.verifier.single_words.exact_flips.flips import Search, Subject
 from swapproof.verifier.single_words.kappa import kappa_of, population_interval
 
+HOME = "swapproof.verifier.single_words.exact_flips"
 MIXED = 0
 """Of the random weights of a network where some words flip the text 0, 1, 2, ... and some do not."""
 
@@ -63,17 +64,11 @@ def test_flips_are_those_of_exact_arithmetic(data: st.DataObject) -> None:
     """One hidden layer and others, two classes and more, ties, any few dimensions."""
     sample = data.draw(st.one_of(tiny_networks(), tiny_networks(weights="small")))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("swapproof.verifier.single_words.exact_flips.flips.SMALL", data.draw(st.sampled_from([1, 3, 16])))
+        patch.setattr(f"{HOME}.flips.SMALL", data.draw(st.sampled_from([1, 3, 16])))
         for name in ("FEW_DIMENSIONS", "FEWER_DIMENSIONS"):
-            patch.setattr(
-                f"swapproof.verifier.single_words.exact_flips.flips.{name}", data.draw(st.sampled_from([0, 16]))
-            )
-        patch.setattr(
-            "swapproof.verifier.single_words.exact_flips.flips.STATES", data.draw(st.sampled_from([1, 1 << 22]))
-        )
-        patch.setattr(
-            "swapproof.verifier.single_words.exact_flips.tail_search.FIRST", data.draw(st.sampled_from([1, 16]))
-        )
+            patch.setattr(f"{HOME}.flips.{name}", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(f"{HOME}.flips.STATES", data.draw(st.sampled_from([1, 1 << 22])))
+        patch.setattr(f"{HOME}.tail_search.FIRST", data.draw(st.sampled_from([1, 16])))
         model, _ = loaded(sample, Path(folder))
         network = network_of(model, sample.length)
         label, subjects = draw_subjects(data, sample, network)
@@ -163,9 +158,7 @@ def test_bounds_settle_most_sentences_of_a_large_vocabulary(
 ) -> None:
     """And float64 evaluation of all sentences says the same where it is clear."""
     if layers > 1:
-        monkeypatch.setattr(
-            "swapproof.verifier.single_words.exact_flips.flips.SMALL", 8
-        )  # the vocabulary is still a small one
+        monkeypatch.setattr(f"{HOME}.flips.SMALL", 8)  # the vocabulary is still a small one
     model = trained_looking(tmp_path / "model.onnx", dimensions, layers)
     network = network_of(open_model(model), LENGTH)
     generator = np.random.default_rng(0)

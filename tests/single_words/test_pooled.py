@@ -20,6 +20,8 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.single_words.exact_flips.flips import Search, Subject
 from swapproof.verifier.single_words.exact_flips.pooled_bounds import Pooled, Screen
 
+HOME = "swapproof.verifier.single_words.exact_flips"
+
 
 @cases(150)
 @given(st.data())
@@ -27,9 +29,7 @@ def test_what_a_maximum_over_time_settles_has_a_margin_beyond_its_guard(data: st
     """And the margins computed from the features are those of the network."""
     sample = data.draw(tiny_networks(shapes=("cnn", "maximum")))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "swapproof.verifier.single_words.exact_flips.pooled_bounds.LEAST", data.draw(st.sampled_from([1, 2, 256]))
-        )
+        patch.setattr(f"{HOME}.pooled_bounds.LEAST", data.draw(st.sampled_from([1, 2, 256])))
         model, _ = loaded(sample, Path(folder))
         network = network_of(model, sample.length)
         text = np.array([data.draw(st.integers(0, sample.vocabulary - 1)) for _ in range(network.length)])

@@ -44,7 +44,8 @@ def template() -> Template:
 
     # No loader and no file of the user's: the template is ours, and everything put into it is escaped.
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(files("swapproof.verifier").joinpath("report.html").read_text(encoding="utf-8"))
+    page = files("swapproof.verifier.pages").joinpath("report.html")
+    return environment.from_string(page.read_text(encoding="utf-8"))
 
 
 def hardness(line: Mapping[str, Any]) -> tuple[bool, float, int]:

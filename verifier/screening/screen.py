@@ -1,9 +1,10 @@
 """A proof screened: every leaf of its tree holds with more room than float64 can err, or the exact checker must look.
 
 Screening never says no. It says yes only if the exact recipe, by FORMAT sections 5 to 8, says yes at every leaf:
-* the tree's bytes, splits and limits are read exactly (tree.py);
+* the tree's bytes, splits and limits are read exactly (tree_leaves.py);
 * a linear leaf's m is known up to an error that covers rounding and every choice of the recipe that may have gone the
-  other way (lines.py, substituted.py); m less the error must exceed an upper bound of E(r) (claims.py);
+  other way (relaxed_lines.py, substituted_lines.py); m less the error must exceed an upper bound of E(r)
+  (float32_claims.py);
 * every sentence of an enumerating leaf is evaluated likewise, and over the rationals where that decides nothing.
 
 The network is read by `encodings`, and proofs/lower.py reads the file by itself. Before a model is screened both must
@@ -27,7 +28,7 @@ from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts
 
-from .agreed_network import Agreed
+from .form.agreed_network import Agreed
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure

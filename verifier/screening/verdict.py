@@ -30,7 +30,7 @@ from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Refused, Unusable, Verdict, verdict_of
 from swapproof.proofs.check import Model as CheckedModel
 
-from .agreed_network import Agreed, agreed
+from .form.agreed_network import Agreed, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
 from .form.unsure import Unsure
 from .many_texts import Asked, decide

@@ -20,7 +20,7 @@ from swapproof.proofs import check
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Refused
 
-from ..agreed_network import Agreed
+from .agreed_network import Agreed
 from .unsure import Unsure
 
 LARGEST, MOST_PARTS = 1 << 26, 4_000_000

@@ -2,7 +2,7 @@
 
 Errors are taken step by step: the float coefficients of a node are given, the step is done once more over the reals
 from exactly these, and the difference in the coefficients handed on, weighed by the magnitudes M of what they belong to
-(magnitudes.py), is what the step can have cost. With V = sum |c| M of the node,
+(values_beyond_cut.py), is what the step can have cost. With V = sum |c| M of the node,
 
     x W + b        growth(n) V, n terms per coefficient        copies added up    growth(copies) V
     rectifier      growth(n) V + sum |c| doubt of its line     maximum            likewise

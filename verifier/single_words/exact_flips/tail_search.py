@@ -6,7 +6,7 @@ weights give of how far anything moves when the cut moves by at most v,
     |margin(x) - margin(c)| <= rho(|J| r)
 
 for all texts alike. In few dimensions this settles most words of most texts; with a maximum over time another bound
-does (`pooled.py`); the others are evaluated one by one.
+does (`pooled_bounds.py`); the others are evaluated one by one.
 """
 
 from __future__ import annotations

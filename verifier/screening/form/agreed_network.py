@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.network import Network, Rectifier
 
-from .form.tree_leaves import Named
-from .form.unsure import Unsure
-from .numbers.kernels import Kernels
+from ..numbers.kernels import Kernels
+from .tree_leaves import Named
+from .unsure import Unsure
 
 
 @dataclass(frozen=True, eq=False)
