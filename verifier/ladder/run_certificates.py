@@ -14,7 +14,17 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, options_of, words_of
-from swapproof.proofs.certificate import Count, File, Lower, Statement, Upper, encode_tree, write_certificate
+from swapproof.proofs.certificate import (
+    Count,
+    File,
+    Input,
+    Lower,
+    Statement,
+    Upper,
+    Word,
+    encode_tree,
+    write_certificate,
+)
 from swapproof.proofs.check import Model as CheckedModel
 from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
 
@@ -73,8 +83,8 @@ def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str
         vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
         text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
         synonyms=binding.spaces_sha256,
-        inputs=inputs_of(query.space),
-        words=words_of(query.space),
+        inputs=tuple(Input("words", integers) for _, integers in inputs_of(query.space)),
+        words=tuple(Word(start, options) for start, options in words_of(query.space)),
         label=query.label,
         rivals=query.rivals,
     )
@@ -218,9 +228,6 @@ class Checker:
                 limit = f"{self.seconds:.0f} s"
                 raise Unchecked(f"a certificate of {len(data):,} bytes could not be checked in {limit}") from None
             return str(error)
-        finally:
-            while len(self.model.networks) > NETWORKS:
-                self.model.networks.pop(next(iter(self.model.networks)))
         return None
 
 
@@ -234,7 +241,7 @@ def lower_of(verdict: Verdict) -> Lower | None:
 
 
 def key(statement: Statement, lower: Lower) -> tuple[str, Any]:
-    sizes = [len(options) for _, options in statement.words]
+    sizes = [len(word.options) for word in statement.words]
     about = f"{statement.id} {statement.text} {statement.label} {hash((statement.inputs, statement.words))}"
     return about, (lower.swaps, lower.level, encode_tree(lower.tree, sizes, statement.rivals))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.canonical import element_numbers
 from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
 
 from ..form.tree_leaves import Element, Leaf, Settings
@@ -168,14 +170,13 @@ class Recipe:
 
     def replaced_maximum(self, index: int, given: Given) -> Replaced:
         node = self.network.nodes[index]
-        x = self.inputs(index)
-        picks = maximum_picks(x, node.size, repeats(self.network, index))
+        windows = windows_of(self.network, index)
+        picks = maximum_picks(self.inputs(index).at(windows.order.reshape(-1)), windows.repeated)
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
         constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
         doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], picks.high_doubt[:, None])
-        width = x.low.shape[1] // node.size
-        elements = picks.chosen + np.arange(node.size) * width
+        elements = windows.order[np.arange(node.size), picks.chosen]
         columns = np.unique(elements)
         passed = np.zeros((*values.shape[:2], len(columns)))
         at = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
@@ -183,14 +184,23 @@ class Recipe:
         return Replaced(Given(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
 
 
-def repeats(network: Network, index: int) -> NDArray[np.bool_]:
-    """[size]: whether a window of this maximum may name one element twice (padding is read as another element)."""
-    node = network.nodes[index]
-    layer = network.nodes[node.inputs[0]].layer
-    if not isinstance(layer, Rearrangement):
-        return np.zeros(node.size, dtype=np.bool_)
-    ordered = np.sort(layer.index.reshape(node.size, -1), axis=1)
-    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """[outputs, width] each: the places of a window in ascending order of canonical elements; which repeat one."""
+
+    order: Classes
+    repeated: NDArray[np.bool_]
+
+
+@lru_cache(maxsize=64)
+def windows_of(network: Network, index: int) -> Windows:
+    """Of a maximum."""
+    numbers = element_numbers(network)[network.nodes[index].inputs[0]].reshape(network.nodes[index].size, -1)
+    order = np.argsort(numbers, axis=1, kind="stable")
+    ordered = np.take_along_axis(numbers, order, axis=1)
+    repeated = np.zeros(ordered.shape, dtype=np.bool_)
+    repeated[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    return Windows(order + np.arange(len(numbers))[:, None] * numbers.shape[1], repeated)
 
 
 def greatest(x: Bounds, outputs: int) -> Bounds:
