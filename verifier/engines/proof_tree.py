@@ -10,7 +10,7 @@ import numpy as np
 from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.bounds.refined_bounds import Multipliers
 from swapproof.encodings.bounds.selection import Places
-from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder
@@ -27,9 +27,7 @@ OPEN = float("inf")
 
 def rectifier_layers(network: Network) -> dict[int, int] | None:
     """Rectifier node -> its layer in the canonical network, by which trees name it; None where that is not known."""
-    if network.inexact:
-        return None
-    layers = canonical_network(network).layer_of
+    layers = canonical_of(network).layer_of
     rectifiers = [index for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
     return {index: layers[index] for index in rectifiers} if layers.keys() >= set(rectifiers) else None
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.agreement import agree
-from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
@@ -161,9 +161,9 @@ class Screen:
 
     def compared(self, space: SwapSpace, network: Network) -> Agreed:
         """Once per network: check.py's reading is the same; once per length: onnxruntime agrees up to rounding."""
-        own = None if network.inexact else canonical_network(network).sha256
-        if own in self.networks:
-            return self.networks[own]
+        known = self.networks.get(canonical_of(network).sha256 or "")
+        if known is not None:
+            return known
         found = agreed(network, self.checked.lower(inputs_of(space), words_of(space)).sha256)
         if self.run is not None and space.length not in self.lengths:
             chosen = random.Random(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
 
 from ..numbers.kernels import Kernels
@@ -28,9 +28,9 @@ class Agreed:
 
 def agreed(network: Network, lowered: str) -> Agreed:
     """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Unsure where ours is another."""
-    if network.inexact:
-        raise Unsure(f"rounded constants: {network.inexact[0]}")
-    canonical = canonical_network(network)
+    canonical = canonical_of(network)
+    if canonical.sha256 is None:
+        raise Unsure(f"no canonical network: {canonical.reason}")
     if canonical.sha256 != lowered:
         raise Unsure("the two readings of the model differ")
     named = {
