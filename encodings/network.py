@@ -80,6 +80,10 @@ class Affine:
     weight: Floats
     bias: Floats
     roundings: int = 1
+    product: int | None = None
+    """The number of the ONNX node that gives the product, when the bias is added by another one: two layers in one."""
+    groups: int = 1
+    """Inputs and outputs fall into as many equal parts, in order, and each output reads its own part only."""
 
     @cached_property
     def terms(self) -> Floats:
@@ -141,13 +145,26 @@ class Node:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True)
+class Account:
+    """What reading an ONNX file for tokens showed beside the layers.
+
+    `nodes` are those of the ONNX graph. `foreign` says what no certificate speaks of (FORMAT.md, section 4), and
+    `real_only` what bars claims at level float32 (section 4.3); both are empty for most models.
+    """
+
+    nodes: int
+    foreign: tuple[str, ...] = ()
+    real_only: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Nodes in topological order, the last one the logits, shape (1, classes).
 
     `head` is the strictly increasing function the model applies to its logits before it answers; it changes no argmax
     over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
-    `inexact` names the constants that are rounded real numbers (a folded batch normalisation), else it is empty.
+    `inexact` names the constants that are rounded real numbers (a quotient of constants), else it is empty.
     `choices` are those per position that the network is for, when the model computes with tokens, else None.
     """
 
@@ -158,6 +175,7 @@ class Network:
     unit: float = 2.0**-24
     inexact: tuple[str, ...] = field(default=())
     choices: tuple[tuple[int, ...], ...] | None = None
+    account: Account | None = None
 
     @property
     def classes(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -56,13 +57,15 @@ def swap_last(builder: Builder, wire: Wire, origin: str) -> Wire:
     return builder.rearrange([wire], np.swapaxes(numbered(wire.shape), -1, -2), origin)
 
 
-def affine(builder: Builder, call: Call, wire: Wire, weight: Array, bias: Array | None, roundings: int = 1) -> Wire:
+def affine(
+    builder: Builder, call: Call, wire: Wire, weight: Array, bias: Array | None, roundings: int = 1, groups: int = 1
+) -> Wire:
     if wire.shape[-1] != weight.shape[0]:
         raise BadInput(f"{call.where}: {wire.shape[-1]} values meet a weight of {weight.shape[0]} rows")
     outputs = weight.shape[1]
     builder.room((*wire.shape[:-1], outputs), call.where)
     added = np.zeros(outputs) if bias is None else np.array(np.broadcast_to(finite(bias, call.where), (outputs,)))
-    layer = Affine(np.ascontiguousarray(finite(weight, call.where)), added, roundings)
+    layer = Affine(np.ascontiguousarray(finite(weight, call.where)), added, roundings, groups=groups)
     return builder.emit(layer, [wire], (*wire.shape[:-1], outputs), call.where, wire.dtype)
 
 
@@ -77,6 +80,8 @@ def gemm(builder: Builder, call: Call) -> list[Value]:
     alpha, beta = np.float32(call.attributes.get("alpha", 1.0)), np.float32(call.attributes.get("beta", 1.0))
     if left.dtype == "float64" and not (alpha == 1 and beta == 1):
         builder.inexact.append(f"{call.where}: alpha and beta times double weights")
+    if alpha != 1 or (bias is not None and beta != 1):
+        builder.real_only.append(f"{call.where}: its alpha and beta: before or after the sum")
     if call.attributes.get("transA", 0):
         left = swap_last(builder, left, call.where)
     if bias is not None and bias.ndim == 2 and bias.shape[0] != 1:
@@ -114,12 +119,15 @@ def convolution(builder: Builder, call: Call) -> list[Value]:
     for group in range(groups):
         block = slice(group * cols, (group + 1) * cols)
         weight[group * rows : (group + 1) * rows, block] = flat[block].T
-    result = affine(builder, call, columns, weight, bias)
+    result = affine(builder, call, columns, weight, bias, groups=groups)
     return [builder.rearrange([result], np.moveaxis(numbered(result.shape), -1, 1), call.where)]
 
 
 def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
-    """(x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. The root is rounded: noted as inexact."""
+    """(x - mean) * r * scale + bias, per channel, with r = floor(2**40 / sqrt(variance + epsilon)) / 2**40.
+
+    Certificates define the network over the reals so (FORMAT.md, section 4.2); r is a float64 number.
+    """
     wire = call.wire(0)
     if call.attributes.get("training_mode", 0):
         raise Unsupported(f"{call.where}: batch normalisation in training mode mixes texts; export with .eval()")
@@ -128,14 +136,24 @@ def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
         raise BadInput(f"{call.where}: parameters are missing")
     channel = (1, -1) + (1,) * (len(wire.shape) - 2)
     scale, bias, mean, variance = (finite(part, call.where).reshape(channel) for part in parts if part is not None)
-    spread = variance + float(np.float32(call.attributes.get("epsilon", 1e-5)))
-    if not (spread > 0).all():
-        raise BadInput(f"{call.where}: a variance of {float(variance.min()):g}; it must be above 0")
-    root = np.sqrt(spread)
-    builder.inexact.append(f"{call.where}: the square root of a variance")
+    epsilon = Fraction(float(np.float32(call.attributes.get("epsilon", 1e-5))))
+    roots = [inverse_root(float(number), epsilon, call.where) for number in variance.ravel()]
+    builder.real_only.append(f"{call.where}: its constants, which runtimes fold")
     # Runtimes fold the four constants before use: a few roundings more than one product and one sum.
     centred = builder.scale(wire, call.where, add=-mean, roundings=8)
-    return [builder.scale(centred, call.where, multiply=scale, divide=root, add=bias, roundings=8)]
+    normal = builder.scale(centred, call.where, multiply=np.array(roots).reshape(channel), roundings=8)
+    return [builder.scale(normal, call.where, multiply=scale, add=bias, roundings=8)]
+
+
+def inverse_root(variance: float, epsilon: Fraction, origin: str) -> float:
+    """1 / sqrt(variance + epsilon), rounded down to a multiple of 2**-40."""
+    spread = Fraction(variance) + epsilon
+    if spread <= 0:
+        raise BadInput(f"{origin}: a variance of {variance:g}; with epsilon it must be above 0")
+    found = math.isqrt((spread.denominator << 80) // spread.numerator)
+    if found >= 2**53:
+        raise Unsupported(f"{origin}: a variance of {variance:g}; with epsilon 1 / its root must be below 2**13")
+    return found / 2**40
 
 
 def add(builder: Builder, call: Call) -> list[Value]:
@@ -167,14 +185,18 @@ def summed(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
 
 
 def shifted(builder: Builder, call: Call, wire: Wire, added: Floats) -> Wire:
-    """The wire plus a constant: the bias of the product just before, when it is one per column and that has none."""
+    """The wire plus a constant: the bias of the product just before, when it is one per column and that has none.
+
+    Two ONNX nodes are then one layer, which says so (`Affine.product`).
+    """
     node = builder.nodes[wire.node]
     row = added.shape[-1] if added.ndim and math.prod(added.shape[:-1]) == 1 else 1 if added.size == 1 else 0
-    if isinstance(node.layer, Affine) and not node.layer.bias.any() and added.ndim <= len(wire.shape):
+    plain = isinstance(node.layer, Affine) and node.layer.product is None and not node.layer.bias.any()
+    if plain and isinstance(node.layer, Affine) and node.number is not None and added.ndim <= len(wire.shape):
         outputs = len(node.layer.bias)
         if row in (1, outputs) and wire.shape == node.shape:
             bias = np.array(np.broadcast_to(added.reshape(-1), (outputs,)))
-            layer = Affine(node.layer.weight, bias, node.layer.roundings)
+            layer = Affine(node.layer.weight, bias, node.layer.roundings, node.number, node.layer.groups)
             inputs = [Wire(source, builder.nodes[source].shape, wire.dtype) for source in node.inputs]
             return builder.emit(layer, inputs, node.shape, node.origin, wire.dtype)
     return builder.scale(wire, call.where, add=added)

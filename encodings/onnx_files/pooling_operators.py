@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,8 +27,19 @@ def minimum(builder: Builder, call: Call) -> list[Value]:
     if limited is not None:
         return [limited]
     wires = [variable(builder, call, position) for position in range(len(call.values))]
-    negated = [builder.scale(wire, call.where, multiply=-1.0) for wire in wires]
-    return [builder.scale(largest(builder, call, negated), call.where, multiply=-1.0)]
+    if len(wires) == 1:
+        return [wires[0]]
+    shape = np.broadcast_shapes(*(wire.shape for wire in wires))
+    builder.room((len(wires), *shape), call.where)
+    sizes = [math.prod(wire.shape) for wire in wires]
+    joined = builder.rearrange(wires, numbered((sum(sizes),)), call.where)
+    negated = builder.scale(joined, call.where, multiply=-1.0)
+    starts = np.cumsum([0, *sizes[:-1]])
+    parts = [numbered(wire.shape) + start for wire, start in zip(wires, starts.tolist(), strict=True)]
+    windows = np.stack([np.broadcast_to(part, shape) for part in parts], axis=-1)
+    found = builder.rearrange([negated], windows, call.where)
+    greatest = builder.emit(Maximum(), [found], shape, call.where, found.dtype)
+    return [builder.scale(greatest, call.where, multiply=-1.0)]
 
 
 def largest(builder: Builder, call: Call, wires: Sequence[Wire]) -> Wire:
