@@ -9,8 +9,9 @@ not depend on, the order of additions, and that this file writes what a `Network
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +20,11 @@ from numpy.typing import NDArray
 from .canonical_layers import FIRST_CONSTANT, PADDING, Bends, Greatest, Inputs, Lookup, Rows, Step, Walk
 from .errors import Unsupported
 from .exact_numbers import Numbers, exact, exact_numbers, number_bytes
-from .network import Floats, Indices, Network, Table
+from .network import Floats, Indices, Maximum, Network, Rectifier, Table
 
 START = b"swapproof net 2\n"
+KEPT = 16
+"""Networks whose canonical form is kept."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,12 @@ class Canonical:
     float32: bool = False
     numbers: tuple[str, ...] = ()
     """The SHA-256 of every blob of numbers, in order."""
+    layer_of: Mapping[int, int] = field(default_factory=dict)
+    """Rectifier node -> its layer, where the logits depend on it; elements are numbered alike in both."""
+    windows: Mapping[int, Indices] = field(default_factory=dict)
+    """Maximum node -> the elements that its windows read, by number."""
 
-    @property
+    @cached_property
     def sha256(self) -> str | None:
         return None if self.data is None else hashlib.sha256(self.data).hexdigest()
 
@@ -59,18 +66,48 @@ def canonical_network(
     except Unsupported as error:
         return Canonical(None, str(error))
     float32 = inputs == "tokens" and not account.real_only
-    steps, constants, logits = numbered(walk, last.ravel(), account.nodes)
+    steps, constants, names = numbered(walk, last.ravel(), account.nodes)
+    logits = names[last.ravel()]
     ink = Ink(keep)
     parts = [START, u32(int(float32)), u32(network.length if inputs == "tokens" else 0)]
     parts += [u32(len(constants)), *ink.written(constants), u32(len(steps))]
     for step in steps:
         parts += encoded(step, ink)
     parts += [u32(len(logits)), u32s(logits)]
-    return Canonical(b"".join(parts), "", float32, tuple(ink.hashes))
+    places = Places.of(walk, names, np.cumsum([len(constants), *(step.size for step in steps)]))
+    return Canonical(b"".join(parts), "", float32, tuple(ink.hashes), places.layer_of, places.windows)
+
+
+@lru_cache(maxsize=KEPT)
+def canonical_of(network: Network) -> Canonical:
+    """The same, of a network that reads tokens; kept."""
+    return canonical_network(network)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where nodes are in the canonical network."""
+
+    layer_of: dict[int, int]
+    windows: dict[int, Indices]
+
+    @classmethod
+    def of(cls, walk: Walk, names: Indices, starts: Indices) -> Places:
+        """`names` are the numbers that elements have in the end, `starts` the first of every layer."""
+        places = cls({}, {})
+        for index, node in enumerate(walk.network.nodes):
+            match node.layer:
+                case Maximum():
+                    places.windows[index] = names[walk.elements[node.inputs[0]]]
+                case Rectifier() if (first := int(names[walk.elements[index].flat[0]])) >= 0:
+                    places.layer_of[index] = int(np.searchsorted(starts, first, side="right")) - 1
+                case _:
+                    pass
+        return places
 
 
 def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Floats, Indices]:
-    """The layers that the logits depend on, with the numbers that elements have in the end; constants; logits."""
+    """The layers that the logits depend on; their constants; and the numbers that elements have in the end, or -1."""
     starts = np.array([first for _, first, _ in walk.steps], dtype=np.int64)
     kept = {number for number, (_, _, step) in enumerate(walk.steps) if isinstance(step, Inputs)}
     shown, waiting = set(), [logits, np.zeros(0, dtype=np.int64)]
@@ -94,7 +131,7 @@ def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Float
         names[first : first + step.size] = np.arange(start, start + step.size)
         start += step.size
     steps = [renamed(walk.steps[layer][2], names) for layer in order]
-    return steps, np.array([number for number, _ in constants]), names[logits]
+    return steps, np.array([number for number, _ in constants]), names
 
 
 def read_by(step: Step) -> Indices:
