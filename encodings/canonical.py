@@ -27,6 +27,15 @@ KEPT = 16
 """Networks whose canonical form is kept."""
 
 
+@dataclass(frozen=True, eq=False)
+class Form:
+    """Constants, layers and logits, as elements are numbered in the end."""
+
+    constants: Numbers
+    steps: tuple[Step, ...]
+    logits: Indices
+
+
 @dataclass(frozen=True)
 class Canonical:
     """`data` is None where the network has no canonical form or is not known exactly: `reason` says why."""
@@ -37,9 +46,9 @@ class Canonical:
     numbers: tuple[str, ...] = ()
     """The SHA-256 of every blob of numbers, in order."""
     layer_of: Mapping[int, int] = field(default_factory=dict)
-    """Rectifier node -> its layer, where the logits depend on it; elements are numbered alike in both."""
-    windows: Mapping[int, Indices] = field(default_factory=dict)
-    """Maximum node -> the elements that its windows read, by number."""
+    """Nonlinear node -> its layer, where the logits depend on it; elements are numbered alike in both."""
+    form: Form | None = None
+    """What the bytes say."""
 
     @cached_property
     def sha256(self) -> str | None:
@@ -74,8 +83,14 @@ def canonical_network(
     for step in steps:
         parts += encoded(step, ink)
     parts += [u32(len(logits)), u32s(logits)]
-    places = Places.of(walk, names, np.cumsum([len(constants), *(step.size for step in steps)]))
-    return Canonical(b"".join(parts), "", float32, tuple(ink.hashes), places.layer_of, places.windows)
+    starts = np.cumsum([len(constants), *(step.size for step in steps)])
+    layer_of: dict[int, int] = {}
+    for index, node in enumerate(network.nodes):
+        if isinstance(node.layer, Rectifier | Maximum):
+            first = int(names[walk.elements[index].flat[0]])
+            layer_of |= {index: int(np.searchsorted(starts, first, side="right")) - 1} if first >= 0 else {}
+    form = Form(constants, tuple(steps), logits)
+    return Canonical(b"".join(parts), "", float32, tuple(ink.hashes), layer_of, form)
 
 
 @lru_cache(maxsize=KEPT)
@@ -84,26 +99,13 @@ def canonical_of(network: Network) -> Canonical:
     return canonical_network(network)
 
 
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Where nodes are in the canonical network."""
-
-    layer_of: dict[int, int]
-    windows: dict[int, Indices]
-
-    @classmethod
-    def of(cls, walk: Walk, names: Indices, starts: Indices) -> Places:
-        """`names` are the numbers that elements have in the end, `starts` the first of every layer."""
-        places = cls({}, {})
-        for index, node in enumerate(walk.network.nodes):
-            match node.layer:
-                case Maximum():
-                    places.windows[index] = names[walk.elements[node.inputs[0]]]
-                case Rectifier() if (first := int(names[walk.elements[index].flat[0]])) >= 0:
-                    places.layer_of[index] = int(np.searchsorted(starts, first, side="right")) - 1
-                case _:
-                    pass
-        return places
+def windows_read(network: Network, index: int) -> Indices:
+    """[outputs, width]: the elements that the windows of a maximum read, by number, in the order of the network."""
+    canonical = canonical_of(network)
+    step = None if canonical.form is None else canonical.form.steps[canonical.layer_of[index]]
+    if not isinstance(step, Greatest):
+        raise ValueError(f"node {index} is no maximum of a canonical network")
+    return step.windows
 
 
 def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Floats, Indices]:

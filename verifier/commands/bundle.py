@@ -17,7 +17,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
-from swapproof.proofs.check import Refused, Unusable
+from swapproof.proofs.lower import Refused, Unusable
 
 from ..audit.archive import Content, Malformed, Member, measured, read_archive, write_archive
 from ..audit.bundled_run import compared, statements_of
@@ -41,7 +41,7 @@ from .check_run import check
 KIND = "urn:swapproof:certificates:v1"
 """The predicate type of our statements."""
 ENVELOPE = "statement.dsse.json"
-CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py")
+CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py")
 PAGE = "HOW-TO-CHECK.md"
 FOLDER = "run/"
 FILES = ("model.onnx", "results.jsonl", "spaces.jsonl", "summary.json", "task.toml", "texts.jsonl", "vocabulary.json")

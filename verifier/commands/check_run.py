@@ -27,12 +27,10 @@ from swapproof.proofs.check import (
     MAX_CERTIFICATE,
     SECONDS,
     Files,
-    Refused,
-    Unusable,
     Verdict,
     parse_canonical,
-    read_model,
 )
+from swapproof.proofs.lower import Refused, Unusable, read_model
 
 from ..audit.line_claims import exaggerations
 from ..audit.run_accounts import differences, once

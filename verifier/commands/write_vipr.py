@@ -16,7 +16,8 @@ from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts, space_of
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
-from swapproof.proofs.check import SECONDS, Files, Refused, Unusable, parse_canonical
+from swapproof.proofs.check import SECONDS, Files, parse_canonical
+from swapproof.proofs.lower import Refused, Unusable
 from swapproof.proofs.tree_reader import decode_tree
 
 from ..engines.proof_tree import rectifier_layers

@@ -25,8 +25,9 @@ from swapproof.proofs.certificate import (
     encode_tree,
     write_certificate,
 )
-from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.lower import Refused, Unusable, read_model
 
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level

@@ -5,7 +5,7 @@ form      what a certificate says: statement (bytes -> certificate), tree_leaves
 numbers   float64, every number with its error: kernels, linear_part, swap_moves (what swaps add to the cut),
           region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations with doubts,
           weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
-          float32_claims (E(r) from above), float64_witness (one sentence)
+          float64_witness (one sentence)
 screen, verdict, many_texts           one proof, one certificate, many texts at once
 """
 

@@ -4,7 +4,7 @@ Screening never says no. It says yes only if the exact recipe, by FORMAT section
 * the tree's bytes, splits and limits are read exactly (tree_leaves.py);
 * a linear leaf's m is known up to an error that covers rounding and every choice of the recipe that may have gone the
   other way (relaxed_lines.py, substituted_lines.py); m less the error must exceed an upper bound of E(r)
-  (float32_claims.py);
+  (encodings/rounding/certified_float32.py);
 * every sentence of an enumerating leaf is evaluated likewise, and over the rationals where that decides nothing.
 
 The network is read by `encodings`, and proofs/lower.py reads the file by itself. Before a model is screened both must
@@ -15,6 +15,7 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -26,13 +27,13 @@ from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
 from swapproof.encodings.word_options import option_counts
 
 from .form.agreed_network import Agreed
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .numbers import float32_claims as claims
 from .numbers.enumerated_leaves import Swaps, blocks
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -73,8 +74,26 @@ class Text:
         return Moves.of(self.query, self.agreed.kernels, self.started)
 
     @cached_property
-    def whole(self) -> dict[int, claims.Size]:
-        return claims.whole_space(self.network, self.query.space, self.covered.merged)
+    def whole(self) -> Sizes | None:
+        """What can be claimed at level float32 over the whole space; None: nothing."""
+        claims = claims_of(self.network)
+        return None if claims is None else claims.whole([self.query.space])
+
+    @cached_property
+    def claimable(self) -> Floats:
+        """[classes]: an upper bound of E_whole, infinite where nothing is claimed."""
+        claims = claims_of(self.network)
+        if claims is None or self.whole is None:
+            return np.full(self.network.classes, np.inf)
+        return np.asarray(claims.margin_errors(self.whole, self.query.label)[0])
+
+    def claimable_alone(self, values: Mapping[int, Floats], far: Mapping[int, Floats]) -> Floats:
+        """[sentences, classes]: the same of single sentences, from `values` of nodes known up to `far`."""
+        claims = claims_of(self.network)
+        if claims is None or self.whole is None:
+            return self.claimable[None]
+        own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
+        return np.minimum(own, self.claimable)
 
     def screen(
         self,
@@ -85,7 +104,7 @@ class Text:
         counting: bool = False,
     ) -> Tally:
         """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic()."""
-        if level == "float32" and not self.agreed.float32:
+        if level == "float32" and self.whole is None:
             raise Unsure("level float32 is not screened for this model")
         if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
             return Tally(0, 0, 0)
@@ -181,7 +200,7 @@ class Screening:
         """[classes]: an upper bound of E_whole; 0 at level real."""
         if self.level == "real":
             return np.zeros(self.text.network.classes)
-        return np.asarray(claims.margin_errors(self.text.whole, self.text.query.label)[0])
+        return self.text.claimable
 
     @cached_property
     def at_once(self) -> int:
@@ -261,14 +280,9 @@ class Screening:
 
     def closely(self, found: dict[int, Floats], margins: Floats, swaps: Swaps, asked: Flags, doubt: Floats) -> Judged:
         """Sentences that the whole space's numbers do not decide: by their own rounding, or over the rationals."""
-        network = self.text.network
         if self.level == "float32":
-            sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
-            far = {index: self.own_errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
-            sizes = claims.of_sentences(network, self.text.whole, found, far, self.text.covered.merged)
-            rivals = list(self.text.query.rivals)
-            own = claims.margin_errors(sizes, self.text.query.label)[:, rivals]
-            return Judged.of(margins, asked, np.minimum(own, self.claimable[rivals]) + doubt)
+            own = self.text.claimable_alone(found, self.own_errors)
+            return Judged.of(margins, asked, own[:, list(self.text.query.rivals)] + doubt)
         if len(swaps) > MOST_EXACT:
             raise Unsure(f"{len(swaps)} enumerated sentences are nearly tied")
         broken = np.zeros(len(swaps), dtype=np.bool_)

@@ -27,8 +27,9 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, space_of, swaps_of, words_of
 from swapproof.proofs.certificate import decimal
-from swapproof.proofs.check import Count, Refused, Unusable, Verdict, verdict_of
-from swapproof.proofs.check import Model as CheckedModel
+from swapproof.proofs.check import Count, Verdict, verdict_of
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.lower import Refused, Unusable
 
 from .form.agreed_network import Agreed, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
@@ -140,9 +141,10 @@ class Screen:
         else:
             kept = self.readings.pop(known)
         self.readings[known] = kept
-        for held in (self.readings, self.networks):
-            if len(held) > NETWORKS:
-                held.pop(next(iter(held)))
+        if len(self.readings) > NETWORKS:
+            self.readings.pop(next(iter(self.readings)))
+        if len(self.networks) > NETWORKS:
+            self.networks.pop(next(iter(self.networks)))
         if isinstance(kept, str):
             raise Unsure(kept)
         return kept

@@ -14,11 +14,10 @@ from .unsure import Unsure
 
 @dataclass(frozen=True, eq=False)
 class Agreed:
-    """`sha256` of the canonical network; the rectifiers, by layer of that; whether level float32 is screened."""
+    """`sha256` of the canonical network; the rectifiers, by layer of that."""
 
     sha256: str
     named: dict[int, Named]
-    float32: bool
     kernels: Kernels
 
     @property
@@ -38,4 +37,4 @@ def agreed(network: Network, lowered: str) -> Agreed:
         for index, layer in canonical.layer_of.items()
         if isinstance(network.nodes[index].layer, Rectifier)
     }
-    return Agreed(lowered, named, canonical.float32, Kernels(network))
+    return Agreed(lowered, named, Kernels(network))

@@ -17,8 +17,8 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import option_counts, space_of
 from swapproof.proofs import check
-from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.lower import Refused
 
 from .agreed_network import Agreed
 from .unsure import Unsure

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.canonical import windows_read
 from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
 
 from ..form.tree_leaves import Element, Leaf, Settings
@@ -195,7 +195,7 @@ class Windows:
 @lru_cache(maxsize=64)
 def windows_of(network: Network, index: int) -> Windows:
     """Of a maximum."""
-    numbers = canonical_of(network).windows[index].reshape(network.nodes[index].size, -1)
+    numbers = windows_read(network, index)
     order = np.argsort(numbers, axis=1, kind="stable")
     ordered = np.take_along_axis(numbers, order, axis=1)
     repeated = np.zeros(ordered.shape, dtype=np.bool_)
