@@ -1,7 +1,7 @@
 """Words and options, as certificates name them, of a space of positions and tokens.
 
 Word w is the w-th position with two options or more, and stands on that position alone; its option o is the o-th token
-there, 0 the original.
+there, 0 the original. Certificates of others may also name words that have one option.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ def option_counts(space: SwapSpace) -> list[int]:
 
 
 def space_of(inputs: Sequence[Any], words: Sequence[Any]) -> SwapSpace:
-    """The inverse of `inputs_of` and `words_of`; BadInput for whatever they do not write."""
+    """Of one input, and of words of one position each; BadInput for others."""
     try:
         ((role, original),) = inputs
         choices = [(token,) for token in original]
         for start, options in words:
             choices[start] = tuple(token for (token,) in options)
+        starts = [start for start, _ in words]
     except (ValueError, TypeError, IndexError):
         raise BadInput("inputs and words that are no space: one input, and words of one position") from None
     space = SwapSpace(tuple(choices))
-    if role != "words" or [start for start, _ in words] != list(space.swappable) or space.original != tuple(original):
-        raise BadInput("words that are no space: they ascend, have options, and the first is the original")
+    if role != "words" or starts != sorted(set(starts)) or space.original != tuple(original):
+        raise BadInput("words that are no space: they ascend, and the first option of each is the original")
     return space
 
 
@@ -52,6 +53,6 @@ def options_of(space: SwapSpace, swaps: Iterable[tuple[int, int]]) -> tuple[tupl
     return tuple(sorted(found))
 
 
-def swaps_of(space: SwapSpace, options: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    """(word, option) as (position, token) swaps."""
-    return tuple((space.swappable[w], space.choices[space.swappable[w]][o]) for w, o in options)
+def swaps_of(words: Sequence[Any], options: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    """(word, option) of these words as (position, token) swaps."""
+    return tuple((words[word][0], words[word][1][option][0]) for word, option in options)

@@ -265,5 +265,5 @@ def bend(layer: Layer, sizes: Sizes, ends: Ends) -> None:
 
 def checked(sizes: Sizes) -> Sizes:
     """One number beyond the format's leaves no claim at all."""
-    within = np.isfinite(sizes.magnitude).all(axis=1) & np.isfinite(sizes.error).all(axis=1)
-    return Sizes(sizes.magnitude, np.where(within[:, None], sizes.error, np.inf), sizes.roundings)
+    within = np.isfinite(sizes.magnitude + sizes.error).all(axis=1, keepdims=True)
+    return Sizes(sizes.magnitude, np.where(within, sizes.error, np.inf), sizes.roundings)

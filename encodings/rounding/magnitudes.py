@@ -43,7 +43,7 @@ def magnitudes(network: Network, embedded: Mapping[int, Array], at_cut: Mapping[
                 found = inputs[0]
             case Maximum():
                 # A constant far below the others, a mask's, plays no part.
-                fixed = constants(network, node.inputs[0]).reshape(node.shape + (-1,))
+                fixed = constants(network, node.inputs[0]).reshape(*node.shape, -1)
                 low, high = (np.where(np.isnan(fixed), sign * inputs[0], fixed).max(axis=-1) for sign in (-1, 1))
                 found = np.maximum(-low, high)
         known[index] = found * SLOP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +14,7 @@ from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.query import Query
-from swapproof.encodings.word_options import option_counts, space_of
+from swapproof.encodings.word_options import space_of
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
 from swapproof.proofs.check import SECONDS, Files, parse_canonical
 from swapproof.proofs.lower import Refused, Unusable
@@ -71,7 +71,9 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
     query = Query(network_of(model, space.length, space.choices), space, top["label"], tuple(top["rivals"]))
     derivation = Derivation(query, exact_functions(query), lower["swaps"], most)
     nodes = {layer: node for node, layer in (rectifier_layers(query.network) or {}).items()}
-    Walk(derivation, nodes).run(decode_tree(base64.b64decode(lower["tree"]), option_counts(space), query.rivals))
+    sizes = [len(options) for _, options in top["words"]]
+    starts = [start for start, _ in top["words"]]
+    Walk(derivation, nodes, starts).run(decode_tree(base64.b64decode(lower["tree"]), sizes, query.rivals))
     proof, characters = derivation.proof, 0
 
     def pieces() -> Iterator[bytes]:
@@ -112,6 +114,8 @@ class Walk:
     derivation: Derivation
     nodes: Mapping[int, int]
     """Layer of the canonical network -> rectifier node."""
+    starts: Sequence[int]
+    """Of the words."""
 
     def run(self, tree: Node) -> None:
         """Pairs are assumptions that join two results."""
@@ -138,8 +142,7 @@ class Walk:
             case None | Linear() | Enumerate():
                 return self.leaf(region)
             case Words(word, left_options, left, right):
-                position = derive.query.space.swappable[word]
-                sides = derive.words_sides(region, position, left_options)
+                sides = derive.words_sides(region, self.starts[word], left_options)
             case Rivals(left_rivals, left, right):
                 sides = derive.rivals_sides(region, tuple(sorted(left_rivals)))
             case Slopes(values, inner):

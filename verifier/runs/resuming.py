@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swapproof.encodings.query import Query
-from swapproof.encodings.word_options import option_counts, swaps_of
+from swapproof.encodings.word_options import option_counts, swaps_of, words_of
 from swapproof.proofs.certificate import Lower, encode_tree
 from swapproof.proofs.tree_reader import decode_tree
 
@@ -45,7 +45,7 @@ class Earlier:
         return Known(
             low=0 if lower is None else lower.swaps + 1,
             proof=None if lower is None else Proof(lower.tree, lower.level, engine),
-            witness=None if upper is None else query.space.sentence(swaps_of(query.space, upper["swaps"])),
+            witness=None if upper is None else query.space.sentence(swaps_of(words_of(query.space), upper["swaps"])),
             cover=cover,
             engine=engine,
         )

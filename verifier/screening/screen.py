@@ -15,7 +15,7 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -28,7 +28,6 @@ from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
-from swapproof.encodings.word_options import option_counts
 
 from .form.agreed_network import Agreed
 from .form.sentence_census import Census
@@ -98,17 +97,20 @@ class Text:
     def screen(
         self,
         tree: bytes,
+        sizes: Sequence[int],
         swaps: int,
         level: Literal["real", "float32"],
         stop: float = float("inf"),
         counting: bool = False,
     ) -> Tally:
-        """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic()."""
+        """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic().
+
+        `sizes` are the numbers of options of the words that the tree names.
+        """
         if level == "float32" and self.whole is None:
             raise Unsure("level float32 is not screened for this model")
         if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
             return Tally(0, 0, 0)
-        sizes = option_counts(self.query.space)
         reader = Reader(tree, sizes, self.query.rivals, self.agreed.named, swaps, counting)
         leaves = reader.leaves()
         return Screening(self, Sets(self.moves, reader.cells, swaps), level, stop, counting).run(leaves)

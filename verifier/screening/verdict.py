@@ -88,15 +88,16 @@ class Screen:
         space = well_formed(top)
         text = self.text(key_of(top, space))
         bound(top, space, self.checked, text.agreed, self.vocabulary_sha256)
-        lower, count, upper = top["lower"], top["count"], top["upper"]
-        failed = None if upper is None else breaks(text, swaps_of(space, upper["swaps"]), upper["levels"])
+        lower, count, upper, words = top["lower"], top["count"], top["upper"], top["words"]
+        sizes = [len(options) for _, options in words]
+        failed = None if upper is None else breaks(text, swaps_of(words, upper["swaps"]), upper["levels"])
         if failed is not None:
             raise Unsure(f"the witness at level {failed}")
         if lower is not None:
-            text.screen(decoded(lower["tree"]), lower["swaps"], lower["level"], stop)
+            text.screen(decoded(lower["tree"]), sizes, lower["swaps"], lower["level"], stop)
         counted = None
         if count is not None:
-            tally = text.screen(decoded(count["tree"]), count["swaps"], count["level"], stop, counting=True)
+            tally = text.screen(decoded(count["tree"]), sizes, count["swaps"], count["level"], stop, counting=True)
             counted = compared(count, tally)
         return verdict_of(top, text.network.classes, counted)
 
@@ -108,7 +109,7 @@ class Screen:
         for top in tops:
             with suppress(Exception):
                 space = space_of(top["inputs"], top["words"])
-                asked, key = asked_of(top, space), key_of(top, space)
+                asked, key = asked_of(top), key_of(top, space)
                 self.ready[key] = text = self.made(key)
                 found.setdefault(text.agreed, []).append((text, asked))
         for pairs in found.values():
@@ -177,11 +178,11 @@ class Screen:
         return found
 
 
-def asked_of(top: Mapping[str, Any], space: SwapSpace) -> Asked:
+def asked_of(top: Mapping[str, Any]) -> Asked:
     """What of a certificate is decided together with others."""
     lower, upper = top["lower"], top["upper"]
     leaf = lower is not None and lower["tree"] == base64.b64encode(ONE_LEAF).decode()
-    witness = None if upper is None else swaps_of(space, upper["swaps"])
+    witness = None if upper is None else swaps_of(top["words"], upper["swaps"])
     return Asked(lower["swaps"] if leaf and whole(lower["swaps"], MOST_SWAPS + 1) else None, witness)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
-from swapproof.encodings.word_options import option_counts, space_of
+from swapproof.encodings.word_options import space_of
 from swapproof.proofs import check
 from swapproof.proofs.lower import Model as CheckedModel
 from swapproof.proofs.lower import Refused
@@ -51,18 +51,18 @@ def well_formed(top: Any) -> SwapSpace:
     names, rivals = [name for name, _ in top["model"]["tensors"]], top["rivals"]
     fits(names == sorted(set(names)), "tensor files must ascend")
     fits(bool(rivals) and rivals == sorted(set(rivals)) and top["label"] not in rivals, "impossible rivals")
-    well_formed_claims(top, space)
+    well_formed_claims(top)
     return space
 
 
 def well_formed_words(inputs: Any, words: Any) -> SwapSpace:
-    """Of one input, and of words of one position each with two options or more."""
+    """Of one input, and of words of one position each."""
     fits(lists(inputs, 2) and len(inputs) == 1 and type(inputs[0][1]) is list, "not one input")
     original = inputs[0][1]
     fits(0 < len(original) <= MOST_POSITIONS, "too many positions, or none")
     fits(lists(words, 2), "no words")
     starts, options = [start for start, _ in words], [own for _, own in words]
-    fits(all(type(own) is list and 1 < len(own) <= MOST_POSITIONS for own in options), "a word without a choice")
+    fits(all(type(own) is list and 0 < len(own) <= MOST_POSITIONS for own in options), "a word without options")
     every = list(chain.from_iterable(options))
     fits(lists(every, 1) and len(every) <= MOST_OPTIONS, "words of several positions, or too many options")
     numbers = [*original, *starts, *chain.from_iterable(every)]
@@ -78,7 +78,7 @@ def lists(value: Any, size: int) -> bool:
     return type(value) is list and set(map(type, value)) <= {list} and set(map(len, value)) <= {size}
 
 
-def well_formed_claims(top: Mapping[str, Any], space: SwapSpace) -> None:
+def well_formed_claims(top: Mapping[str, Any]) -> None:
     lower, count, upper = top["lower"], top["count"], top["upper"]
     fits(any(part is not None for part in (lower, count, upper)), "a certificate that claims nothing")
     low = 0 if lower is None else lower["swaps"] + 1
@@ -87,7 +87,7 @@ def well_formed_claims(top: Mapping[str, Any], space: SwapSpace) -> None:
         levels, last = upper["levels"], -1
         fits(bool(levels) and levels == [level for level in LEVELS if level in levels], "impossible levels")
         fits(len(upper["swaps"]) >= low, "a witness that contradicts lower")
-        counts = option_counts(space)
+        counts = [len(options) for _, options in top["words"]]
         for word, option in upper["swaps"]:
             fits(last < word < len(counts), "words of a witness must ascend, within the text")
             fits(0 < option < counts[word], "a witness with an option that its word does not have")

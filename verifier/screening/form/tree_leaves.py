@@ -62,7 +62,7 @@ class Leaf(NamedTuple):
 
 
 class Cells:
-    """The subsets of options met at words, numbered; every word has two options or more."""
+    """The subsets of options met at words, numbered; words count those with two options or more."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
@@ -111,7 +111,10 @@ class Reader:
         counting: bool = False,
     ) -> None:
         self.data, self.at, self.counting = data, 0, counting
-        self.sizes, self.rivals, self.named, self.swaps = sizes, tuple(rivals), named, swaps
+        several = [word for word, size in enumerate(sizes) if size > 1]
+        self.index = {word: i for i, word in enumerate(several)}
+        self.sizes = [sizes[word] for word in several]
+        self.rivals, self.named, self.swaps = tuple(rivals), named, swaps
         self.cells = Cells(self.sizes)
 
     def leaves(self) -> list[Leaf]:
@@ -150,8 +153,9 @@ class Reader:
     # ---- splits, right child first: the stack hands out the left one next
 
     def words(self, frame: Frame) -> list[Frame]:
-        i = self.number()
-        expect(i < len(self.sizes), "a word beyond the text")
+        word = self.number()
+        expect(word in self.index, "a word with nothing to split")
+        i = self.index[word]
         chosen = self.mask(self.sizes[i])
         before = frame.masks[i]
         left, right = before & chosen, before & ~chosen
