@@ -22,6 +22,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
 
 LEVELS: tuple[c.Level, ...] = ("real", "float32")
@@ -33,7 +34,7 @@ def opened(data: bytes, folder: Path) -> Screen | None:
     path = folder / "model.onnx"
     path.write_bytes(data)
     try:
-        return Screen(open_model(path), check.read_model(data), None)
+        return Screen(open_model(path), read_model(data), None)
     except (BadInput, Unsupported, check.Unusable):
         return None
 
@@ -108,7 +109,7 @@ def tied(data: bytes, choices: tuple[tuple[int, ...], ...], source: int) -> byte
 
     model = onnx.load_from_string(data)
     floats = [t for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT]
-    network = check.read_model(data).network(len(choices))
+    network = read_model(data).network(len(choices))
     values = [0] * len(network.owner)
     chosen = random.Random(source)
     network.evaluate(network.layers, values, [chosen.choice(options) for options in choices])
@@ -142,7 +143,7 @@ def test_networks_built_to_fool_floats_fool_nobody(
             model = rescaled(model, source, folder)
         if how == "tied":
             model = tied(model, choices, source)
-        classes = check.read_model(model).network(sample.length).classes
+        classes = read_model(model).network(sample.length).classes
         case = Case(model, choices, data.draw(st.integers(0, classes - 1)), classes)
         screen = opened(model, folder)
         if screen is None:
@@ -166,7 +167,7 @@ def test_a_long_enumeration_is_counted_exactly(tmp_path: Path) -> None:
     wide = replace(case, choices=tuple(tuple(range(7)) for _ in case.choices))
     screen = opened(wide.data, tmp_path)
     assert screen is not None
-    network = check.read_model(wide.data).network(len(wide.choices))
+    network = read_model(wide.data).network(len(wide.choices))
     space = check.Space(network, [list(options) for options in wide.choices], wide.label)
     tree = check.Tree(space, b"\x02", wide.rivals, 4, "real", counting=True)
     tree.check()

@@ -30,8 +30,7 @@ def node_of(partition: Partition, cell: Cell, trees: dict[int, Node]) -> Node:
         case "split":
             if cell.stay is None:
                 raise ValueError("a split cell without parts")
-            space = partition.query.space
-            word = space.swappable.index(int(partition.places.positions[cell.start]))
+            word = int(partition.places.words[cell.start])
             stay = trees[id(cell.stay)]
             return Words(word, frozenset({0}), stay, swapped(word, cell.swapped, trees))
 

@@ -62,8 +62,7 @@ def unwrapped(tree: Node) -> tuple[Joint | None, Slopes | None, Node]:
 
 def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]:
     """What is left to search of the tree of these nodes in preorder, from the node `first` on."""
-    words = np.searchsorted(places.differences.query.space.swappable, places.positions)
-    rows = {int(word): row for row, word in enumerate(words)}
+    rows = {int(word): row for row, word in enumerate(places.words)}
     full = [frozenset(range(int(there.sum()) + 1)) for there in places.there]
     now: dict[int, Choices] = {}
     ends = after_each(nodes)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-import numpy as np
-
 from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.bounds.refined_bounds import Multipliers
 from swapproof.encodings.bounds.selection import Places
@@ -83,8 +81,6 @@ class Planter:
 
     def __init__(self, places: Places, k: int) -> None:
         self.places = places
-        self.words = np.searchsorted(places.differences.query.space.swappable, places.positions)
-        """[P]: the word at every place, as certificates number them."""
         counts = [[1] * (k + 1)]
         for alternatives in places.there.sum(axis=1)[::-1].tolist():
             last = counts[-1]
@@ -104,7 +100,7 @@ class Planter:
         tree, total = self.closed(1, record.end, record.left)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1)
-            tree = Words(int(self.words[place]), ORIGINAL, tree, swapped)
+            tree = Words(int(self.places.words[place]), ORIGINAL, tree, swapped)
             total += cost
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
@@ -119,7 +115,7 @@ class Planter:
         tree, total = self.closed(unlisted, place + 1, left) if unlisted else waiting.pop()[1]
         for choices, (inner, cost) in reversed(waiting):
             options = frozenset(choice + 1 for choice in choices)
-            tree, total = Words(int(self.words[place]), options, inner, tree), total + cost
+            tree, total = Words(int(self.places.words[place]), options, inner, tree), total + cost
         sentences = there * self.counts[place + 1][left]
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
