@@ -112,7 +112,7 @@ def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Float
     """The layers that the logits depend on; their constants; and the numbers that elements have in the end, or -1."""
     starts = np.array([first for _, first, _ in walk.steps], dtype=np.int64)
     kept = {number for number, (_, _, step) in enumerate(walk.steps) if isinstance(step, Inputs)}
-    shown, waiting = set(), [logits, np.zeros(0, dtype=np.int64)]
+    shown, waiting = set(), [logits]
     while waiting:
         elements = np.unique(waiting.pop())
         shown.update(elements[elements <= FIRST_CONSTANT].tolist())
@@ -127,7 +127,8 @@ def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Float
     for place, (_, name) in enumerate(constants):
         names[name] = place  # from the end
     start = len(constants)
-    order = sorted(kept, key=lambda layer: walk.steps[layer][0] % max(1, nodes) if walk.steps[layer][0] >= 0 else -1)
+    places = [number % max(1, nodes) if number >= 0 else -1 for number, _, _ in walk.steps]  # a Clip counts on
+    order = sorted(kept, key=lambda layer: (places[layer], layer))
     for layer in order:
         _, first, step = walk.steps[layer]
         names[first : first + step.size] = np.arange(start, start + step.size)

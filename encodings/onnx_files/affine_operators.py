@@ -78,19 +78,23 @@ def gemm(builder: Builder, call: Call) -> list[Value]:
         )
     bias = call.known(2, "added term")
     alpha, beta = np.float32(call.attributes.get("alpha", 1.0)), np.float32(call.attributes.get("beta", 1.0))
-    if left.dtype == "float64" and not (alpha == 1 and beta == 1):
-        builder.inexact.append(f"{call.where}: alpha and beta times double weights")
     if alpha != 1 or (bias is not None and beta != 1):
         builder.real_only.append(f"{call.where}: its alpha and beta: before or after the sum")
     if call.attributes.get("transA", 0):
         left = swap_last(builder, left, call.where)
     if bias is not None and bias.ndim == 2 and bias.shape[0] != 1:
         raise Unsupported(f"{call.where}: adds a matrix of shape {bias.shape}; only a row is supported, use Add")
-    # Products of two float32 numbers fit a float64 exactly.
-    matrix = finite(weight.T if call.attributes.get("transB", 0) else weight, call.where) * float(alpha)
-    added = None if bias is None else finite(bias, call.where).reshape(-1) * float(beta)
-    plain = alpha == 1 and (beta == 1 or bias is None)
-    return [affine(builder, call, left, matrix, added, 1 if plain else 3)]
+    matrix = finite(weight.T if call.attributes.get("transB", 0) else weight, call.where)
+    added = None if bias is None or beta == 0 else finite(bias, call.where).reshape(-1)
+    if alpha == 1 and (beta == 1 or added is None):
+        return [affine(builder, call, left, matrix, added)]
+    if left.dtype != "float64":  # products of two float32 numbers fit a float64 exactly
+        return [affine(builder, call, left, matrix * float(alpha), None if added is None else added * float(beta), 3)]
+    product = affine(builder, call, left, matrix, None)
+    if added is None:
+        return [builder.scale(product, call.where, multiply=float(alpha), roundings=3)]
+    total = builder.scale(product, call.where, multiply=float(alpha), divide=float(beta), add=added, roundings=3)
+    return [builder.scale(total, call.where, multiply=float(beta), roundings=3)]
 
 
 def convolution(builder: Builder, call: Call) -> list[Value]:
@@ -165,19 +169,22 @@ def subtract(builder: Builder, call: Call) -> list[Value]:
 
 
 def summed(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
-    """A signed sum; constants are added by a Scaling."""
+    """A sum or difference; constants are added by a Scaling."""
+    match call.value(0), call.value(1):
+        case Wire() as wire, Known(array):
+            return shifted(builder, call, wire, signs[1] * finite(array, call.where))
+        case Known(array), Wire() as wire if signs[1] == 1:
+            return shifted(builder, call, wire, finite(array, call.where))
+        case Known(array), Wire() as wire:
+            return builder.scale(wire, call.where, multiply=-1.0, add=finite(array, call.where))
+        case _:
+            return joined(builder, call, signs)
+
+
+def joined(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
+    """A signed sum."""
     if len(call.values) == 1:
         return call.wire(0)
-    if len(call.values) == 2:
-        match call.value(0), call.value(1):
-            case Wire() as wire, Known(array):
-                return shifted(builder, call, wire, signs[1] * finite(array, call.where))
-            case Known(array), Wire() as wire if signs[1] == 1:
-                return shifted(builder, call, wire, finite(array, call.where))
-            case Known(array), Wire() as wire:
-                return builder.scale(wire, call.where, multiply=-1.0, add=finite(array, call.where))
-            case _:
-                pass
     wires = [variable(builder, call, position) for position in range(len(call.values))]
     shape = np.broadcast_shapes(*(wire.shape for wire in wires))
     wires = [builder.broadcast(wire, shape, call.where) for wire in wires]
@@ -203,7 +210,8 @@ def shifted(builder: Builder, call: Call, wire: Wire, added: Floats) -> Wire:
 
 
 def sum_all(builder: Builder, call: Call) -> list[Value]:
-    return [summed(builder, call, (1,) * len(call.values))]
+    """Constants are terms like the others (FORMAT.md, section 4.2)."""
+    return [joined(builder, call, (1,) * len(call.values))]
 
 
 def multiply(builder: Builder, call: Call) -> list[Value]:

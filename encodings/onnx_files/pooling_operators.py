@@ -31,13 +31,12 @@ def minimum(builder: Builder, call: Call) -> list[Value]:
         return [wires[0]]
     shape = np.broadcast_shapes(*(wire.shape for wire in wires))
     builder.room((len(wires), *shape), call.where)
-    sizes = [math.prod(wire.shape) for wire in wires]
-    joined = builder.rearrange(wires, numbered((sum(sizes),)), call.where)
-    negated = builder.scale(joined, call.where, multiply=-1.0)
-    starts = np.cumsum([0, *sizes[:-1]])
-    parts = [numbered(wire.shape) + start for wire, start in zip(wires, starts.tolist(), strict=True)]
-    windows = np.stack([np.broadcast_to(part, shape) for part in parts], axis=-1)
-    found = builder.rearrange([negated], windows, call.where)
+    starts = np.cumsum([0, *(math.prod(wire.shape) for wire in wires)]).tolist()
+    parts = [
+        np.broadcast_to(numbered(wire.shape) + start, shape) for wire, start in zip(wires, starts[:-1], strict=True)
+    ]
+    negated = builder.scale(builder.rearrange(wires, np.stack(parts), call.where), call.where, multiply=-1.0)
+    found = builder.rearrange([negated], np.moveaxis(numbered(negated.shape), 0, -1), call.where)
     greatest = builder.emit(Maximum(), [found], shape, call.where, found.dtype)
     return [builder.scale(greatest, call.where, multiply=-1.0)]
 

@@ -6,6 +6,7 @@ import hashlib
 import struct
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
@@ -13,14 +14,20 @@ from typing import Any
 
 import numpy as np
 import onnx
-from hypothesis import given
+import pytest
+from canonical_cases import odd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from masked_models import STYLES, masked
 from onnx import TensorProto, helper, numpy_helper
 from random_networks import Sample, networks
 
-from swapproof.encodings.canonical import Canonical, canonical_network
+from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import read_network
+from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
+from swapproof.proofs import lower
 
 
 class Bytes:
@@ -108,19 +115,17 @@ class Bytes:
         return [x[k] for k in self.logits]
 
 
-def read(model: Any, length: int) -> Network:
+def read(sample: Sample) -> Network:
     with tempfile.TemporaryDirectory() as folder:
-        onnx.save(model, Path(folder) / "m.onnx")
-        return read_network(Path(folder) / "m.onnx", length)
+        return read_network(sample.save(Path(folder)), sample.length)
 
 
-def canonical(model: Any, length: int) -> Canonical:
-    return canonical_network(read(model, length))
+odd_ones = st.integers(0, 10**6).map(odd)
 
 
-@given(networks(heads=False))
+@given(st.one_of(networks(heads=False), odd_ones))
 def test_its_bytes_compute_what_the_network_does(sample: Sample) -> None:
-    network = read(sample.model, sample.length)
+    network = read(sample)
     numbers: dict[str, bytes] = {}
     found = canonical_network(network, keep=numbers)
     if found.data is None:
@@ -133,10 +138,53 @@ def test_its_bytes_compute_what_the_network_does(sample: Sample) -> None:
         assert layers.logits_of(tokens.tolist()) == exact_logits(network, tokens.tolist())[0]
 
 
-@given(networks(heads=False))
+@given(st.one_of(networks(heads=False), odd_ones))
 def test_names_and_where_constants_are_stored_change_nothing(sample: Sample) -> None:
-    here, there = (canonical(model, sample.length) for model in (sample.model, renamed(sample.model)))
+    here, there = (canonical_network(read(one)) for one in (sample, replace(sample, model=renamed(sample.model))))
     assert (here.data, here.numbers) == (there.data, there.numbers)
+
+
+@settings(max_examples=300)
+@given(st.one_of(networks(), odd_ones))
+def test_the_checkers_reader_writes_the_same(sample: Sample) -> None:
+    theirs = lowered(sample.model.SerializeToString(), [0] * sample.length)
+    try:
+        ours = canonical_network(read(sample)).sha256
+    except (Unsupported, BadInput):
+        return
+    assert ours is None or theirs is None or ours == theirs
+
+
+def lowered(data: bytes, tokens: list[int], words: Sequence[Any] = (), folder: Path | None = None) -> str | None:
+    files = {} if folder is None else {path.name: path.read_bytes() for path in folder.glob("*.bin")}
+    try:
+        return str(lower.read_model(data, files).lower([["words", tokens]], list(words)).sha256)
+    except (lower.Refused, lower.Unusable):
+        return None
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.parent.rglob("*.onnx")), ids=lambda path: path.stem)
+def test_the_checkers_reader_writes_the_same_of_every_model_in_the_tests(path: Path) -> None:
+    try:
+        model = open_model(path)
+        length = model.length or 5
+        ours = canonical_network(network_of(model, length, [[1]] * length))
+    except (Unsupported, BadInput):
+        return
+    theirs = lowered(path.read_bytes(), [1] * length, (), path.parent)
+    assert theirs in (None, ours.sha256)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_masks_of_the_padding_are_constants_of_the_certificate(style: str, tmp_path: Path) -> None:
+    for source in range(4):
+        sample = masked(style, source, 5, 7)
+        choices = [[1, 2], [3], [2, 4, 5], [0], [0]]
+        network = network_of(open_model(sample.save(tmp_path)), 5, choices)
+        words = [[place, [[token] for token in row]] for place, row in enumerate(choices) if len(row) > 1]
+        ours = canonical_network(network)
+        assert ours.data is not None
+        assert ours.sha256 == lowered(sample.model.SerializeToString(), [row[0] for row in choices], words)
 
 
 def renamed(model: Any) -> Any:
@@ -179,7 +227,8 @@ def test_it_is_fast() -> None:
             [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 2])],
             tensors,
         )
-        network = read(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), length)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        network = read(Sample(model, length, 20_000, 2, (), 0, 1))
         assert canonical_network(network).data
         start = perf_counter()
         for _ in range(3):
