@@ -265,7 +265,12 @@ def apart(form: int, data: bytes) -> Written:
 
 
 def written(numbers: Sequence[Any]) -> Written:
-    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative."""
+    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative.
+
+    Float32 numbers of a tensor in the file are bytes already, and `plain` left no negative zero among them.
+    """
+    if isinstance(numbers, array) and numbers.typecode == "f":
+        return apart(1, numbers.tobytes())
     try:
         doubles = array("d", numbers)
         exact = all(map(eq, doubles, numbers))
