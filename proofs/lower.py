@@ -438,7 +438,8 @@ class OnnxFile:
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         need(sys.byteorder == "little", "numbers are read by machines that store the lowest byte first")
-        need(len(data) <= MAX_FILE, "the ONNX file is too large")
+        largest = max([len(data), *map(len, files.values())])
+        need(largest <= MAX_FILE, "the ONNX file, or one of its tensor files, is too large")
         self.files = files
         self.tensors: dict[str, str] = {}
         self.floating: int | None = None
@@ -1237,6 +1238,7 @@ def convolution(
     fits = fits and kernel_shape in (None, kernel) and (b is None or b.shape == (outputs,))
     need(fits, "kernel_shape, group, weights and bias do not fit")
     shape, windows = windows_of(x.shape[2:], kernel, **options)
+    limited((outputs, len(windows)))
     need(len(windows) * len(w.items) <= MAX_APPLIED, "the windows are too many")
     groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
     lists = [tuple([channel[i] for channel in part for i in window.inputs]) for part in groups for window in windows]
