@@ -57,7 +57,7 @@ ALLOWED = {
     re.escape(ENVELOPE): 256 * MEBIBYTE,
     "|".join(re.escape(name) for name in (*CHECKERS, PAGE)): 16 * MEBIBYTE,
     r"run/certificates/([0-9]{6}\.json|root)": checker.MAX_CERTIFICATE,
-    r"run/(?!certificates$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}": checker.MAX_MODEL,
+    r"run/(?!certificates$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}": checker.MAX_FILE,
 }
 """Names of members, and how large each may be."""
 HOW_TO_CHECK = """# How to check this bundle
