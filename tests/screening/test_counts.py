@@ -133,7 +133,7 @@ def test_networks_built_to_fool_floats_fool_nobody(
             model = rescaled(model, source, folder)
         if how == "tied":
             model = tied(model, choices, source)
-        classes = network_of(model, sample.length).classes
+        classes = len(network_of(model, sample.length).logits)
         case = Case(model, choices, data.draw(st.integers(0, classes - 1)), classes)
         screen = opened(model, folder)
         if screen is None:

@@ -77,7 +77,7 @@ def test_certificates_prepared_together_get_the_verdicts_of_the_checker(
         path = sample.save(Path(name))
         model = path.read_bytes()
         screen = Screen(open_model(path), read_model(model), None)
-        classes = network_of(model, sample.length).classes
+        classes = len(network_of(model, sample.length).logits)
         certificates = []
         for choices in data.draw(st.lists(swap_spaces(sample.length, sample.vocabulary), min_size=2, max_size=5)):
             case = Case(model, choices, data.draw(st.integers(0, classes - 1)), classes)

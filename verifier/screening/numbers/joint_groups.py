@@ -228,7 +228,7 @@ class Groups:
             for found in self.heights(key, slope, weights[rows[0]], part.start, rows):
                 total[rows] += found.sum(axis=1)
                 error[rows] += 2 * UNIT * (found.shape[1] + 4) * np.abs(found).sum(axis=1)
-        return total, error * SLOP
+        return total, np.where(weights.any(axis=1), error * SLOP, 0.0)
 
     def heights(self, key: Alike, slope: float, weights: Floats, start: int, rows: list[int]) -> Iterator[Floats]:
         """[rows, groups]: T of some groups after the other, for rows that are alike."""
