@@ -12,7 +12,7 @@ import numpy as np
 
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
-from swapproof.proofs.certificate import write_certificate
+from swapproof.proofs.certificate import Count, Statement, write_certificate
 
 from ..ladder.run_certificates import Binding
 from ..ladder.truth import beaten
@@ -54,12 +54,12 @@ class Measuring:
             found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
-        checker = station.checker
-        statement = checker.statement(text, query)
-        found = robust_fraction(
-            query, self.settings, about, lambda part: checker.refused(replace(statement, count=part))
-        )
-        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
+
+        def counted(part: Count) -> Statement:
+            return replace(station.checker.statement(text, query), count=part)
+
+        found = robust_fraction(query, self.settings, about, lambda part: station.checker.refused(counted(part)))
+        data = None if found.part is None else write_certificate(counted(found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Settled(text.id, self.told(line, found, name, started), data)
 

@@ -41,8 +41,8 @@ from .open_part import counted
 
 MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
 """Their names in the run folder."""
-NETWORKS = 4
-"""Lengths whose network the checker keeps, for a model that takes any."""
+NO_NETWORK = "0" * 64
+"""In place of the hash of a network that proofs/lower.py refuses to write: then it refuses every certificate."""
 WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
     ("real", "float32", "replay"),
     ("real", "replay"),
@@ -135,11 +135,11 @@ class Checker:
     def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
         try:
-            self.network_sha256(network, SwapSpace(network.choices or ((0,),) * network.length))
+            self.network_sha256(SwapSpace(network.choices or ((0,),) * network.length))
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
-    def network_sha256(self, network: Network, space: SwapSpace) -> str:
+    def network_sha256(self, space: SwapSpace) -> str:
         """Of the canonical network, as proofs/lower.py writes it."""
         try:
             if self.screen is not None:
@@ -149,7 +149,12 @@ class Checker:
         return self.model.lower(inputs_of(space), words_of(space)).sha256
 
     def statement(self, text: Text, query: Query) -> Statement:
-        return statement_of(self.binding, text, query, self.network_sha256(query.network, query.space))
+        """What a certificate of the text is about."""
+        try:
+            network = self.network_sha256(query.space)
+        except (Refused, Unusable):
+            network = NO_NETWORK
+        return statement_of(self.binding, text, query, network)
 
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
         """Why the certificate of this bound is not accepted; None when it is."""
@@ -218,6 +223,7 @@ class Checker:
         return write_certificate(replace(self.statement(text, query), lower=lower))
 
     def refused(self, statement: Statement) -> str | None:
+        """Why a statement is not accepted; None when it is. Raises Unchecked when the time is too short."""
         data, started = write_certificate(statement), time.monotonic()
         try:
             if self.screen is not None and self.screen.verdict(canonical(data), self.seconds) is not None:
