@@ -265,8 +265,8 @@ def test_other_arithmetic_with_tokens_gives_every_text_a_network_of_its_own(oper
 # --- rounding -------------------------------------------------------------------------------------------------------
 
 
-def test_a_sum_with_one_constant_is_not_screened_for_rounding(tmp_path: Path) -> None:
-    """check.py counts the constant as a term of its own, and so bounds it more cautiously than an Add."""
+def test_a_sum_with_one_constant_is_screened_for_rounding(tmp_path: Path) -> None:
+    """The constant is a term of its own here as it is in check.py."""
     for operator in ("Add", "Sum"):
         g = Graph(np.random.default_rng(5), 18)
         g.go(g.call("Gather", g.constant(g.numbers(VOCABULARY, 2)), "tokens"), 1, LENGTH, 2)
@@ -274,4 +274,4 @@ def test_a_sum_with_one_constant_is_not_screened_for_rounding(tmp_path: Path) ->
         g.go(g.call(operator, g.at, g.constant(g.numbers(1))), *g.shape)
         g.go(g.call("Gemm", g.at, g.constant(g.numbers(2 * LENGTH, 2))), 1, 2)
         data = finished(g, length=LENGTH, vocabulary=VOCABULARY, classes=2).model.SerializeToString()
-        assert screen_of(tmp_path, data).covered(((1, 2),) * 4).float32 == (operator == "Add")
+        assert screen_of(tmp_path, data).covered(((1, 2),) * 4).float32
