@@ -18,6 +18,7 @@ from canonical_cases import odd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masked_models import STYLES, masked
+from numeric_models import Numeric, numeric_models
 from onnx import TensorProto, helper, numpy_helper
 from random_networks import Sample, networks
 
@@ -25,6 +26,7 @@ from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.exact import exact_logits
 from swapproof.encodings.network import Network
+from swapproof.encodings.numeric_input import numeric_network, open_numeric
 from swapproof.encodings.reading import network_of, open_model, read_network
 from swapproof.proofs import lower
 
@@ -87,6 +89,15 @@ def test_the_checkers_reader_writes_the_same_of_every_model_in_the_tests(path: P
         return
     theirs = lowered(path.read_bytes(), [1] * length, (), path.parent)
     assert theirs in (None, ours.sha256)
+
+
+@given(numeric_models())
+def test_the_checkers_reader_writes_the_same_of_networks_of_numbers(sample: Numeric) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        network = numeric_network(open_numeric(sample.save(Path(folder))))
+    ours = canonical_network(network, inputs="numbers")
+    assert ours.data is not None
+    assert ours.sha256 == lower.read_numeric_model(sample.model.SerializeToString()).lower().sha256
 
 
 @pytest.mark.parametrize("style", STYLES)
