@@ -9,7 +9,8 @@ not depend on, the order of additions, and that this file writes what a `Network
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -171,12 +172,25 @@ class Ink:
 
     def written(self, numbers: NDArray[Any]) -> Iterator[bytes]:
         """The form of the numbers, and the hash of what stands for them."""
-        form, data = number_bytes(numbers)
-        digest = hashlib.sha256(data)
-        self.hashes.append(digest.hexdigest())
-        if self.keep is not None:
-            self.keep[digest.hexdigest()] = str(form).encode() + bytes(data)
-        yield u32(form) + digest.digest()
+        source, form, digest = SEEN.get(id(numbers), (None, 0, b""))
+        if self.keep is not None or source is None or source() is not numbers:
+            form, data = number_bytes(numbers)
+            digest = hashlib.sha256(data).digest()
+            if self.keep is not None:
+                self.keep[digest.hex()] = str(form).encode() + bytes(data)
+            if numbers.size > LARGE and not numbers.flags.writeable:
+                SEEN[id(numbers)] = weakref.ref(numbers, forgotten(id(numbers))), form, digest
+        self.hashes.append(digest.hex())
+        yield u32(form) + digest
+
+
+LARGE = 2**16
+SEEN: dict[int, tuple[weakref.ref[NDArray[Any]], int, bytes]] = {}
+"""Form and hash of large arrays that cannot change, as long as they are there: tables, read at every length."""
+
+
+def forgotten(name: int) -> Callable[[object], None]:
+    return lambda _: SEEN.pop(name, None) and None
 
 
 def u32(number: int) -> bytes:

@@ -190,27 +190,9 @@ class Walk:
     def is_inside(self, index: int) -> bool:
         return index in self.forms
 
-    def is_inner(self, index: int, node: Node) -> bool:
-        """Whether the layer goes on: another linear node of its ONNX node reads it, or one that orders its elements."""
-        if node.number is None:
-            return False
-        for reader in self.network.graph.successors(index):
-            other = self.network.nodes[reader]
-            if other.number != node.number or not isinstance(other.layer, Affine | Scaling | Sum | Rearrangement):
-                continue
-            if not (isinstance(other.layer, Rearrangement) and self.is_for_maximum(reader)):
-                return True
-        return False
-
-    def is_for_maximum(self, index: int) -> bool:
-        """Whether it lays out the windows of a Min, whose negations are a layer as they stand."""
-        readers = [self.network.nodes[reader] for reader in self.network.graph.successors(index)]
-        number = self.network.nodes[index].number
-        return any(isinstance(reader.layer, Maximum) and reader.number == number for reader in readers)
-
     def close(self, index: int, node: Node, form: Form) -> None:
         """A layer ends here, or goes on."""
-        if self.is_inner(index, node):
+        if index in self.network.inner:
             self.forms[index] = form
         else:
             self.elements[index] = self.add(node, rows(form))

@@ -190,6 +190,40 @@ class Network:
         return graph
 
     @cached_property
+    def inner(self) -> frozenset[int]:
+        """Linear nodes inside a canonical layer (FORMAT.md, 4.3): another one of the same ONNX node goes on from them.
+
+        A Rearrangement that puts elements in order belongs to the layer, but where it lays out windows for a Maximum.
+        """
+        found: set[int] = set()
+        for index in reversed(range(len(self.nodes))):
+            node = self.nodes[index]
+            readers = [reader for reader in self.graph.successors(index) if self.nodes[reader].number == node.number]
+            match node.layer:
+                case Affine() | Scaling() | Sum() if node.number is not None:
+                    goes_on = any(self.goes_on(reader) for reader in readers)
+                case Rearrangement() if node.number is not None and self.computes_here(index):
+                    goes_on = any(self.goes_on(reader) for reader in readers)
+                case _:
+                    goes_on = False
+            if goes_on:
+                found.add(index)
+        return frozenset(found)
+
+    def goes_on(self, reader: int) -> bool:
+        node = self.nodes[reader]
+        if isinstance(node.layer, Rearrangement):
+            after = [self.nodes[further] for further in self.graph.successors(reader)]
+            return not any(isinstance(one.layer, Maximum) and one.number == node.number for one in after)
+        return isinstance(node.layer, Affine | Scaling | Sum)
+
+    def computes_here(self, index: int) -> bool:
+        """Whether a Rearrangement moves what its own ONNX node has computed."""
+        node = self.nodes[index]
+        sources = [self.nodes[source] for source in node.inputs]
+        return any(one.number == node.number and isinstance(one.layer, Affine | Scaling | Sum) for one in sources)
+
+    @cached_property
     def linear(self) -> frozenset[int]:
         """The nodes that are affine in the embedded words: no Rectifier or Maximum on any path to them."""
         found: set[int] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,19 @@ class Model:
     batch: int | None
     """Fixed batch size (1), or None when the model takes any."""
 
+    @cached_property
+    def constants(self) -> dict[str, Array]:
+        """The initializers, for the networks of all lengths."""
+        import onnx.numpy_helper
+
+        base = str(self.path.parent)
+        found = {
+            tensor.name: np.asarray(onnx.numpy_helper.to_array(tensor, base)) for tensor in self.proto.graph.initializer
+        }
+        for array in found.values():
+            array.flags.writeable = False
+        return found
+
 
 def open_model(path: Path) -> Model:
     """Read the file and check that it maps token ids [batch, length] to one output."""
@@ -163,8 +177,6 @@ def reading_of(
     model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None
 ) -> tuple[Network, list[tuple[Call, Array]]]:
     """Also what the model made of tokens, in order, and what came of it: all that depends on the choices."""
-    import onnx.numpy_helper
-
     if length is None:
         length = model.length
     if length is None:
@@ -179,11 +191,8 @@ def reading_of(
     values: dict[str, Value] = {
         model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
     }
-    base = model.path.parent
-    for tensor in model.proto.graph.initializer:
-        array = np.asarray(onnx.numpy_helper.to_array(tensor, str(base)))
-        values[tensor.name] = Known(array)
-        builder.types.update([str(array.dtype)] if is_floating(array) else [])
+    values.update((name, Known(array)) for name, array in model.constants.items())
+    builder.types.update(str(array.dtype) for array in model.constants.values() if is_floating(array))
     heads: dict[str, Head] = {}
     for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(model, node, position, values)

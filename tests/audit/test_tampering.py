@@ -3,7 +3,6 @@ ends in a moment, and says in one line what it met; also what stops a command fr
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re

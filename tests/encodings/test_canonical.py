@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,10 +13,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from canonical_bytes import Bytes
 from canonical_cases import odd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from masked_models import STYLES, masked
+from numeric_models import Numeric, numeric_models
 from onnx import TensorProto, helper, numpy_helper
 from random_networks import Sample, networks
 
@@ -26,93 +26,9 @@ from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.numeric_input import numeric_network, open_numeric
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
 from swapproof.proofs import lower
-
-
-class Bytes:
-    """Section 4.3 of FORMAT.md, read back; `numbers` are what the hashes in it stand for."""
-
-    def __init__(self, data: bytes, numbers: dict[str, bytes]) -> None:
-        self.data, self.at, self.behind = data, 0, numbers
-        assert self.take(16) == b"swapproof net 2\n"
-        self.float32, self.positions = self.u32(), self.u32()
-        count = self.u32()
-        self.constants = self.numbers()
-        assert len(self.constants) == count
-        assert self.constants == sorted(set(self.constants))
-        self.layers = [self.layer() for _ in range(self.u32())]
-        self.logits = self.u32s(self.u32())
-        assert self.at == len(data)
-
-    def take(self, count: int) -> bytes:
-        self.at += count
-        return self.data[self.at - count : self.at]
-
-    def u32(self) -> int:
-        return int.from_bytes(self.take(4), "little")
-
-    def u32s(self, count: int) -> list[int]:
-        return list(struct.unpack(f"<{count}I", self.take(4 * count)))
-
-    def numbers(self) -> list[Fraction]:
-        form = self.u32()
-        kept = self.behind[self.take(32).hex()]
-        assert kept[:1] == str(form).encode()
-        if form == 3:
-            pairs = [text.split("/") for text in kept[1:].decode().split(",")]
-            found = [Fraction(int(p, 16), int(q, 16)) for p, q in pairs]
-            assert [f"{x.numerator:x}/{x.denominator:x}" for x in found] == [f"{p}/{q}" for p, q in pairs]
-            return found
-        array = np.frombuffer(kept[1:], dtype="<f4" if form == 1 else "<f8")
-        assert not (np.signbit(array) & (array == 0)).any()
-        return [Fraction(float(number)) for number in array]
-
-    def layer(self) -> tuple[Any, ...]:
-        kind = self.u32()
-        if kind == 1:
-            rows, columns = self.u32(), self.u32()
-            table = self.numbers()
-            return kind, [table[row * columns : (row + 1) * columns] for row in range(rows)], self.u32s(self.u32())
-        if kind == 2:
-            lists = [self.u32s(self.u32()) for _ in range(self.u32())]
-            lengths = self.u32s(self.u32())
-            flat = iter(self.numbers())
-            weights = [[next(flat) for _ in range(length)] for length in lengths]
-            assert next(flat, None) is None
-            pairs = [(self.u32(), self.u32()) for _ in range(self.u32())]
-            for distinct, used in ((lists, [a for a, _ in pairs]), (weights, [b for _, b in pairs])):
-                assert len({tuple(x) for x in distinct}) == len(distinct)
-                assert list(dict.fromkeys(used)) == list(range(len(distinct)))
-            return kind, lists, weights, pairs, self.numbers()
-        if kind == 3:
-            return kind, self.numbers()[0], self.u32s(self.u32())
-        assert kind == 4
-        windows = [self.u32s(self.u32()) for _ in range(self.u32())]
-        assert all(window == sorted(set(window)) for window in windows)
-        return kind, windows
-
-    def logits_of(self, tokens: Sequence[int]) -> list[Fraction]:
-        assert len(tokens) == self.positions
-        x = list(self.constants)
-        for kind, *parts in self.layers:
-            match kind:
-                case 1:
-                    table, positions = parts
-                    x += [number for position in positions for number in table[tokens[position]]]
-                case 2:
-                    lists, weights, pairs, biases = parts
-                    rows = zip(pairs, biases, strict=True)
-                    x += [
-                        sum((w * x[k] for w, k in zip(weights[b], lists[a], strict=True)), bias)
-                        for (a, b), bias in rows
-                    ]
-                case 3:
-                    alpha, read = parts
-                    x += [max(x[k], 0) + alpha * min(x[k], 0) for k in read]
-                case 4:
-                    x += [max(x[k] for k in window) for window in parts[0]]
-        return [x[k] for k in self.logits]
 
 
 def read(sample: Sample) -> Network:
@@ -173,6 +89,15 @@ def test_the_checkers_reader_writes_the_same_of_every_model_in_the_tests(path: P
         return
     theirs = lowered(path.read_bytes(), [1] * length, (), path.parent)
     assert theirs in (None, ours.sha256)
+
+
+@given(numeric_models())
+def test_the_checkers_reader_writes_the_same_of_networks_of_numbers(sample: Numeric) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        network = numeric_network(open_numeric(sample.save(Path(folder))))
+    ours = canonical_network(network, inputs="numbers")
+    assert ours.data is not None
+    assert ours.sha256 == lower.read_numeric_model(sample.model.SerializeToString()).lower().sha256
 
 
 @pytest.mark.parametrize("style", STYLES)

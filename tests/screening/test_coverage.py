@@ -27,6 +27,7 @@ from screening_cases import mutated, same_or_nothing
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Affine, Network, Node, Rearrangement, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
+from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs import certificate as c
@@ -265,3 +266,18 @@ def test_other_arithmetic_with_tokens_gives_every_text_a_network_of_its_own(oper
             if found is not None:
                 written = json.dumps(top, sort_keys=True, separators=(",", ":")).encode()
                 assert found == check.check_certificate(written, model)
+
+
+# --- rounding -------------------------------------------------------------------------------------------------------
+
+
+def test_a_sum_with_one_constant_is_screened_for_rounding(tmp_path: Path) -> None:
+    """The constant is a term of its own here as it is in check.py."""
+    for operator in ("Add", "Sum"):
+        g = Graph(np.random.default_rng(5), 18)
+        g.go(g.call("Gather", g.constant(g.numbers(VOCABULARY, 2)), "tokens"), 1, LENGTH, 2)
+        STEPS["flatten"](g)
+        g.go(g.call(operator, g.at, g.constant(g.numbers(1))), *g.shape)
+        g.go(g.call("Gemm", g.at, g.constant(g.numbers(2 * LENGTH, 2))), 1, 2)
+        data = finished(g, length=LENGTH, vocabulary=VOCABULARY, classes=2).model.SerializeToString()
+        assert claims_of(screen_of(tmp_path, data).agreed(SwapSpace(((1, 2),) * 4)).network) is not None

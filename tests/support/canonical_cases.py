@@ -133,9 +133,9 @@ def odd(source: int) -> Sample:
     for _ in range(g.whole(1, 6)):
         step = g.pick(*ODD) if random.random() < 0.7 else g.pick(*random_steps.STEPS.values())
         name = step.__name__
-        if step not in ODD and name not in random_steps.ANYWHERE:
-            if len(g.shape) != 3 or name in random_steps.FEATURES:
-                continue
+        anywhere = step in ODD or name in random_steps.ANYWHERE
+        if not anywhere and (len(g.shape) != 3 or name in random_steps.FEATURES):
+            continue
         step(g)
         used.append(name)
         if np.prod(g.shape) > 300:
