@@ -18,7 +18,8 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs.certificate import Count, File, Input, Lower, Node, Statement, Word, write_certificate
 from swapproof.proofs.check import check_certificate
-from swapproof.proofs.lower import Refused, Unusable, read_model
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder.climbing import Check, Verdict, climb
 from swapproof.verifier.ladder.replay import Replay

@@ -30,7 +30,8 @@ from swapproof.proofs.check import (
     Verdict,
     parse_canonical,
 )
-from swapproof.proofs.lower import Refused, Unusable, read_model
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..audit.line_claims import exaggerations
 from ..audit.run_accounts import differences, once

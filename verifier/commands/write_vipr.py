@@ -17,7 +17,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import space_of
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
 from swapproof.proofs.check import SECONDS, Files, parse_canonical
-from swapproof.proofs.lower import Refused, Unusable
+from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.proofs.tree_reader import decode_tree
 
 from ..engines.proof_tree import rectifier_layers

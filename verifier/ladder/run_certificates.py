@@ -27,7 +27,8 @@ from swapproof.proofs.certificate import (
 )
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import Model as CheckedModel
-from swapproof.proofs.lower import Refused, Unusable, read_model
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level

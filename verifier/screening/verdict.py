@@ -29,7 +29,7 @@ from swapproof.encodings.word_options import inputs_of, space_of, swaps_of, word
 from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Verdict, verdict_of
 from swapproof.proofs.lower import Model as CheckedModel
-from swapproof.proofs.lower import Refused, Unusable
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from .form.agreed_network import Agreed, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole

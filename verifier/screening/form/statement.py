@@ -18,7 +18,7 @@ from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import space_of
 from swapproof.proofs import check
 from swapproof.proofs.lower import Model as CheckedModel
-from swapproof.proofs.lower import Refused
+from swapproof.proofs.onnx_file import Refused
 
 from .agreed_network import Agreed
 from .unsure import Unsure
