@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.sentence_counts import counts
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import option_counts
 from swapproof.proofs.certificate import Count, Enumerate, Joint, Linear, Node, Open, Slopes, Words
@@ -67,20 +68,16 @@ def counted(cover: Cover, space: SwapSpace) -> Count | None:
 
 def sentences_of(nodes: Sequence[Node], sizes: Sequence[int], k: int) -> list[int]:
     """Of each node's region, in preorder; 0 where the regions are too small to matter."""
-    series = [1] + [0] * k
-    for size in sizes:
-        for power in range(k, 0, -1):
-            series[power] += (size - 1) * series[power - 1]
-    counts = [0] * len(nodes)
+    found = [0] * len(nodes)
     ends = after_each(nodes)
-    whole = Part(0, 1, tuple(series))
+    whole = Part(0, 1, tuple(counts([size - 1 for size in sizes], k)))
     waiting: list[tuple[int, int, Part, dict[int, int]]] = [(0, 0, whole, {})]
     """(less its sentences, node, its region, words that were swapped -> options left there)."""
     for _ in range(MOST_NODES):
         if not waiting:
             break
         _, number, part, swapped = heapq.heappop(waiting)
-        counts[number] = part.sentences
+        found[number] = part.sentences
         match node := nodes[number]:
             case Words():
                 sides = split(part, swapped, node, sizes)
@@ -89,7 +86,7 @@ def sentences_of(nodes: Sequence[Node], sizes: Sequence[int], k: int) -> list[in
             case _:
                 for child in children(nodes, ends, number):
                     heapq.heappush(waiting, (-part.sentences, child, part, swapped))
-    return counts
+    return found
 
 
 def split(
