@@ -547,7 +547,7 @@ class Space:
                 self.movers[slot].append((i, added))
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
-        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, self.tokens)))(self.learn)
+        self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
 
     def shifts_of(self, word: Word) -> dict[int, list[int]]:
         """For the slots that a word moves, what each option adds: the sum over its positions."""
