@@ -64,7 +64,7 @@ MAX_ELEMENTS = 1 << 23
 MAX_BITS = 20_000
 MAX_WORK = 3 * 10**8
 MAX_LEARNED = 1 << 22
-MAX_KEPT = 1 << 24
+MAX_KEPT = 1 << 22
 SECONDS = 3600.0
 
 NO_FLOAT32 = "no float32 claim is possible"
@@ -547,7 +547,7 @@ class Space:
                 self.movers[slot].append((i, added))
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
-        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, self.tokens)))(self.learn)
+        self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
 
     def shifts_of(self, word: Word) -> dict[int, list[int]]:
         """For the slots that a word moves, what each option adds: the sum over its positions."""
@@ -807,16 +807,15 @@ class Rounding:
                 self.errors[here] = [max(given[window]) for window in cut]
             elif isinstance(layer, Rectifier):
                 ends, given = bounds(layer), [self.errors[i] for i in layer.sources]
+                sizes = [max(-low if layer.p else 0, high) for low, high in ends]
+                self.magnitudes[here] = sizes
                 if layer.p:
-                    sizes = [max(-low, high) for low, high in ends]
                     reach = list(map(add, sizes, given))
                     require(not first or max(reach) <= HEAVY, f"{NO_FLOAT32}: the input of a LeakyRelu is too large")
                     grown = [(e << 32) + 4 * 257 * x for e, x in zip(given, reach, strict=True)]
                     self.errors[here] = [ceiling(e, 1 << 32) + 1 for e in grown]
                 else:
-                    sizes = [max(high, 0) for _, high in ends]
                     self.errors[here] = [e if high + e > 0 else 0 for (_, high), e in zip(ends, given, strict=True)]
-                self.magnitudes[here] = sizes
         return [self.errors[i] for i in self.network.logits]
 
     def affine(self, layer: Affine, first: bool) -> None:

@@ -77,7 +77,7 @@ HOSTILE: dict[str, tuple[Callable[[Any], object], str]] = {
     "training": (lambda m: m.training_info.add(), "outside the format"),
     "sparse": (lambda m: m.graph.sparse_initializer.add(), "outside the format"),
     "quantisation": (lambda m: m.graph.quantization_annotation.add(), "outside the format"),
-    "second input": (lambda m: m.graph.input.add(name="more"), "inputs must be INT64"),
+    "second input": (lambda m: m.graph.input.add(name="more"), "must be INT64|type of"),
     "second output": (lambda m: m.graph.output.add(name="more"), "one output"),
     "batch of two": (lambda m: m.graph.input[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 2), "batch"),
     "floating tokens": (lambda m: m.graph.input[0].type.tensor_type.__setattr__("elem_type", 1), "INT64"),
