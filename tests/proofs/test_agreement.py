@@ -34,7 +34,7 @@ from random_steps import ANYWHERE, ENDS, FEATURES, SEQUENCE, WINDOWED
 from swapproof.encodings import evaluation
 from swapproof.encodings import exact_evaluation as exact
 from swapproof.encodings.onnx_files import onnx_reading as reading
-from swapproof.encodings.rounding import certified_float32 as float32
+from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
@@ -80,16 +80,19 @@ def test_no_float32_bound_elsewhere_is_below_the_bound_of_the_checker(sample: Sa
     data = sample.model.SerializeToString()
     space = space_of(Case(data, tuple(map(tuple, choices)), 0, sample.classes))
     same = SwapSpace(tuple(map(tuple, choices)))
-    everywhere = float32.sizes(other, same)
-    claimed = float32.margin_errors(other, everywhere, 0)[0]
+    claims = claims_of(other)
+    if claims is None:
+        return
+    everywhere = claims.whole([same])
+    claimed = claims.margin_errors(everywhere, 0)[0]
     try:
         rounding = space.rounding
     except check.Refused:
         assert np.isinf(claimed).all()
         return
     sentence = [rng.choice(options) for options in choices]
-    found = float32.sizes(other, same, evaluation.values(other, np.array([sentence])), everywhere)
-    local, exactly = float32.margin_errors(other, found, 0)[0], numbers_of(network, sentence)
+    found = claims.of_sentences(everywhere, evaluation.values(other, np.array([sentence])))
+    local, exactly = claims.margin_errors(found, 0)[0], numbers_of(network, sentence)
     theirs = rounding.of_logits(network.later, one_sentence(network, exactly))
     for rival in range(1, sample.classes):
         whole = rounding.between(rounding.whole, 0, rival)
