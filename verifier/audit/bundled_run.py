@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs.check import Refused, read_certificate
+from swapproof.proofs.check import read_certificate
+from swapproof.proofs.onnx_file import Refused
 
 from ..commands.check_measured import counted, has_sample
 from ..commands.check_run import agree, bind, described, own_inputs, read_lines

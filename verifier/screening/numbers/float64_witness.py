@@ -9,10 +9,8 @@ import numpy as np
 
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.network import Maximum, Rectifier
 
 from ..screen import Text
-from . import float32_claims as claims
 from .values_beyond_cut import evaluation_errors, magnitudes
 
 Level = Literal["real", "float32"]
@@ -46,15 +44,12 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
         return "real"
     if "float32" not in levels:
         return None
-    needed = claims.margin_errors(text.whole, label)[0][rivals]
-    if not text.covered.float32 or not np.isfinite(needed).all():
+    needed = text.claimable[rivals]
+    if not np.isfinite(needed).all():
         return "float32"
     if (wins > needed).any():
         return None
-    sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
-    far = {index: errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
-    own = claims.of_sentences(network, text.whole, found, far, text.covered.merged)
-    return None if (wins > claims.margin_errors(own, label)[0][rivals]).any() else "float32"
+    return None if (wins > text.claimable_alone(found, errors)[0, rivals]).any() else "float32"
 
 
 def is_beaten(text: Text, swaps: Sequence[tuple[int, int]]) -> bool:
