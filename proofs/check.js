@@ -635,7 +635,7 @@ function swapproofChecker() {
       return { operator, inputs: reads, outputs, attributes: byName };
     });
     if (realTypes.size > 1) unusable("floating tensors of two types");
-    return { initializers, nodes, inputs, output, realType: [...realTypes][0] };
+    return { initializers, nodes, inputs, output, realType: [...realTypes][0], networks: [] };
   }
 
   // The nodes that the output depends on.
@@ -1529,8 +1529,8 @@ function swapproofChecker() {
     return { num: numerator(number, 0), den: number.den };
   }
 
-  // statement: the inputs and words of a certificate, see readStatement.
-  function buildNetwork(model, { inputs, standing }) {
+  // inputs, standing: see readStatement.
+  function buildNetwork(model, inputs, standing) {
     const net = { model, standing, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, outputs: [] };
     const values = new Map(model.initializers);
     inputs.forEach(({ role, first, original }, place) => {
@@ -1984,12 +1984,6 @@ function swapproofChecker() {
       for (const size of this.sizes) {
         this.firstOf.push(this.swaps);
         this.swaps += size - 1;
-      }
-      for (const { rows, positions } of network.lookups) {
-        for (const position of positions) {
-          spend(standing[position].length);
-          if (standing[position].some((token) => token >= rows)) refuse("a token id beyond the rows of its table");
-        }
       }
       const { constants } = network;
       const values = new Array(network.size);
@@ -3056,12 +3050,26 @@ function swapproofChecker() {
   }
 
   // The canonical network of a model that was read, for the inputs and words of a certificate.
-  function networkOf(model, statement) {
-    if (model.inputs.length !== statement.inputs.length) refuse("the model has another number of inputs");
+  function networkOf(model, { inputs, standing }) {
+    if (model.inputs.length !== inputs.length) refuse("the model has another number of inputs");
     model.inputs.forEach(({ length }, i) => {
-      if (length !== null && length !== BigInt(statement.inputs[i].original.length)) refuse("the model takes another number of positions");
+      if (length !== null && length !== BigInt(inputs[i].original.length)) refuse("the model takes another number of positions");
     });
-    return buildNetwork(model, statement);
+    // Of a text a network depends on the lengths of its inputs, on constants, and on what is computed from tokens.
+    const form = JSON.stringify(inputs.map(({ role, original }) => (role === "words" ? original.length : original)));
+    const isFor = ({ looks }) => looks.every(({ look, found }) => sameShape(look(standing), found));
+    let known = model.networks.find((other) => other.form === form && isFor(other.network));
+    if (known === undefined) {
+      known = { form, network: buildNetwork(model, inputs, standing) };
+      model.networks.push(known);
+    }
+    for (const { rows, positions } of known.network.lookups) {
+      for (const position of positions) {
+        spend(standing[position].length);
+        if (standing[position].some((token) => token >= rows)) refuse("a token id beyond the rows of its table");
+      }
+    }
+    return known.network;
   }
 
   // read(name, limit) gives the bytes of a file of the run folder, at most limit + 1 of them, or null if there is none.
@@ -3096,18 +3104,9 @@ function swapproofChecker() {
           return tensors.get(name);
         });
         if (opened.size !== tensors.size) refuse("an external tensor file is bound that the model does not refer to");
-        this.models.set(key, { parsed, networks: [] });
+        this.models.set(key, parsed);
       }
-      const { parsed, networks } = this.models.get(key);
-      // Of the texts a network depends on their lengths, on constants, and on what it computes from tokens.
-      const form = JSON.stringify(statement.inputs.map(({ role, original }) => (role === "words" ? original.length : original)));
-      const isFor = ({ looks }) => looks.every(({ look, found }) => sameShape(look(statement.standing), found));
-      let entry = networks.find((other) => other.form === form && isFor(other.network));
-      if (entry === undefined) {
-        entry = { form, network: networkOf(parsed, statement) };
-        networks.push(entry);
-      }
-      return entry.network;
+      return networkOf(this.models.get(key), statement);
     }
 
     // Checks one certificate and gives what it claims in a plain sentence.

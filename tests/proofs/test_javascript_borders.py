@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_certificates import certificate, claim
+from test_javascript_networks import certificate, claim, write_certificates
 from tree_bytes import deltas, leb128, mask
 
 onnx = pytest.importorskip("onnx")
@@ -33,7 +33,7 @@ CHECKERS = {
 TIMES = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 SECONDS = 240
 POSITIONS, WORDS = 4, 6
-RECTIFIERS = (4, 7)  # the numbers of their nodes in the file
+RECTIFIERS = (2, 4)  # their layers, from 0: an embedding comes first, and each has a Gemm before it
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
@@ -186,15 +186,6 @@ def random_network(source: random.Random) -> Network:
 Sentences = list[tuple[Row, Row]]  # the embedding, and the first layer's pre-activations
 
 
-@dataclass(frozen=True)
-class Phase:
-    """An element of the first layer is at least 0 (side 1) or at most 0 (side -1); its multiplier."""
-
-    element: int
-    side: int
-    beta: Fraction
-
-
 def dot(a: Row, b: Row) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
 
@@ -242,21 +233,14 @@ def pass_rectifier(
     return slopes, constant
 
 
-def margin(
-    network: Network, embedded: list[Row], groups: list[dict[int, int]], sign: int, phase: Phase | None
-) -> Fraction | None:
-    """Of label over rival (sign 1: class 0 over class 1) in the region of these sentences; None if it has no bounds."""
+def margin(network: Network, embedded: list[Row], groups: list[dict[int, int]], sign: int) -> Fraction:
+    """Of label over rival (sign 1: class 0 over class 1) in the region of these sentences."""
     first, *others = network.layers
     sentences = [(e, [dot(row, e) + b for row, b in zip(first.weights, first.bias, strict=True)]) for e in embedded]
     lines = []
     for i in range(len(first.order)):
         values = [x[i] for _, x in sentences]
-        low, high = down(min(values)), -down(-max(values))
-        if phase is not None and i == phase.element:
-            low, high = (max(low, Fraction(0)), high) if phase.side > 0 else (low, min(high, Fraction(0)))
-            if low > high:
-                return None
-        lines.append(line(low, high, first.alpha))
+        lines.append(line(down(min(values)), -down(-max(values)), first.alpha))
 
     def bound(row: Row, bias: Fraction) -> Fraction:
         inner, more = pass_rectifier(row, lines, None, {})
@@ -268,18 +252,13 @@ def margin(
         goal, constant = pass_rectifier(goal, [line(*pair, layer.alpha) for pair in ends], layer, {})
         constant += dot(goal, layer.bias)
         goal = [dot(goal, [row[j] for row in layer.weights]) for j in range(len(first.order))]
-    # What groups hold together: elements with a coefficient below 0 and without phase.
-    together = [
-        {i: Fraction(a, 64) for i, a in group.items() if goal[i] < 0 and (phase is None or i != phase.element)}
-        for group in groups
-    ]
+    # What groups hold together: elements with a coefficient below 0.
+    together = [{i: Fraction(a, 64) for i, a in group.items() if goal[i] < 0} for group in groups]
     inner, more = pass_rectifier(goal, lines, first, {i: a for group in together for i, a in group.items()})
     gaps = sum(
         max(sum(-goal[i] * (max(x[i], first.alpha * x[i]) - a * x[i]) for i, a in group.items()) for _, x in sentences)
         for group in together
     )
-    if phase is not None:
-        inner[phase.element] -= phase.side * phase.beta
     return least(inner, [sign * x for x in network.straight], sentences) + constant + more - gaps
 
 
@@ -298,30 +277,62 @@ def entries(node: int, values: dict[int, int]) -> bytes:
     return leb128(node) + leb128(len(order)) + b"".join(leb128(gap) + leb128(values[i]) for gap, i in pairs)
 
 
+@dataclass(frozen=True)
+class Text:
+    """Tokens, and words of one or two positions, some positions under no word. A sentence: an option of each word."""
+
+    tokens: list[int]
+    words: list[tuple[int, list[tuple[int, ...]]]]
+
+    def sentences(self, swaps: int) -> list[tuple[int, ...]]:
+        every = product(*(range(len(options)) for _, options in self.words))
+        return [sentence for sentence in every if sum(option > 0 for option in sentence) <= swaps]
+
+    def read(self, sentence: tuple[int, ...]) -> list[int]:
+        tokens = list(self.tokens)
+        for (start, options), option in zip(self.words, sentence, strict=True):
+            tokens[start : start + len(options[0])] = options[option]
+        return tokens
+
+    def parts(self) -> dict[str, Any]:
+        words = [[start, [list(option) for option in options]] for start, options in self.words]
+        return {"inputs": [["words", self.tokens]], "words": words}
+
+
+def random_text(source: random.Random) -> Text:
+    tokens = [source.randrange(WORDS) for _ in range(POSITIONS)]
+    words: list[tuple[int, list[tuple[int, ...]]]] = []
+    at = 0
+    while at < POSITIONS:
+        length = source.choice([1, 1, 1, 2]) if at + 1 < POSITIONS else 1
+        if source.random() < 0.9:
+            others = {tuple(source.randrange(WORDS) for _ in range(length)) for _ in range(source.randint(0, 3))}
+            first = tuple(tokens[at : at + length])
+            words.append((at, [first, *source.sample(sorted(others - {first}), len(others - {first}))]))
+        at += length
+    return Text(tokens, words)
+
+
 def random_split(
-    network: Network, choices: list[list[int]], every: list[tuple[int, ...]], source: random.Random
-) -> tuple[bytes, list[tuple[list[tuple[int, ...]], Phase | None]]]:
-    """A node that splits the region in two, or none; each part's sentences, as numbers of choices, and phase."""
-    several = [position for position, at in enumerate(choices) if len(at) > 1]
-    kind = source.choice(["none", "words", "budget", "phase"])
-    if kind == "words" and several:
-        position = source.choice(several)
-        left = sorted(source.sample(range(len(choices[position])), source.randint(1, len(choices[position]) - 1)))
-        node = bytes([4]) + leb128(position) + mask(left, len(choices[position]))
-        return node, [([s for s in every if (s[position] in left) == side], None) for side in (True, False)]
-    if kind == "budget":
-        group = sorted(source.sample(range(POSITIONS), source.randint(1, POSITIONS - 1)))
-        bound = source.randint(0, 1)
-        node = bytes([6]) + leb128(len(group)) + b"".join(map(leb128, deltas(group))) + leb128(bound)
-        parts = [[s for s in every if (sum(s[p] > 0 for p in group) <= bound) == side] for side in (True, False)]
-        return node, [(part, None) for part in parts]
-    if kind == "phase" and not network.layers[0].alpha:
-        element = source.randrange(len(network.layers[0].order))
-        value, exponent = source.choice([0, 1, source.getrandbits(30)]), source.randint(0, 30)
-        node = bytes([9, exponent, 1]) + entries(RECTIFIERS[0], {element: value})
-        node += bytes([5]) + leb128(RECTIFIERS[0]) + leb128(element)
-        return node, [(every, Phase(element, side, Fraction(value, 2**exponent))) for side in (-1, 1)]
-    return b"", [(every, None)]
+    text: Text, every: list[tuple[int, ...]], source: random.Random
+) -> tuple[bytes, list[list[tuple[int, ...]]]]:
+    """A tree of words nodes and linear leaves; and the sentences of each leaf. Some leaves hold none."""
+
+    def grow(depth: int, chosen: list[list[int]]) -> bytes:
+        several = [word for word, options in enumerate(chosen) if len(options) > 1]
+        if depth == 0 or not several:
+            parts.append([s for s in every if all(s[w] in options for w, options in enumerate(chosen))])
+            return b"\1"
+        word = source.choice(several)
+        left = sorted(source.sample(chosen[word], source.randint(1, len(chosen[word]) - 1)))
+        node = bytes([4]) + leb128(word) + mask(left, len(text.words[word][1]))
+        for part in (left, [option for option in chosen[word] if option not in left]):
+            node += grow(depth - 1, [*chosen[:word], part, *chosen[word + 1 :]])
+        return node
+
+    parts: list[list[tuple[int, ...]]] = []
+    tree = grow(source.choice([0, 0, 1, 1, 2, 3]), [list(range(len(options))) for _, options in text.words])
+    return tree, parts
 
 
 def verdicts(checker: str, folder: Path) -> dict[str, bool]:
@@ -336,44 +347,44 @@ def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) 
     """At margin 0 the class with the lower number wins; 2^-290 above it any class does, and below it none."""
     source = random.Random(300 + part)
     folder = tmp_path / "run"
-    (folder / "certificates").mkdir(parents=True)
-    expected: dict[str, bool] = {}
+    folder.mkdir()
+    expected: list[bool] = []
+    drafts = []
     while len(expected) < 400:
         network = random_network(source)
-        choices = [source.sample(range(WORDS), source.randint(1, 4)) for _ in range(POSITIONS)]
+        text = random_text(source)
         swaps = source.randint(1, POSITIONS)
-        every = [s for s in product(*(range(len(at)) for at in choices)) if sum(number > 0 for number in s) <= swaps]
+        every = text.sentences(swaps)
         # The last joint node counts, also if it has no groups.
         size = len(network.layers[0].order)
         joint = [random_groups(size, source) for _ in range(source.choice([1, 1, 1, 2]))]
         if source.random() < 0.1:
             joint.append([])
         groups = joint[-1]
-        split, parts = random_split(network, choices, every, source)
+        split, parts = random_split(text, every, source)
         slopes = [(node, layer.slopes) for node, layer in zip(RECTIFIERS, network.layers, strict=False) if layer.slopes]
         tree = bytes([8]) + leb128(len(slopes)) + b"".join(entries(*pair) for pair in slopes) if slopes else b""
         for node in joint:
             tree += bytes([10, len(node)]) + b"".join(entries(RECTIFIERS[0], group) for group in node)
-        tree += split + b"\1" * len(parts)
+        tree += split
         # Joint groups are about coefficients below 0.
         likely = 0 if sum(c < 0 for c in network.last) * 2 > len(network.last) else 1
         label = source.choice([likely, likely, likely, 1 - likely])
         sign = 1 if label == 0 else -1
 
         def embedded(sentence: tuple[int, ...]) -> Row:
-            return [x for at, number in zip(choices, sentence, strict=True) for x in network.words[at[number]]]  # noqa: B023
+            return [x for token in text.read(sentence) for x in network.words[token]]  # noqa: B023
 
-        found = [margin(network, [embedded(s) for s in part], groups, sign, phase) for part, phase in parts if part]
-        margins = [m for m in found if m is not None]
+        margins = [margin(network, [embedded(s) for s in part], groups, sign) for part in parts if part]
         unit = Fraction(1, 2**290)
         # The least step that changes the verdict: at margin 0 the label 0 wins, and the label 1 loses.
         for moved, accepted in ((0, True), (-unit, False)) if label == 0 else ((unit, True), (0, False)):
             model = network.model(sign * (moved - min(margins)))
             file = f"m{len(expected)}.onnx"
             (folder / file).write_bytes(model)
-            name = f"{len(expected):06}.json"
-            data = certificate(len(expected), file, model, choices, label, lower=claim("real", swaps, tree))
-            (folder / "certificates" / name).write_bytes(data)
-            expected[name] = accepted
+            claims = {"lower": claim("real", swaps, tree)}
+            drafts.append(certificate(file, model, text.parts(), label, **claims))
+            expected.append(accepted)
+    names = write_certificates(folder, drafts)
     for checker in CHECKERS:
-        assert verdicts(checker, folder) == expected, checker
+        assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
