@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_javascript_networks import certificate, claim, write_certificates
+from javascript_networks import Text, certificate, claim, random_text, write_certificates
 from tree_bytes import deltas, leb128, mask
 
 onnx = pytest.importorskip("onnx")
@@ -277,42 +277,6 @@ def entries(node: int, values: dict[int, int]) -> bytes:
     return leb128(node) + leb128(len(order)) + b"".join(leb128(gap) + leb128(values[i]) for gap, i in pairs)
 
 
-@dataclass(frozen=True)
-class Text:
-    """Tokens, and words of one or two positions, some positions under no word. A sentence: an option of each word."""
-
-    tokens: list[int]
-    words: list[tuple[int, list[tuple[int, ...]]]]
-
-    def sentences(self, swaps: int) -> list[tuple[int, ...]]:
-        every = product(*(range(len(options)) for _, options in self.words))
-        return [sentence for sentence in every if sum(option > 0 for option in sentence) <= swaps]
-
-    def read(self, sentence: tuple[int, ...]) -> list[int]:
-        tokens = list(self.tokens)
-        for (start, options), option in zip(self.words, sentence, strict=True):
-            tokens[start : start + len(options[0])] = options[option]
-        return tokens
-
-    def parts(self) -> dict[str, Any]:
-        words = [[start, [list(option) for option in options]] for start, options in self.words]
-        return {"inputs": [["words", self.tokens]], "words": words}
-
-
-def random_text(source: random.Random) -> Text:
-    tokens = [source.randrange(WORDS) for _ in range(POSITIONS)]
-    words: list[tuple[int, list[tuple[int, ...]]]] = []
-    at = 0
-    while at < POSITIONS:
-        length = source.choice([1, 1, 1, 2]) if at + 1 < POSITIONS else 1
-        if source.random() < 0.9:
-            others = {tuple(source.randrange(WORDS) for _ in range(length)) for _ in range(source.randint(0, 3))}
-            first = tuple(tokens[at : at + length])
-            words.append((at, [first, *source.sample(sorted(others - {first}), len(others - {first}))]))
-        at += length
-    return Text(tokens, words)
-
-
 def random_split(
     text: Text, every: list[tuple[int, ...]], source: random.Random
 ) -> tuple[bytes, list[list[tuple[int, ...]]]]:
@@ -352,7 +316,7 @@ def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) 
     drafts = []
     while len(expected) < 400:
         network = random_network(source)
-        text = random_text(source)
+        text = random_text([["words", [source.randrange(WORDS) for _ in range(POSITIONS)]]], WORDS, source)
         swaps = source.randint(1, POSITIONS)
         every = text.sentences(swaps)
         # The last joint node counts, also if it has no groups.

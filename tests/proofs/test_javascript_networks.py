@@ -1,198 +1,26 @@
 """The canonical network that check.js makes of an ONNX file, byte for byte, beside the same written down by hand from
-section 4.3 of FORMAT.md; and what other tests need to write certificates in format 2."""
+section 4.3 of FORMAT.md."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import shutil
-import struct
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-CHECKER = Path(__file__).parents[2] / "proofs" / "check.js"
-SECONDS = 240
-
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
-
-# Reads a statement with a model a line; answers with the hash of its network, and its bytes if they are wanted.
-DRIVER = r"""
-const { swapproofChecker } = require(process.argv[1]);
-const checker = swapproofChecker();
-for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter((text) => text !== "")) {
-  const { model, inputs, words, files, whole } = JSON.parse(line);
-  const open = (name) => new Uint8Array(Buffer.from(files[name], "base64"));
-  try {
-    const { hash, bytes } = checker.lowered(new Uint8Array(Buffer.from(model, "base64")), { inputs, words }, open);
-    console.log(whole ? `${hash} ${checker.hex(bytes)}` : hash);
-  } catch (error) {
-    console.log(`none: ${error.message}`);
-  }
-}
-"""
-
-Inputs = list[list[Any]]
-Words = list[list[Any]]
-Choices = list[list[int]]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """What a network depends on."""
-
-    model: bytes
-    inputs: Inputs
-    words: Words
-    files: dict[str, bytes] | None = None
-
-    def line(self, whole: bool) -> str:
-        files = {name: base64.b64encode(data).decode() for name, data in (self.files or {}).items()}
-        return json.dumps({
-            "model": base64.b64encode(self.model).decode(), "inputs": self.inputs, "words": self.words,
-            "files": files, "whole": whole,
-        })  # fmt: skip
-
-
-def lowered(statements: Sequence[Statement], whole: bool = False) -> list[str]:
-    """What check.js says of each, in one process."""
-    text = "\n".join(statement.line(whole) for statement in statements)
-    command = ["node", "-e", DRIVER, str(CHECKER)]
-    result = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode == 0, result.stderr[-2000:]
-    lines = result.stdout.splitlines()
-    assert len(lines) == len(statements)
-    return lines
-
-
-def network_hashes(statements: Sequence[Statement]) -> list[str]:
-    """A statement without a network gets zeros."""
-    return ["0" * 64 if line.startswith("none: ") else line for line in lowered(statements)]
-
-
-def one_by_one(choices: Choices) -> dict[str, Any]:
-    """The text of one input whose words stand on one position each."""
-    return {
-        "inputs": [["words", [options[0] for options in choices]]],
-        "words": [[position, [[token] for token in options]] for position, options in enumerate(choices)],
-    }
-
-
-# ---- certificates ----------------------------------------------------------------------------------------------------
-
-
-def canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def claim(level: str, swaps: int, tree: bytes) -> dict[str, Any]:
-    return {"level": level, "recipe": "linear-2", "swaps": swaps, "tree": base64.b64encode(tree).decode()}
-
-
-def certificate(file: str, model: bytes, text: dict[str, Any], label: int, **more: Any) -> dict[str, Any]:
-    """A certificate about two classes, spelt out key by key, that lacks its network. The text: inputs and words."""
-    return {
-        "format": "swapproof certificate", "version": 2, "id": 0, "vocabulary": None, "synonyms": None,
-        "model": {"file": file, "sha256": sha256(model), "tensors": []}, "text": sha256(b""),
-        "label": label, "rivals": [1 - label], "lower": None, "count": None, "upper": None, **text, **more,
-    }  # fmt: skip
-
-
-def with_networks(certificates: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """The same, each with its number and the hash of its network; the models and tensor files lie in the folder."""
-    statements = []
-    for data in certificates:
-        files = {name: (folder / name).read_bytes() for name, _ in data["model"]["tensors"]}
-        model = (folder / data["model"]["file"]).read_bytes()
-        statements.append(Statement(model, data["inputs"], data["words"], files))
-    hashes = network_hashes(statements)
-    pairs = zip(certificates, hashes, strict=True)
-    return [{**data, "id": number, "network": found} for number, (data, found) in enumerate(pairs)]
-
-
-def write_certificates(folder: Path, certificates: Sequence[dict[str, Any]]) -> list[str]:
-    """In a run folder that holds their models; gives their names."""
-    (folder / "certificates").mkdir(parents=True, exist_ok=True)
-    names = [f"{number:06}.json" for number in range(len(certificates))]
-    for name, data in zip(names, with_networks(certificates, folder), strict=True):
-        (folder / "certificates" / name).write_bytes(canonical(data))
-    return names
-
-
-# ---- the bytes of a network, from a plain description --------------------------------------------------------------
-
-
-def u32(*numbers: int) -> bytes:
-    return b"".join(struct.pack("<I", number) for number in numbers)
-
-
-def numbers(values: Sequence[Fraction | float]) -> bytes:
-    exact = [Fraction(value) for value in values]
-    for form, letter in ((1, "<f"), (2, "<d")):
-        try:
-            written = [struct.pack(letter, value) for value in exact]
-        except OverflowError:
-            continue
-        if [Fraction(struct.unpack(letter, data)[0]) for data in written] == exact:
-            return u32(form) + hashlib.sha256(b"".join(written)).digest()
-    texts = [f"{'-' * (x < 0)}{abs(x.numerator):x}/{x.denominator:x}" for x in exact]
-    return u32(3) + hashlib.sha256(",".join(texts).encode()).digest()
-
-
-def listed(items: Sequence[int]) -> bytes:
-    return u32(len(items), *items)
-
-
-def embedding(table: list[list[float]], positions: list[int]) -> bytes:
-    return u32(1, len(table), len(table[0])) + numbers([x for row in table for x in row]) + listed(positions)
-
-
-Row = tuple[list[int], list[Fraction | float], Fraction | float]
-
-
-def affine(*rows: Row) -> bytes:
-    """Each row: what it reads, its weights, its bias."""
-    lists: list[list[int]] = []
-    weights: list[list[Fraction | float]] = []
-    for read, factors, _ in rows:
-        lists += [read] if read not in lists else []
-        weights += [factors] if factors not in weights else []
-    out = u32(2, len(lists)) + b"".join(map(listed, lists)) + u32(len(weights), *map(len, weights))
-    out += numbers([x for factors in weights for x in factors])
-    out += u32(len(rows)) + b"".join(u32(lists.index(read), weights.index(factors)) for read, factors, _ in rows)
-    return out + numbers([bias for _, _, bias in rows])
-
-
-def rectifier(alpha: float, read: list[int]) -> bytes:
-    return u32(3) + numbers([alpha]) + listed(read)
-
-
-def maximum(*windows: list[int]) -> bytes:
-    return u32(4, len(windows)) + b"".join(map(listed, windows))
-
-
-def network(
-    layers: list[bytes], logits: list[int], positions: int, constants: Sequence[float] = (), float32: int = 1
-) -> bytes:
-    out = b"swapproof net 2\n" + u32(float32, positions, len(constants)) + numbers(constants) + u32(len(layers))
-    return out + b"".join(layers) + listed(logits)
-
-
-# ---- networks by hand ----------------------------------------------------------------------------------------------
+from javascript_networks import (
+    CHECKER, SECONDS, Inputs, Row, Statement, Words, affine, embedding, layers_of, lowered, maximum, network, rectifier,
+)  # fmt: skip
 
 onnx = pytest.importorskip("onnx")
 np = pytest.importorskip("numpy")
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 node = onnx.helper.make_node
 
 TABLE = [[1.0, 2.0], [3.0, -0.5], [0.25, 0.0]]
@@ -223,6 +51,7 @@ def check(data: bytes, expected: bytes, inputs: Inputs = TWO, words: Words = PAI
     hash_, found = line.split()
     assert bytes.fromhex(found) == expected
     assert hash_ == hashlib.sha256(expected).hexdigest()
+    assert layers_of(expected)
 
 
 EMBED = [node("Gather", ["table", "tokens"], ["e"]), node("Flatten", ["e"], ["f"])]  # elements 0 to 3, of TWO
