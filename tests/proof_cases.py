@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check
+from swapproof.proofs import check, lower
 
 VOCABULARY = 7
 
@@ -270,7 +270,7 @@ REAL = ("algebra", "convolution", "oddities", "normalised")
 
 @dataclass(frozen=True)
 class Case:
-    """A model, a text's choices, and what onnxruntime says about every sentence."""
+    """A model, a text's choices at every position, and what onnxruntime says about every sentence."""
 
     data: bytes
     choices: tuple[tuple[int, ...], ...]
@@ -280,6 +280,16 @@ class Case:
     @property
     def rivals(self) -> tuple[int, ...]:
         return tuple(r for r in range(self.classes) if r != self.label)
+
+    @property
+    def inputs(self) -> tuple[c.Input, ...]:
+        """One, of words."""
+        return (c.Input("words", tuple(options[0] for options in self.choices)),)
+
+    @property
+    def words(self) -> tuple[c.Word, ...]:
+        """One at every position."""
+        return tuple(c.Word(p, tuple((token,) for token in options)) for p, options in enumerate(self.choices))
 
 
 def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> Case:
@@ -327,6 +337,25 @@ def min_swaps(case: Case) -> tuple[int | None, tuple[int, ...]]:
     return None, ()
 
 
+def listed(inputs: Sequence[c.Input], words: Sequence[c.Word]) -> tuple[list[Any], list[Any]]:
+    """As they stand in a certificate."""
+    return [[each.role, list(each.integers)] for each in inputs], [
+        [word.start, [list(option) for option in word.options]] for word in words
+    ]
+
+
+def lowered(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> lower.Lowered:
+    return lower.read_model(data).lower(*listed(inputs, words))
+
+
+def network_sha256(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> str:
+    """Nothing, 64 digits long, where there is no network."""
+    try:
+        return lowered(data, inputs, words).sha256
+    except (check.Refused, check.Unusable):
+        return "0" * 64
+
+
 def statement(case: Case, **parts: object) -> c.Statement:
     made = c.Statement(
         id=0,
@@ -335,11 +364,19 @@ def statement(case: Case, **parts: object) -> c.Statement:
         vocabulary=None,
         text=hashlib.sha256(b"a text").hexdigest(),
         synonyms=None,
-        choices=case.choices,
+        network=network_sha256(case.data, case.inputs, case.words),
+        inputs=case.inputs,
+        words=case.words,
         label=case.label,
         rivals=case.rivals,
     )
     return replace(made, **parts)  # type: ignore[arg-type]
+
+
+def witness(case: Case, sentence: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Its swaps, a word standing at every position."""
+    pairs = enumerate(zip(sentence, case.choices, strict=True))
+    return tuple((p, options.index(token)) for p, (token, options) in pairs if token != options[0])
 
 
 class Prover:
@@ -351,14 +388,13 @@ class Prover:
         self.case = case
         self.rng = rng
         self.small = small
-        network = read(case)
-        space = check.Space(network, [list(options) for options in case.choices], case.label)
         self.swaps = swaps
-        self.tree = check.Tree(space, b"", case.rivals, swaps, level, counting)
+        self.tree = check.Tree(space_of(case), b"", case.rivals, swaps, level, counting)
         self.sizes = [len(options) for options in case.choices]
-        rectifiers = network.rectifiers.values()
-        self.first = [(layer.node, layer.size) for layer in rectifiers if layer.depth == 1]
-        self.relus = [(layer.node, layer.size) for layer in rectifiers if not layer.p]
+        layers = enumerate(self.tree.space.network.layers)
+        rectifiers = [(index, layer) for index, layer in layers if isinstance(layer, check.Rectifier)]
+        self.relus = [(index, layer.size) for index, layer in rectifiers]
+        self.first = [(index, layer.size) for index, layer in rectifiers if layer.depth == 1]
 
     def holds(self, rule: Callable[[check.Region], object], region: check.Region) -> bool:
         try:
@@ -370,29 +406,23 @@ class Prover:
     def prove(self, region: check.Region | None = None) -> c.Node | None:
         """A tree, or None when there is a counterexample in the region."""
         region = region or self.tree.root
-        words = self.tree.space.words(region.masks, region.groups)
-        if words.empty:
-            return c.Empty()
         if self.holds(self.tree.linear, region):
             return c.Linear()
-        if words.sentences() <= self.small or region.depth > 12:
+        if self.tree.sentences(region).count() <= self.small or region.depth > 12:
             return c.Enumerate() if self.holds(self.tree.enumerate, region) else None
         return self.split(region)
 
     def count(self, region: check.Region) -> tuple[c.Node, int, int]:
         """A tree of word splits with leaves of every kind, and how many sentences it shows robust and broken."""
-        space, tree = self.tree.space, self.tree
-        words = space.words(region.masks, region.groups)
-        if words.empty:
-            return c.Empty(), 0, 0
+        tree = self.tree
         able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
         if able and region.depth < 4 and self.rng.random() < 0.7:
             i = self.rng.choice(able)
             option = next(b for b in range(99) if region.masks[i] >> b & 1)
-            node = c.Words(space.positions[i], frozenset([option]), c.Open(), c.Open())
+            node = c.Words(i, frozenset([option]), c.Open(), c.Open())
             (left, robust, broken), (right, *more) = (self.count(child) for child in self.children(region, node))
             return replace(node, left=left, right=right), robust + more[0], broken + more[1]
-        sentences = words.sentences()
+        sentences = tree.sentences(region).count()
         if self.holds(tree.linear, region):
             return c.Linear(), sentences, 0
         for rival in region.rivals:
@@ -407,24 +437,61 @@ class Prover:
         return c.Enumerate(), sentences - broken - unsure, broken
 
     def split(self, region: check.Region) -> c.Node | None:
-        kind = self.rng.choice(("words", "words", "phase", "budget", "rivals", "slopes", "betas", "joint"))
+        kind = self.rng.choice(("words", "words", "words", "rivals", "slopes", "joint"))
         if kind == "words":
             able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
             if able:
                 i = self.rng.choice(able)
                 options = [k for k in range(region.masks[i].bit_length()) if region.masks[i] >> k & 1]
                 chosen = frozenset(self.rng.sample(options, self.rng.randint(1, len(options) - 1)))
-                position = self.tree.space.positions[i]
-                return self.both(region, lambda a, b: c.Words(position, chosen, a, b))
-        if kind == "phase" and self.relus:
-            node, size = self.rng.choice(self.relus)
-            element = self.rng.randrange(size)
-            if (node, element) not in region.phases:
-                return self.both(region, lambda a, b: c.Phase(node, element, a, b))
-        if kind == "budget":
-            group = frozenset(self.rng.sample(range(len(self.sizes)), self.rng.randint(1, len(self.sizes))))
-            if all(group <= g or g < group or not g & group for g, _, _ in region.groups):
-                return self.both(region, lambda a, b: c.Budget(group, self.rng.randint(0, 1), a, b))
+                return self.both(region, lambda a, b: c.Words(i, chosen, a, b))
+        if kind == "rivals" and len(region.rivals) > 1:
+            return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
+        if kind == "slopes" and self.relus and not region.slopes:
+            values = {node: {i: self.rng.randint(0, 64) for i in range(size)} for node, size in self.relus}
+            return self.one(region, lambda a: c.Slopes(values, a))
+        if kind == "joint" and self.first and not region.joint:
+            groups = []
+            for node, size in self.first:
+                elements = self.rng.sample(range(size), min(size, 4))
+                parts = [part for part in (elements[:2], elements[2:]) if part]
+                groups += [(node, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
+            return self.one(region, lambda a: c.Joint(tuple(groups), a))
+        return self.split(region)
+
+    def count(self, region: check.Region) -> tuple[c.Node, int, int]:
+        """A tree of word splits with leaves of every kind, and how many sentences it shows robust and broken."""
+        tree = self.tree
+        able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
+        if able and region.depth < 4 and self.rng.random() < 0.7:
+            i = self.rng.choice(able)
+            option = next(b for b in range(99) if region.masks[i] >> b & 1)
+            node = c.Words(i, frozenset([option]), c.Open(), c.Open())
+            (left, robust, broken), (right, *more) = (self.count(child) for child in self.children(region, node))
+            return replace(node, left=left, right=right), robust + more[0], broken + more[1]
+        sentences = tree.sentences(region).count()
+        if self.holds(tree.linear, region):
+            return c.Linear(), sentences, 0
+        for rival in region.rivals:
+            tree.data, tree.at = bytes([rival]), 0
+            if self.holds(tree.break_all, region):
+                return c.Broken(rival), 0, sentences
+        if self.rng.random() < 0.3:
+            return c.Open(), 0, 0
+        before = tree.broken, tree.open
+        tree.enumerate(region)
+        broken, unsure = tree.broken - before[0], tree.open - before[1]
+        return c.Enumerate(), sentences - broken - unsure, broken
+
+    def split(self, region: check.Region) -> c.Node | None:
+        kind = self.rng.choice(("words", "words", "words", "rivals", "slopes", "joint"))
+        if kind == "words":
+            able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
+            if able:
+                i = self.rng.choice(able)
+                options = [k for k in range(region.masks[i].bit_length()) if region.masks[i] >> k & 1]
+                chosen = frozenset(self.rng.sample(options, self.rng.randint(1, len(options) - 1)))
+                return self.both(region, lambda a, b: c.Words(i, chosen, a, b))
         if kind == "rivals" and len(region.rivals) > 1:
             return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
         if kind == "slopes" and self.relus and not region.slopes:
@@ -446,34 +513,48 @@ class Prover:
     def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
         data = c.encode_tree(node, self.sizes, self.case.rivals)
         self.tree.data, self.tree.at = data, 1
-        return check.RULES[data[0]](self.tree, region) or []
+        return check.RULES[data[0]](self.tree, region)
 
     def both(self, region: check.Region, make: Callable[[c.Node, c.Node], c.Node]) -> c.Node | None:
-        # A random bound must be drawn once.
-        drawn = make(c.Empty(), c.Empty())
+        drawn = make(c.Open(), c.Open())
         left, right = self.children(region, drawn)
         first = self.prove(left)
         second = self.prove(right) if first is not None else None
         if first is None or second is None:
             return None
-        assert isinstance(drawn, c.Words | c.Phase | c.Budget | c.Rivals)
+        assert isinstance(drawn, c.Words | c.Rivals)
         return replace(drawn, left=first, right=second)
 
     def one(self, region: check.Region, make: Callable[[c.Node], c.Node]) -> c.Node | None:
-        drawn = make(c.Empty())
+        drawn = make(c.Open())
         found = self.prove(self.children(region, drawn)[0])
-        assert isinstance(drawn, c.Slopes | c.Betas | c.Joint)
+        assert isinstance(drawn, c.Slopes | c.Joint)
         return replace(drawn, inner=found) if found is not None else None
+
+
+def network_of(data: bytes, length: int) -> check.Network:
+    """The checker's network for texts of this length, whatever they say."""
+    return network_for(data, (c.Input("words", (0,) * length),), ())
+
+
+def network_for(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> check.Network:
+    found = lowered(data, inputs, words)
+    return check.Network(found.data, found.numbers, found.no_float32)
 
 
 def read(case: Case) -> check.Network:
     """The checker's network for this text."""
-    return check.read_model(case.data).network(len(case.choices), case.choices)
+    return network_for(case.data, case.inputs, case.words)
+
+
+def space_of(case: Case) -> check.Space:
+    inputs, words = listed(case.inputs, case.words)
+    return check.Space(read(case), words, case.label, inputs[0][1])
 
 
 def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:
     """Every element of the network for one sentence, over the scale of its layer."""
-    values = [0] * len(network.owner)
+    values = network.start()
     network.evaluate(network.layers, values, sentence)
     return values
 

@@ -1,0 +1,1736 @@
+"""Lowers an ONNX file to the canonical network of FORMAT.md, section 4: bytes that a certificate names by their hash.
+
+    model = read_model(data, files)
+    lowered = model.lower(inputs, words)
+
+This file is trusted: check.py believes that the network proved about is the one in the file because of what is said
+here. Standard library only, exact numbers only. Order: the file, values, layers, the run through the nodes, operators,
+their table, the model. What is outside the format raises `Unusable`, what speaks against the certificate `Refused`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, chain, pairwise, product
+from math import inf, isfinite, isqrt, prod
+from operator import add, eq, ge, gt, le, lt, mul, sub
+from typing import Any, NamedTuple
+
+# Limits (FORMAT section 9).
+MAX_FILE = 1 << 31
+MAX_NODES = 100_000
+MAX_RANK = 8
+MAX_STORED = 1 << 28
+MAX_SHAPE = 1 << 22
+MAX_ELEMENTS = 1 << 23
+MAX_APPLIED = 1 << 26
+MAX_NONLINEAR = 64
+MAX_CLASSES = 1024
+MAX_BITS = 20_000
+MAX_WORK = 3 * 10**8
+MAX_KEPT_BYTES = 1 << 28
+"""Lowered networks that a model keeps, in bytes."""
+ROOT_BITS = 40
+"""Square roots are multiples of 2**-ROOT_BITS."""
+START = b"swapproof net 2\n"
+
+
+class Refused(ValueError):
+    """The certificate does not prove what it claims."""
+
+
+class Unusable(ValueError):
+    """There is nothing here to check: a missing file, or a model outside the format."""
+
+
+def require(fact: object, otherwise: str) -> None:
+    if not fact:
+        raise Refused(otherwise)
+
+
+def need(fact: object, otherwise: str) -> None:
+    if not fact:
+        raise Unusable(otherwise)
+
+
+def in_time(stop: float) -> None:
+    require(time.monotonic() < stop, "not checked within the time allowed")
+
+
+def sha256(data: bytes | memoryview) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class Field(NamedTuple):
+    """What a field of a protobuf message holds, by the wire types that fit."""
+
+    name: str
+    wires: tuple[int, ...]
+    repeated: bool = False
+    text: bool = False
+    integers: bool = False
+
+
+def ignored() -> Field:
+    return Field("", (0, 1, 2, 5), repeated=True)
+
+
+def integer(name: str) -> Field:
+    return Field(name, (0,), integers=True)
+
+
+def integers(name: str) -> Field:
+    """Packed or not."""
+    return Field(name, (0, 2), repeated=True, integers=True)
+
+
+def floats(name: str, wire: int = 5) -> Field:
+    """Their bytes, packed or not."""
+    return Field(name, (wire, 2), repeated=True)
+
+
+def text(name: str) -> Field:
+    return Field(name, (2,), text=True)
+
+
+def texts(name: str) -> Field:
+    return Field(name, (2,), repeated=True, text=True)
+
+
+def message(name: str) -> Field:
+    return Field(name, (2,))
+
+
+def messages(name: str) -> Field:
+    return Field(name, (2,), repeated=True)
+
+
+Fields = dict[int, Field]
+MODEL: Fields = {
+    **dict.fromkeys((2, 3, 4, 5, 6, 14), ignored()),
+    1: integer("ir_version"),
+    7: message("graph"),
+    8: messages("opsets"),
+}
+OPSET: Fields = {1: text("domain"), 2: integer("version")}
+GRAPH: Fields = {
+    **dict.fromkeys((2, 10, 13, 16), ignored()),
+    1: messages("nodes"),
+    5: messages("initializers"),
+    11: messages("inputs"),
+    12: messages("outputs"),
+}
+NODE: Fields = {
+    **dict.fromkeys((3, 6, 9), ignored()),
+    1: texts("inputs"),
+    2: texts("outputs"),
+    4: text("operator"),
+    5: messages("attributes"),
+    7: text("domain"),
+}
+ATTRIBUTE: Fields = {
+    1: text("name"),
+    2: Field("float", (5,)),
+    3: integer("integer"),
+    4: text("text"),
+    5: message("tensor"),
+    7: floats("floats"),
+    8: integers("integers"),
+    13: ignored(),
+    20: integer("type"),
+}
+TENSOR: Fields = {
+    1: integers("sizes"),
+    2: integer("type"),
+    4: floats("float_data"),
+    5: integers("int32_data"),
+    7: integers("int64_data"),
+    8: text("name"),
+    9: message("raw_data"),
+    10: floats("double_data", wire=1),
+    12: ignored(),
+    13: messages("external_data"),
+    14: integer("data_location"),
+    16: ignored(),
+}
+ENTRY: Fields = {1: text("key"), 2: text("value")}
+VALUE_INFO: Fields = {1: text("name"), 2: message("type"), 3: ignored(), 4: ignored()}
+TYPE: Fields = {1: message("tensor"), 6: ignored()}
+TENSOR_TYPE: Fields = {1: integer("number"), 2: message("shape")}
+SHAPE: Fields = {1: messages("dimensions")}
+DIMENSION: Fields = {1: integer("size"), 2: ignored(), 3: ignored()}
+
+
+def varint(data: memoryview, at: int) -> tuple[int, int]:
+    """A protobuf integer, seven bits a byte, low first, taken as signed; and where the next thing begins."""
+    value, shift, byte = 0, 0, 128
+    while byte > 127:
+        need(at < len(data) and shift < 70, "a number in the ONNX file ends too early, or is too large")
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+    need(value < 1 << 64, "a number in the ONNX file is beyond 64 bits")
+    return value - (value >> 63 << 64), at
+
+
+def varints(data: memoryview) -> Iterator[int]:
+    """All integers of a packed field."""
+    at = 0
+    while at < len(data):
+        value, at = varint(data, at)
+        yield value
+
+
+def read(data: memoryview | None, what: str, known: Fields) -> dict[str, Any]:
+    """The fields of a message by name: lists of those that may repeat, None or "" for others that are absent."""
+    if data is None:
+        raise Unusable(f"{what} is missing")
+    found: dict[str, Any] = {field.name: [] for field in known.values()}
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        number, wire = divmod(key, 8)
+        value: Any
+        if wire == 0:
+            value, at = varint(data, at)
+        else:
+            size, at = varint(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, -1), at)
+            need(0 <= size <= len(data) - at, f"{what} is cut short, or has wire type {wire}")
+            value, at = data[at : at + size], at + size
+        field = known.get(number)
+        fits = field and wire in field.wires and (field.repeated or not found[field.name])
+        if field is None or not fits:
+            raise Unusable(f"field {number} in {what} is outside the format, has the wrong wire type, or occurs twice")
+        if field.text:
+            value, stored = str(value, "utf-8", "replace"), value
+            need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
+        found[field.name] += varints(value) if field.integers and wire == 2 else [value]
+    for field in known.values():
+        if not field.repeated:
+            found[field.name] = next(iter(found[field.name]), "" if field.text else None)
+    return found
+
+
+class Kind(Enum):
+    """What the elements of a value are. Only the last are not constant."""
+
+    INTEGERS = "constant integers"
+    NUMBERS = "constant numbers"
+    TOKENS = "tokens"
+    VARIABLE = "values that depend on tokens"
+
+
+class TensorType(IntEnum):
+    FLOAT = 1
+    INT32 = 6
+    INT64 = 7
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+
+
+FLOATING = (TensorType.FLOAT, TensorType.FLOAT16, TensorType.DOUBLE)
+INT32 = range(-(1 << 31), 1 << 31)
+INTEGER_RANGES: dict[int, range] = {
+    TensorType.INT64: range(-(1 << 63), 1 << 63),
+    TensorType.INT32: INT32,
+    TensorType.BOOL: range(2),
+}
+CODES: dict[int, str] = {
+    TensorType.FLOAT: "f",
+    TensorType.DOUBLE: "d",
+    TensorType.FLOAT16: "e",
+    TensorType.INT64: "q",
+    TensorType.INT32: "i",
+    TensorType.BOOL: "B",
+}
+"""The code of their numbers in `struct` and `array`."""
+DATA_FIELDS: dict[int, str] = {
+    TensorType.FLOAT: "float_data",
+    TensorType.DOUBLE: "double_data",
+    TensorType.FLOAT16: "int32_data",
+    TensorType.INT64: "int64_data",
+    TensorType.INT32: "int32_data",
+    TensorType.BOOL: "int32_data",
+}
+
+
+class AttributeType(IntEnum):
+    FLOAT = 1
+    INT = 2
+    STRING = 3
+    TENSOR = 4
+    FLOATS = 6
+    INTS = 7
+
+
+def unpack(code: str, data: bytes | memoryview) -> array[Any]:
+    """Little-endian numbers; float16 become float32."""
+    need(len(data) % struct.calcsize(code) == 0, "tensor data of a broken length")
+    if code == "e":
+        return array("f", struct.unpack(f"<{len(data) // 2}e", data))
+    found = array(code)
+    found.frombytes(data)
+    return found
+
+
+def float32(number: float) -> float:
+    return array("f", [number])[0]
+
+
+def u32(numbers: Iterable[int]) -> bytes:
+    return array("I", numbers).tobytes()
+
+
+class Written(NamedTuple):
+    """Numbers as they are written apart, and how a network refers to them."""
+
+    data: bytes
+    digest: bytes
+    reference: bytes
+
+
+def written(numbers: Sequence[Any]) -> Written:
+    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative."""
+    form, data = write(numbers)
+    digest = hashlib.sha256(data).digest()
+    return Written(data, digest, u32([form]) + digest)
+
+
+def write(numbers: Sequence[Any]) -> tuple[int, bytes]:
+    try:
+        doubles = array("d", numbers)
+        exact = all(map(eq, doubles, numbers))
+    except OverflowError:
+        exact = False
+    if exact:
+        doubles = array("d", [number + 0.0 for number in doubles])
+        singles = array("f", doubles)
+        return (1, singles.tobytes()) if singles == doubles else (2, doubles.tobytes())
+    ratios = [number.as_integer_ratio() for number in numbers]
+    return 3, ",".join([f"{above:x}/{below:x}" for above, below in ratios]).encode()
+
+
+def distinct(given: Iterable[Any]) -> tuple[list[Any], list[int]]:
+    """The distinct ones in the order in which they first come, and the place of each given one among them."""
+    places: dict[Any, int] = {}
+    found = [places.setdefault(each, len(places)) for each in given]
+    return list(places), found
+
+
+class Weights(NamedTuple):
+    """Sequences of numbers, written each once: which of these each given one is, their lengths, their numbers."""
+
+    places: list[int]
+    lengths: list[int]
+    numbers: Written
+
+
+def weights_of(given: Sequence[Sequence[Any]]) -> Weights:
+    """Float32 numbers from the file stay bytes."""
+    if all(isinstance(each, array) and each.typecode == "f" for each in given):
+        stored, places = distinct([each.tobytes() for each in given if isinstance(each, array)])
+        data = b"".join(stored)
+        digest = hashlib.sha256(data).digest()
+        return Weights(places, [len(each) // 4 for each in stored], Written(data, digest, u32([1]) + digest))
+    sequences, places = distinct(map(tuple, given))
+    return Weights(places, list(map(len, sequences)), written(list(chain.from_iterable(sequences))))
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A value: its elements in row-major order. They are integers; numbers (floats or Fractions, both exact); tokens
+    (input positions); or variable: elements, by their numbers in the graph.
+    """
+
+    kind: Kind
+    shape: tuple[int, ...]
+    items: Sequence[Any]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @cached_property
+    def numbers(self) -> Written:
+        return written(self.items)
+
+    @cached_property
+    def transposed(self) -> Tensor:
+        return picked(self, {}, range(self.rank)[::-1])
+
+    @property
+    def line_items(self) -> list[Sequence[Any]]:
+        """The lines of each matrix."""
+        return parts_of(self.items, prod(self.shape[:-1]))
+
+    @property
+    def column_items(self) -> list[Sequence[Any]]:
+        """The columns of each matrix."""
+        wide = self.shape[-1]
+        return [matrix[j::wide] for matrix in parts_of(self.items, prod(self.shape[:-2])) for j in range(wide)]
+
+    @cached_property
+    def lines(self) -> Weights:
+        return weights_of(self.line_items)
+
+    @cached_property
+    def columns(self) -> Weights:
+        return weights_of(self.column_items)
+
+
+def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
+    """The shape, if it is within the limit on elements, also with the other axes of an empty value."""
+    fits = len(shape) <= MAX_RANK and prod([max(size, 1) for size in shape]) <= limit
+    need(fits and min(shape, default=0) >= 0, f"shape {tuple(shape)} is outside the limits")
+    return tuple(shape)
+
+
+def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Sequence[int] | None = None) -> list[int]:
+    """Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on; they are
+    in row-major order, or in that of the transposed value.
+    """
+    limited([len(along) for along in chosen])
+    found = [0]
+    for axis in range(len(shape)) if order is None else order:
+        stride = prod(shape[axis + 1 :])
+        steps = [i * stride for i in chosen[axis]]
+        found = [at + step for at in found for step in steps]
+    return found
+
+
+OUTSIDE = -(1 << 40)
+"""A place along an axis that is outside, whatever is chosen along the others."""
+
+
+def picked(
+    value: Tensor, chosen: Mapping[int, Sequence[int]], order: Sequence[int] | None = None, filler: Any = None
+) -> Tensor:
+    """What is chosen along some axes, and all along the others; the filler where a place is outside."""
+    along = [chosen.get(axis, range(size)) for axis, size in enumerate(value.shape)]
+    items: Sequence[Any] = [value.items[i] if i >= 0 else filler for i in places(value.shape, along, order)]
+    if filler is None and isinstance(value.items, array):
+        items = array(value.items.typecode, items)
+    return Tensor(value.kind, tuple([len(along[axis]) for axis in order or range(value.rank)]), items)
+
+
+def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
+    need(prod(shape) == len(value.items), f"shape {tuple(shape)} for {len(value.items)} elements")
+    return replace(value, shape=tuple(shape))
+
+
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """As in numpy."""
+    rank = max(map(len, shapes))
+    columns = zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True)
+    found = [{*sizes} - {1} or {1} for sizes in columns]
+    need(all(len(sizes) == 1 for sizes in found), f"shapes {shapes} do not broadcast")
+    return limited([max(sizes) for sizes in found])
+
+
+def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
+    """Broadcast to this shape."""
+    if value.shape == tuple(shape):
+        return value
+    own = (1,) * (len(shape) - value.rank) + value.shape
+    need(broadcast(own, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
+    repeated = {axis: [0] * size for axis, size in enumerate(shape) if own[axis] != size}
+    return picked(replace(value, shape=own), repeated)
+
+
+def aligned(*values: Tensor) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
+    """The shape of values that are broadcast together, and what they have in each place."""
+    shape = broadcast(*[value.shape for value in values])
+    return shape, list(zip(*[spread(value, shape).items for value in values], strict=True))
+
+
+def parts_of(items: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    """Equal parts, one after the other."""
+    width = len(items) // max(count, 1)
+    return [items[i * width : (i + 1) * width] for i in range(count)]
+
+
+class Node(NamedTuple):
+    """An ONNX node as it is in the file; attributes are (type, value) by name."""
+
+    number: int
+    operator: str
+    inputs: list[str]
+    outputs: list[str]
+    attributes: dict[str, tuple[int, Any]]
+
+
+class ModelInput(NamedTuple):
+    """An input that is not an initializer: None for sizes that are not numbers."""
+
+    name: str
+    type: int
+    sizes: list[int | None]
+
+
+class OnnxFile:
+    """A parsed ONNX file."""
+
+    opsets = range(13, 23)
+
+    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
+        need(sys.byteorder == "little", "numbers are read by machines that store the lowest byte first")
+        need(len(data) <= MAX_FILE, "the ONNX file is too large")
+        self.files = files
+        self.tensors: dict[str, str] = {}
+        self.floating: int | None = None
+        self.sha256 = sha256(data)
+        model = read(memoryview(data), "the model", MODEL)
+        self.opset = self.opset_of([read(item, "an opset", OPSET) for item in model["opsets"]])
+        graph = read(model["graph"], "the graph", GRAPH)
+        initializers = [self.tensor(item) for item in graph["initializers"]]
+        self.initializers = dict(initializers)
+        inputs = [read(item, "an input", VALUE_INFO) for item in graph["inputs"]]
+        self.model_inputs = [model_input(item) for item in inputs if item["name"] not in self.initializers]
+        need(len(graph["outputs"]) == 1, "the model must have one output")
+        self.output = read(graph["outputs"][0], "the output", VALUE_INFO)["name"]
+        nodes = [read(item, f"node {number}", NODE) for number, item in enumerate(graph["nodes"])]
+        need(len(nodes) <= MAX_NODES, "too many ONNX nodes")
+        given = [item.name for item in self.model_inputs] + [name for name, _ in initializers]
+        names = given + [name for node in nodes for name in node["outputs"] if name]
+        need(len(names) == len(set(names)) and "" not in given, "a name is defined twice, or empty")
+        self.nodes = self.nodes_that_count(nodes)
+        defined, fixed = set(given), set(self.initializers)
+        self.fixed_nodes: list[Node] = []
+        self.other_nodes: list[Node] = []
+        for node in self.nodes:
+            reads = set(filter(None, node.inputs))
+            need(reads <= defined, f"node {node.number} ({node.operator}) reads what is not defined before it")
+            defined.update(node.outputs)
+            if reads <= fixed:
+                fixed.update(node.outputs)
+            (self.fixed_nodes if reads <= fixed else self.other_nodes).append(node)
+
+    def opset_of(self, found: list[dict[str, Any]]) -> int:
+        opsets = {item["domain"]: item["version"] or 0 for item in found}
+        ours = [version for domain, version in opsets.items() if domain in ("", "ai.onnx")]
+        fits = len(opsets) == len(found) and len(ours) == 1 and ours[0] in self.opsets
+        known = f"{self.opsets[0]} to {self.opsets[-1]}"
+        need(fits, f"opsets {opsets}: a version from {known} is expected, and no domain with two opsets")
+        return ours[0]
+
+    def nodes_that_count(self, nodes: Sequence[dict[str, Any]]) -> list[Node]:
+        """Only nodes that the output depends on, through the names they read, are looked at."""
+        read_later, found = {self.output}, []
+        for number, node in reversed([*enumerate(nodes)]):
+            if not read_later.isdisjoint(filter(None, node["outputs"])):
+                read_later.update(node["inputs"])
+                found.append(self.node(number, node))
+        return found[::-1]
+
+    def one_type(self, kind: int) -> None:
+        """All floating tensors of a model have one type."""
+        need(self.floating in (None, kind), "the model mixes floating types")
+        self.floating = kind
+
+    def node(self, number: int, found: dict[str, Any]) -> Node:
+        need(found["domain"] in ("", "ai.onnx"), f"node {number}: domain {found['domain']!r} is outside the format")
+        attributes: dict[str, tuple[int, Any]] = {}
+        for item in found["attributes"]:
+            attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
+            name, kind = attribute["name"], attribute["type"]
+            known = kind in list(AttributeType) and name not in attributes
+            need(known, f"node {number}: attribute {name!r} occurs twice or has type {kind}")
+            value = self.attribute_value(kind, attribute)
+            given = {AttributeType.FLOAT: [value], AttributeType.FLOATS: value}.get(kind, [])
+            need(all(map(isfinite, given)), f"node {number}: attribute {name!r} holds NaN or infinity")
+            attributes[name] = kind, value
+        return Node(number, found["operator"], found["inputs"], found["outputs"], attributes)
+
+    def attribute_value(self, kind: int, attribute: dict[str, Any]) -> Any:
+        if kind == AttributeType.FLOAT:
+            return unpack("f", attribute["float"] or bytes(4))[0]
+        if kind == AttributeType.FLOATS:
+            return list(unpack("f", b"".join(attribute["floats"])))
+        if kind == AttributeType.INT:
+            return attribute["integer"] or 0
+        if kind == AttributeType.INTS:
+            return attribute["integers"]
+        return self.tensor(attribute["tensor"])[1] if kind == AttributeType.TENSOR else attribute["text"]
+
+    def tensor(self, data: memoryview | None) -> tuple[str, Tensor]:
+        found = read(data, "a tensor", TENSOR)
+        name, kind, sizes = found["name"], found["type"], found["sizes"]
+        known = ", ".join([each.name for each in TensorType])
+        need(kind in CODES, f"tensor {name!r} has type {kind}; {known} are known")
+        shape = limited(sizes, MAX_STORED if prod(sizes) else MAX_SHAPE)
+        items = self.tensor_items(found)
+        need(len(items) == prod(shape), f"tensor {name!r} has {len(items)} numbers for shape {shape}")
+        if kind in FLOATING:
+            self.one_type(kind)
+            return name, Tensor(Kind.NUMBERS, shape, plain(items, name))
+        fits = all(item in INTEGER_RANGES[kind] for item in items)
+        need(fits, f"tensor {name!r} holds numbers beyond its type")
+        return name, Tensor(Kind.INTEGERS, shape, items)
+
+    def tensor_items(self, found: dict[str, Any]) -> Sequence[Any]:
+        """The numbers, from the one place of data that the tensor may have."""
+        name, code, place = found["name"], CODES[found["type"]], DATA_FIELDS[found["type"]]
+        others = [found[field] for field in DATA_FIELDS.values() if field != place]
+        need(not any(others), f"tensor {name!r} has data in the wrong field")
+        sources: list[Sequence[Any]] = []
+        given = found[place]
+        if given and found["type"] == TensorType.FLOAT16:
+            need(all(0 <= bits < 1 << 16 for bits in given), f"tensor {name!r} is not FLOAT16")
+            given = [bits.to_bytes(2, "little") for bits in given]
+        if given:
+            sources.append(unpack(code, b"".join(given)) if found["type"] in FLOATING else given)
+        if found["raw_data"] is not None:
+            sources.append(unpack(code, found["raw_data"]))
+        if found["data_location"] or found["external_data"]:
+            need(found["data_location"] == 1, f"tensor {name!r} is half external")
+            sources.append(unpack(code, self.external(found["external_data"])))
+        need(len(sources) < 2, f"tensor {name!r} must have one place of data")
+        return sources[0] if sources else array("f" if code == "e" else code)
+
+    def external(self, data: list[memoryview]) -> memoryview:
+        """The bytes of a tensor that are in a file of their own."""
+        entries = {entry["key"]: entry["value"] for entry in (read(item, "external data", ENTRY) for item in data)}
+        known = len(entries) == len(data) and entries.keys() <= {"location", "offset", "length", "checksum"}
+        location, offset, length = [entries.get(key, "0") for key in ("location", "offset", "length")]
+        fits = known and "location" in entries and re.fullmatch("[0-9]{1,12},[0-9]{1,12}", f"{offset},{length}")
+        need(fits, "external data says a thing twice, an unknown one, or not where it is")
+        require(location in self.files, f"the certificate does not bind the external tensor file {location!r}")
+        held, start = memoryview(self.files[location]), int(offset)
+        self.tensors[location] = self.tensors.get(location) or sha256(held)
+        stop = start + int(length) if "length" in entries else len(held)
+        need(start <= stop <= len(held), f"external tensor file {location!r} is cut short")
+        return held[start:stop]
+
+
+def model_input(found: dict[str, Any]) -> ModelInput:
+    kind = read(read(found["type"], "the type of the input", TYPE)["tensor"], "the type of the input", TENSOR_TYPE)
+    dimensions = read(kind["shape"], "the shape of the input", SHAPE)["dimensions"]
+    return ModelInput(
+        found["name"], kind["number"], [read(item, "a dimension", DIMENSION)["size"] for item in dimensions]
+    )
+
+
+def plain(items: Any, name: str) -> Any:
+    """Numbers of a tensor, if they are within the format, with zeros of no sign.
+
+    The highest byte of a float32 tells: it is 127 or 255 for NaN and infinity, and 128 for a negative zero.
+    """
+    if items.typecode == "f":
+        highest = items.tobytes()[3::4]
+        if not any(byte in highest for byte in (127, 128, 255)):
+            return items
+    sane = all(abs(x) < 2.0**128 and (x * 2.0**200).is_integer() for x in items)
+    need(sane, f"tensor {name!r} holds NaN or infinity, or numbers that are not multiples of 2**-200 below 2**128")
+    return array(items.typecode, [x + 0.0 for x in items])
+
+
+class Page:
+    """The bytes of a network while they are written, and the numbers that stand apart."""
+
+    def __init__(self) -> None:
+        self.parts = [START]
+        self.apart: dict[bytes, bytes] = {}
+
+    def integers(self, *given: int) -> None:
+        self.parts.append(u32(given))
+
+    def counted(self, given: Sequence[int]) -> None:
+        """How many, and each."""
+        self.parts.append(u32([len(given), *given]))
+
+    def lists(self, given: Sequence[Sequence[int]]) -> None:
+        """How many, and for each its length and its members."""
+        flat = array("I", [len(given)])
+        for each in given:
+            flat.append(len(each))
+            flat.extend(each)
+        self.parts.append(flat.tobytes())
+
+    def pairs(self, given: Sequence[tuple[int, int]]) -> None:
+        self.integers(len(given))
+        self.parts.append(u32(chain.from_iterable(given)))
+
+    def numbers(self, given: Written) -> None:
+        self.parts.append(given.reference)
+        self.apart[given.digest] = given.data
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The inputs of a network of numbers."""
+
+    size: int
+
+    def reads(self) -> Iterable[int]:
+        return ()
+
+    def write(self, page: Page, final: Sequence[int]) -> None:
+        page.integers(0, self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """For each position the row of the table that the integer there names."""
+
+    table: Tensor
+    positions: Sequence[int]
+
+    @property
+    def size(self) -> int:
+        return len(self.positions) * self.table.shape[1]
+
+    def reads(self) -> Iterable[int]:
+        return ()
+
+    def write(self, page: Page, final: Sequence[int]) -> None:
+        page.integers(1, *self.table.shape)
+        page.numbers(self.table.numbers)
+        page.counted(self.positions)
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """For each row (a list, weights; by their places): the sum of weights times listed elements, plus a bias."""
+
+    lists: Sequence[Sequence[int]]
+    weights: Weights
+    rows: Sequence[tuple[int, int]]
+    biases: Sequence[Any]
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    def reads(self) -> Iterable[int]:
+        return chain.from_iterable(self.lists)
+
+    def write(self, page: Page, final: Sequence[int]) -> None:
+        page.integers(2)
+        page.lists([[final[i] for i in each] for each in self.lists])
+        page.counted(self.weights.lengths)
+        page.numbers(self.weights.numbers)
+        page.pairs(self.rows)
+        page.numbers(written(self.biases))
+
+
+@dataclass(frozen=True, eq=False)
+class Rectifier:
+    """max(x, 0) + alpha min(x, 0) of each element."""
+
+    alpha: float
+    elements: Sequence[int]
+
+    @property
+    def size(self) -> int:
+        return len(self.elements)
+
+    def reads(self) -> Iterable[int]:
+        return self.elements
+
+    def write(self, page: Page, final: Sequence[int]) -> None:
+        page.integers(3)
+        page.numbers(written([self.alpha]))
+        page.counted([final[i] for i in self.elements])
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """The greatest of each window."""
+
+    windows: Sequence[Sequence[int]]
+
+    @property
+    def size(self) -> int:
+        return len(self.windows)
+
+    def reads(self) -> Iterable[int]:
+        return chain.from_iterable(self.windows)
+
+    def write(self, page: Page, final: Sequence[int]) -> None:
+        page.integers(4)
+        page.lists([sorted({final[i] for i in window}) for window in self.windows])
+
+
+Layer = Numbers | Embedding | Affine | Rectifier | Maximum
+
+
+Values = dict[str, Tensor | None]
+"""By name; None for outputs that cannot be read."""
+
+
+class Graph:
+    """Runs through ONNX nodes for a batch of one sentence and lays down the layers.
+
+    Elements are numbered as they come, constants among them; `owner` names the layer of each, None for a constant.
+    """
+
+    def __init__(self, model: OnnxFile, stop: float) -> None:
+        self.model = model
+        self.stop = stop
+        self.choices: Sequence[Sequence[int]] = ()
+        self.work = 0
+        self.compares = False
+        self.layers: list[Layer] = []
+        self.owner: list[Layer | None] = []
+        self.constants: dict[Any, int] = {}
+        self.lookups: list[Embedding] = []
+        self.head = ""
+        self.no_float32 = ""
+
+    def run(self, nodes: Sequence[Node], values: Values) -> None:
+        """Adds the outputs of the nodes to the values."""
+        for self.node in nodes:
+            try:
+                values.update(self.outputs_of(self.node, values))
+            except Unusable as error:
+                raise Unusable(f"node {self.node.number} ({self.node.operator}): {error}") from None
+
+    def outputs_of(self, node: Node, values: Values) -> Values:
+        need(node.operator in OPERATORS and not self.head, f"outside the format, or after {self.head or 'nothing'}")
+        operator, names = OPERATORS[node.operator], node.inputs
+        while names and not names[-1]:
+            names = names[:-1]
+        wanted = operator.inputs * max(len(names), 1) if operator.many else operator.inputs
+        need(len(names) <= len(wanted), f"{len(names)} inputs are too many")
+        names = names + [""] * (len(wanted) - len(names))
+        inputs = [each.argument(values, name) for each, name in zip(wanted, names, strict=True)]
+        attributes = {name: attribute.default for name, attribute in operator.attributes.items()}
+        for name, (kind, given) in node.attributes.items():
+            known = operator.attributes.get(name)
+            if known is None or known.type != kind:
+                raise Unusable(f"attribute {name!r} is outside the format")
+            need(not known.flag or given in (0, 1), f"{name} is {given}, not 0 or 1")
+            attributes[name] = given
+        found = operator.function(self, *inputs, **attributes)
+        results = [found] if isinstance(found, Tensor) else found
+        need(len(node.outputs) >= len(results) and all(node.outputs[: len(results)]), "an output is missing")
+        for value in results:
+            limited(value.shape, MAX_SHAPE if value.kind is Kind.VARIABLE else MAX_STORED)
+            need(value.items or value.kind is not Kind.VARIABLE, "a variable without elements")
+            self.spend(len(value.items))
+        return {**dict.fromkeys(node.outputs), **dict(zip(node.outputs, results, strict=False))}
+
+    def spend(self, steps: int) -> None:
+        self.work += steps
+        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied, or elements moved")
+        in_time(self.stop)
+
+    def no_claim(self, reason: str) -> None:
+        self.no_float32 = self.no_float32 or reason
+
+    def lay(self, layer: Layer, shape: Sequence[int]) -> Tensor:
+        """A new layer, as a value of this shape."""
+        need(0 < layer.size == prod(shape) <= MAX_SHAPE, f"shape {tuple(shape)} is outside the limits")
+        start = len(self.owner)
+        need(start + layer.size <= 2 * MAX_ELEMENTS, "the network has too many elements")
+        self.layers.append(layer)
+        self.owner += [layer] * layer.size
+        return Tensor(Kind.VARIABLE, tuple(shape), range(start, start + layer.size))
+
+    def affine(
+        self,
+        lists: tuple[list[Any], list[int]],
+        weights: Weights,
+        rows: Iterable[tuple[int, int]],
+        biases: Sequence[Any],
+        shape: Sequence[int],
+    ) -> Tensor:
+        """Rows of (list, weights) in the order in which they first came; lists as `distinct` gives them."""
+        members, list_places = lists
+        laid = [(list_places[i], weights.places[k]) for i, k in rows]
+        lengths = list(map(len, members))
+        self.spend(sum([lengths[i] for i, _ in laid]))
+        return self.lay(Affine(members, weights, laid, biases), shape)
+
+    def row_by_row(
+        self, lists: Iterable[tuple[int, ...]], weights: Sequence[Sequence[Any]], biases: Any, shape: Any
+    ) -> Tensor:
+        """Each row with a list and weights of its own."""
+        return self.affine(distinct(lists), weights_of(weights), [(i, i) for i in range(len(weights))], biases, shape)
+
+    def variable(self, value: Tensor) -> Tensor:
+        """Numbers as constant elements; variables as they are."""
+        need(value.kind in (Kind.NUMBERS, Kind.VARIABLE), f"{value.kind.value} among numbers")
+        if value.kind is Kind.VARIABLE:
+            return value
+        for number in value.items:
+            if number not in self.constants:
+                self.constants[number] = len(self.owner)
+                self.owner.append(None)
+        need(len(self.owner) <= 2 * MAX_ELEMENTS, "the network has too many elements")
+        return Tensor(Kind.VARIABLE, value.shape, [self.constants[number] for number in value.items])
+
+    def alike(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """Of several kinds: all as variables."""
+        return values if len({value.kind for value in values}) == 1 else tuple(map(self.variable, values))
+
+    def options(self, kind: Kind, item: Any) -> Sequence[Any]:
+        """The exact numbers that a constant, or a token, can be."""
+        self.spend(1)
+        if kind is not Kind.TOKENS:
+            return [item if kind is Kind.INTEGERS else Fraction(item)]
+        self.compares = True
+        self.spend(len(self.choices[item]))
+        return self.choices[item]
+
+    def lowered(self, logits: Sequence[int], positions: int) -> Lowered:
+        """The canonical bytes: what the logits depend on, numbered anew."""
+        needed = {self.owner[i] for i in logits}
+        for layer in reversed(self.layers):
+            if layer in needed:
+                needed.update([self.owner[i] for i in layer.reads()])
+            elif isinstance(layer, Numbers):
+                needed.add(layer)
+        kept = [layer for layer in self.layers if layer in needed]
+        need(sum(layer.size for layer in kept) <= MAX_ELEMENTS, "the network has too many elements")
+        nonlinear = [layer for layer in kept if isinstance(layer, Rectifier | Maximum)]
+        need(len(nonlinear) <= MAX_NONLINEAR, f"more than {MAX_NONLINEAR} nonlinear layers")
+        read = set(logits).union(*[layer.reads() for layer in kept])
+        constants = sorted([number for number, i in self.constants.items() if i in read])
+        final, count = array("I", bytes(4 * len(self.owner))), len(constants)
+        for place, number in enumerate(constants):
+            final[self.constants[number]] = place
+        for i, owner in enumerate(self.owner):
+            if owner is not None and owner in needed:
+                final[i], count = count, count + 1
+        page = Page()
+        page.integers(not self.no_float32, positions, len(constants))
+        page.numbers(written(constants))
+        page.integers(len(kept))
+        for layer in kept:
+            in_time(self.stop)
+            layer.write(page, final)
+        page.counted([final[i] for i in logits])
+        data = b"".join(page.parts)
+        return Lowered(data, sha256(data), page.apart, self.no_float32)
+
+
+class Lowered(NamedTuple):
+    """A canonical network: its bytes, and by their digests the numbers written apart.
+
+    `no_float32` says why there can be no claims about float32, and is empty if there can.
+    """
+
+    data: bytes
+    sha256: str
+    numbers: Mapping[bytes, bytes]
+    no_float32: str
+
+
+ANY = (Kind.INTEGERS, Kind.NUMBERS, Kind.TOKENS, Kind.VARIABLE)
+ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
+Listed = Sequence[int] | None
+"""A list of integers that may be absent."""
+
+
+def axis_of(axis: int | None, rank: int) -> int:
+    if axis is None or not -rank <= axis < rank:
+        raise Unusable(f"axis {axis} for rank {rank}")
+    return axis % rank
+
+
+def axes_of(listed: Listed, attribute: Listed, rank: int, default: Iterable[int] = ()) -> list[int]:
+    """From the input or the attribute; the default when there are none."""
+    need(listed is None or attribute is None, "axes are given twice")
+    given = listed if listed is not None else attribute
+    axes = [axis_of(axis, rank) for axis in (default if given is None else given)]
+    need(len(set(axes)) == len(axes), "an axis occurs twice")
+    return axes
+
+
+def constant(graph: Graph, **values: Any) -> Tensor:
+    given = [(name, value) for name, value in values.items() if value is not None]
+    need(len(given) == 1, "a constant must hold exactly one value")
+    name, value = given[0]
+    if name == "value":
+        return value  # type: ignore[no-any-return]
+    kind = Kind.INTEGERS if name in ("value_int", "value_ints") else Kind.NUMBERS
+    if kind is Kind.NUMBERS:
+        graph.model.one_type(TensorType.FLOAT)
+    alone = name in ("value_int", "value_float")
+    return Tensor(kind, () if alone else (len(value),), [value] if alone else value)
+
+
+def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None) -> Tensor:
+    if value is None:
+        graph.model.one_type(TensorType.FLOAT)
+    filler = value or ZERO
+    need(len(filler.items) == 1, "one value is needed")
+    return Tensor(filler.kind, limited(sizes), [*filler.items] * prod(sizes))
+
+
+def identity(graph: Graph, x: Tensor, rate: Tensor | None = None, training: Tensor | None = None, **_: Any) -> Tensor:
+    """Identity, and Dropout as it is when nothing is trained."""
+    need(training is None or list(training.items) == [0], "training mode is outside the format")
+    return x
+
+
+def cast(graph: Graph, x: Tensor, to: int) -> Tensor:
+    if x.kind in (Kind.NUMBERS, Kind.VARIABLE):
+        need(to == graph.model.floating, "floating numbers can be cast to their own type only")
+    elif to in (TensorType.FLOAT, TensorType.DOUBLE):
+        small = x.kind is Kind.INTEGERS and all(map(is_small, x.items))
+        need(small, "only integers up to 2**24 can be cast to numbers")
+        graph.model.one_type(to)
+        return replace(x, kind=Kind.NUMBERS)
+    elif x.kind is Kind.TOKENS:
+        need(to in (TensorType.INT32, TensorType.INT64), "tokens can be cast to INT64 and INT32 only")
+    else:
+        fits = to in INTEGER_RANGES and all(i in INTEGER_RANGES[to] for i in x.items)
+        need(fits, "integers can be cast to INT64, and if they fit INT32 and BOOL")
+    return x
+
+
+def is_small(number: Any) -> bool:
+    """Every float evaluation of sums and products of few of these is exact."""
+    return bool(abs(number) <= 1 << 24 and number == int(number))
+
+
+def sequence(graph: Graph, *given: Tensor) -> Tensor:
+    """The integers from a start to an end, by steps."""
+    need(all(len(each.items) == 1 for each in given), "a Range of lists")
+    start, end, step = [each.items[0] for each in given]
+    need(step, "steps of 0")
+    count = max(0, -((start - end) // step))
+    return Tensor(Kind.INTEGERS, limited((count,)), range(start, end, step))
+
+
+def where(graph: Graph, chosen: Tensor, *options: Tensor) -> Tensor:
+    need(set(chosen.items) <= {0, 1}, "a condition that is neither 0 nor 1")
+    options = graph.alike(*options)
+    shape, triples = aligned(chosen, *options)
+    return Tensor(options[0].kind, shape, [yes if is_chosen else no for is_chosen, yes, no in triples])
+
+
+def shape_of(graph: Graph, x: Tensor, start: int, end: int | None) -> Tensor:
+    sizes = x.shape[start:end]
+    return Tensor(Kind.INTEGERS, (len(sizes),), sizes)
+
+
+def flatten(graph: Graph, x: Tensor, axis: int) -> Tensor:
+    at = axis if axis == x.rank else axis_of(axis, x.rank)
+    return reshaped(x, (prod(x.shape[:at]), prod(x.shape[at:])))
+
+
+def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int) -> Tensor:
+    possible = all(size >= -1 and (size or i < x.rank) for i, size in enumerate(wanted))
+    possible = possible and wanted.count(-1) <= 1 and not (allowzero and 0 in wanted)
+    need(possible, f"impossible shape {wanted}")
+    shape = [size or x.shape[i] for i, size in enumerate(wanted)]
+    if -1 in shape:
+        need(0 not in shape, f"impossible shape {wanted}")
+        shape[shape.index(-1)] = len(x.items) // -prod(shape)
+    return reshaped(x, shape)
+
+
+def squeeze(graph: Graph, x: Tensor, listed: Listed, axes: Listed) -> Tensor:
+    found = axes_of(listed, axes, x.rank, [axis for axis, size in enumerate(x.shape) if size == 1])
+    need(found or (listed is None and axes is None), "an empty list of axes")
+    need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
+    return reshaped(x, [size for axis, size in enumerate(x.shape) if axis not in found])
+
+
+def unsqueeze(graph: Graph, x: Tensor, listed: Listed, axes: Listed) -> Tensor:
+    need(listed is not None or axes is not None, "axes are missing")
+    found = axes_of(listed, axes, x.rank + len(listed or axes or ()))
+    sizes = iter(x.shape)
+    return reshaped(x, [1 if axis in found else next(sizes) for axis in range(x.rank + len(found))])
+
+
+def transpose(graph: Graph, x: Tensor, perm: Listed = None) -> Tensor:
+    order = range(x.rank)[::-1] if perm is None else perm
+    need(sorted(order) == [*range(x.rank)], f"perm {order} for shape {x.shape}")
+    return picked(x, {}, order)
+
+
+def expand(graph: Graph, x: Tensor, sizes: Sequence[int]) -> Tensor:
+    return spread(x, broadcast(x.shape, sizes))
+
+
+def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
+    need(len(repeats) == x.rank, "impossible repeats")
+    limited([size * count for size, count in zip(x.shape, repeats, strict=True)])
+    return picked(x, {axis: [*range(size)] * repeats[axis] for axis, size in enumerate(x.shape)})
+
+
+def split(graph: Graph, x: Tensor, sizes: Listed, axis: int, num_outputs: int | None) -> list[Tensor]:
+    axis, count = axis_of(axis, x.rank), len(graph.node.outputs)
+    size = x.shape[axis]
+    need(sizes is None or num_outputs is None, "sizes are given twice")
+    if sizes is None:
+        need(num_outputs == count or (num_outputs is None and size % count == 0), "parts are not equal")
+        each = -(-size // count)
+        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+    need(len(sizes) == count and min(sizes) > 0 and sum(sizes) == size, f"parts {sizes} of {size}")
+    return [picked(x, {axis: range(start, end)}) for start, end in pairwise([0, *accumulate(sizes)])]
+
+
+def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
+    axis = axis_of(axis, x.rank)
+    if where.kind is Kind.TOKENS:
+        need(x.kind is Kind.NUMBERS and x.rank == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
+        layer = Embedding(x, where.items)
+        graph.lookups.append(layer)
+        return graph.lay(layer, (*where.shape, x.shape[1]))
+    size = x.shape[axis]
+    need(where.kind is Kind.INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
+    found = picked(x, {axis: [i % size for i in where.items]})
+    return replace(found, shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
+
+
+def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Listed, by: Listed) -> Tensor:
+    axes, steps = axes_of(listed, None, x.rank, range(len(starts))), [1] * len(starts) if by is None else by
+    need(len(starts) == len(ends) == len(axes) == len(steps) and all(steps), "impossible lists")
+    ranges = map(slice, starts, ends, steps)
+    found = picked(x, {axis: range(x.shape[axis])[each] for axis, each in zip(axes, ranges, strict=True)})
+    need(found.items, "an empty slice")
+    return found
+
+
+def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
+    at = axis_of(axis, parts[0].rank)
+    outlines = {(part.rank, part.shape[:at], part.shape[at + 1 :]) for part in parts}
+    need(len(outlines) == 1, "shapes do not fit")
+    parts, shape = graph.alike(*parts), list(parts[0].shape)
+    shape[at] = sum(part.shape[at] for part in parts)
+    limited(shape)
+    blocks = zip(*[parts_of(part.items, prod(shape[:at])) for part in parts], strict=True)
+    return Tensor(parts[0].kind, tuple(shape), [item for block in blocks for part in block for item in part])
+
+
+def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Listed, mode: str) -> Tensor:
+    filler, axes = value or ZERO, axes_of(listed, None, x.rank, range(x.rank))
+    need(mode == "constant" and len(filler.items) == 1, "only padding with one number is in the format")
+    need(len(pads) == 2 * len(axes) and all(0 <= size <= MAX_SHAPE for size in pads), "impossible pads")
+    margins = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
+    chosen = {axis: [OUTSIDE] * low + [*range(x.shape[axis])] + [OUTSIDE] * high for axis, low, high in margins}
+    return picked(x, chosen, filler=graph.alike(x, filler)[1].items[0])
+
+
+def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    """Add, Sub, Mul, Div, and comparisons."""
+    name, kinds = graph.node.operator, {a.kind, b.kind}
+    if Kind.VARIABLE not in kinds:
+        return folded(graph, name, a, b)
+    if name in ("Add", "Sub"):
+        return combined(graph, (1, a), (1 if name == "Add" else -1, b))
+    x, factors = (a, b) if a.kind is Kind.VARIABLE else (b, a)
+    possible = name == "Mul" or (name == "Div" and factors is b and all(b.items))
+    possible = possible and factors.kind is Kind.NUMBERS
+    need(possible, f"{name} of {a.kind.value} and {b.kind.value}, or a division by 0, is outside the format")
+    shape, pairs = aligned(x, factors)
+    weights = [(1 / Fraction(n) if name == "Div" else n,) for _, n in pairs]
+    return graph.row_by_row([(i,) for i, _ in pairs], weights, [0] * len(pairs), shape)
+
+
+def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
+    """The sum of values, each times a sign: variables, and at most one of numbers."""
+    shape = broadcast(*[value.shape for _, value in terms])
+    variables = [(sign, spread(x, shape)) for sign, x in terms if x.kind is Kind.VARIABLE]
+    numbers = [(sign, spread(x, shape)) for sign, x in terms if x.kind is Kind.NUMBERS]
+    need(len(variables) + len(numbers) == len(terms), "tokens or integers among numbers")
+    size, signs = prod(shape), tuple([sign for sign, _ in variables])
+    biases = [sign * n for sign, x in numbers for n in x.items] or [0] * size
+    return graph.row_by_row(zip(*[x.items for _, x in variables], strict=True), [signs] * size, biases, shape)
+
+
+TINY = Fraction(1, 1 << 126)
+"""Numbers below may be read as 0 in float32."""
+
+
+def divided(x: Fraction, y: Fraction) -> Fraction:
+    need(y, "a division by 0")
+    return x / y
+
+
+def floored(x: int, y: int) -> int:
+    need(x >= 0 and y > 0, "a division by 0, or of integers below 0")
+    return x // y
+
+
+COMPARISONS = {"Equal": eq, "Greater": gt, "GreaterOrEqual": ge, "Less": lt, "LessOrEqual": le}
+FOLDED: dict[str, Any] = {**COMPARISONS, "Add": add, "Sub": sub, "Mul": mul, "Div": divided, "Max": max, "Min": min}
+
+
+def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
+    """Of constants, and of tokens as far as all choices of their positions give the same."""
+    kinds = [value.kind for value in values]
+    whole = {*kinds} <= {Kind.INTEGERS, Kind.TOKENS} and kinds.count(Kind.TOKENS) < 2
+    known = (whole or {*kinds} == {Kind.NUMBERS}) and name in FOLDED
+    need(known, f"{name} of {' and '.join([kind.value for kind in kinds])}")
+    kind = Kind.INTEGERS if whole or name in COMPARISONS else Kind.NUMBERS
+    rule = floored if name == "Div" and whole else FOLDED[name]
+    shape, rows = aligned(*values)
+    given = [[graph.options(own, item) for own, item in zip(kinds, items, strict=True)] for items in rows]
+    if not whole and any(0 < abs(x) < TINY for options in given for each in options for x in each):
+        graph.no_claim("the model computes constants from numbers below 2**-126")
+    try:
+        found = [{rule(*each) for each in product(*options)} for options in given]
+        alike = all(len(each) == 1 for each in found)
+        require(alike, "the model does not compute the same from all choices of a position")
+        return calculated(graph, kind, shape, list(map(list, found)))
+    except Unusable as error:
+        require(Kind.TOKENS not in kinds, f"{name} of tokens: {error}")
+        raise
+
+
+def calculated(graph: Graph, kind: Kind, shape: Sequence[int], terms: Sequence[Sequence[Any]]) -> Tensor:
+    """Constants that are sums; small ones are exact in float32 too."""
+    if kind is Kind.INTEGERS:
+        integers = [int(sum(each)) for each in terms]
+        need(all(item in INT32 for item in integers), "integers beyond 32 bits")
+        return Tensor(kind, tuple(shape), integers)
+    numbers = [sum(map(Fraction, each), Fraction(0)) for each in terms]
+    bits = max([max(abs(n.numerator), n.denominator).bit_length() for n in numbers], default=0)
+    need(bits <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+    if not all(is_small(n) for each in terms for n in [*each, sum(map(abs, map(Fraction, each)))]):
+        graph.no_claim("the model computes constants that float32 may round")
+    return Tensor(kind, tuple(shape), numbers)
+
+
+def opposite(graph: Graph, x: Tensor) -> Tensor:
+    need(set(x.items) <= {0, 1}, "Not of what is neither 0 nor 1")
+    return replace(x, items=[1 - item for item in x.items])
+
+
+def negated(graph: Graph, x: Tensor) -> Tensor:
+    return combined(graph, (-1, x))
+
+
+def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
+    need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
+    return graph.lay(Rectifier(alpha, x.items), x.shape)
+
+
+def bent(graph: Graph, x: Tensor, slopes: Tensor | None = None) -> Tensor:
+    """(1 - s) max(x, 0) + s x."""
+    given = spread(slopes, x.shape).items if slopes else [-1] * len(x.items)
+    kept = rectified(graph, x)
+    weights = [(1 - Fraction(s), s) for s in given]
+    return graph.row_by_row(zip(kept.items, x.items, strict=True), weights, [0] * len(weights), x.shape)
+
+
+def limited_by(graph: Graph, name: str, x: Tensor, c: Tensor) -> Tensor:
+    """max(x, c) = c + max(x - c, 0), and min(x, c) = c - max(c - x, 0)."""
+    if x.kind is not Kind.VARIABLE:
+        return folded(graph, name, x, c)
+    need(c.kind is Kind.NUMBERS, f"{c.kind.value} as a limit")
+    if name == "Max" and not any(c.items):
+        return rectified(graph, spread(x, broadcast(x.shape, c.shape)))
+    sign = 1 if name == "Max" else -1
+    kept = rectified(graph, combined(graph, (sign, x), (-sign, c)))
+    return combined(graph, (sign, kept), (1, c))
+
+
+def clip(graph: Graph, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    need(all(limit is None or limit.shape == () for limit in (low, high)), "limits must have rank 0")
+    x = limited_by(graph, "Max", x, low) if low else x
+    return limited_by(graph, "Min", x, high) if high else x
+
+
+def several(graph: Graph, *values: Tensor) -> Tensor:
+    """Sum, Max and Min; the least is what is greatest of opposites."""
+    name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
+    variables = [value for value in values if value.kind is Kind.VARIABLE]
+    if name != "Sum" and len(values) == 2 > len(variables):
+        x, c = values if values[0].kind is Kind.VARIABLE else values[::-1]
+        return limited_by(graph, name, x, c)
+    small = prod(shape) * len(values) <= MAX_SHAPE
+    need(variables and small, f"no input depends on the tokens, or shape {shape} is outside the limits")
+    if len(values) == 1:
+        return values[0]
+    parts = [spread(graph.variable(value), shape) for value in values]
+    if name == "Sum":
+        return combined(graph, *[(1, part) for part in parts])
+    if name == "Max":
+        return greatest(graph, aligned(*parts)[1], shape)
+    joined = [i for part in parts for i in part.items]
+    opposites = negated(graph, Tensor(Kind.VARIABLE, (len(joined),), joined))
+    windows = list(zip(*parts_of(opposites.items, len(parts)), strict=True))
+    return negated(graph, greatest(graph, windows, shape))
+
+
+def gemm(
+    graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
+) -> Tensor:
+    need(a.rank == b.rank == 2, "A and B must have rank 2")
+    if alpha != 1 or (c is not None and beta != 1):
+        graph.no_claim("the model scales constants in a Gemm")
+    a, b = a.transposed if transA else a, b.transposed if transB else b
+    return matmul(graph, a, times(b, alpha), c and times(c, beta))
+
+
+def times(value: Tensor, factor: float) -> Tensor:
+    if factor == 1:
+        return value
+    return replace(value, items=[Fraction(factor) * Fraction(n) for n in value.items])
+
+
+def matmul(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    """The lines of a with the columns of b, and c; each of a, b holds one matrix or many."""
+    need({a.kind, b.kind} == {Kind.VARIABLE, Kind.NUMBERS}, "one matrix must depend on the tokens, the other must not")
+    need(min(a.rank, b.rank) >= 2 and a.shape[-1] == b.shape[-2], f"shapes {a.shape} and {b.shape}")
+    need(a.items and b.items, "a product without elements")
+    x, weights, read = (a, b.columns, a.line_items) if a.kind is Kind.VARIABLE else (b, a.lines, b.column_items)
+    lines = Tensor(Kind.INTEGERS, (*a.shape[:-1], 1), range(prod(a.shape[:-1])))
+    columns = Tensor(Kind.INTEGERS, (*b.shape[:-2], 1, b.shape[-1]), range(prod(b.shape[:-2]) * b.shape[-1]))
+    shape, rows = aligned(lines, columns) if x is a else aligned(columns, lines)
+    biases = spread(c, shape).items if c else [0] * prod(shape)
+    return graph.affine(distinct(map(tuple, read)), weights, rows, biases, shape)
+
+
+class Window(NamedTuple):
+    """What lies under the kernel at an output place, padding left out: input places and kernel places."""
+
+    inputs: tuple[int, ...]
+    kernel: tuple[int, ...]
+
+
+def windows_of(
+    sizes: Sequence[int],
+    kernel: Listed,
+    auto_pad: str,
+    dilations: Listed,
+    pads: Listed,
+    strides: Listed,
+    ceil_mode: int = 0,
+) -> tuple[list[int], list[Window]]:
+    """Output sizes, and what lies under the kernel for each output place."""
+    rank = len(sizes)
+    kernel, steps, gaps, margins = kernel or [], strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
+    need(fits and len(margins) == 2 * rank and min(margins) >= 0, "impossible kernel, strides, dilations or pads")
+    need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
+    need(auto_pad == "NOTSET" or (pads is None and not ceil_mode), "pads or ceil_mode together with auto_pad")
+    axes: list[list[list[int]]] = []
+    each_axis = zip(sizes, kernel, steps, gaps, margins[:rank], margins[rank:], strict=True)
+    for size, width, step, gap, before, after in each_axis:
+        reach = (width - 1) * gap + 1
+        if auto_pad.startswith("SAME"):
+            missing = max(0, (-(-size // step) - 1) * step + reach - size)
+            before = (missing + (auto_pad == "SAME_LOWER")) // 2
+            after = missing - before
+        free = size + before + after - reach
+        count = (-(-free // step) if ceil_mode else free // step) + 1
+        count -= bool(ceil_mode) and (count - 1) * step >= size + before
+        need(free >= 0 and count * width <= MAX_SHAPE, "windows larger than their input, or too many")
+        starts = range(-before, count * step - before, step)
+        axes.append([[i if 0 <= i < size else OUTSIDE for i in range(at, at + reach, gap)] for at in starts])
+    shape = list(map(len, axes))
+    need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
+    windows = []
+    for along in product(*axes):
+        under = [(i, k) for k, i in enumerate(places(sizes, along)) if i >= 0]
+        windows.append(Window(tuple([i for i, _ in under]), tuple([k for _, k in under])))
+    return shape, windows
+
+
+def convolution(
+    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Listed, **options: Any
+) -> Tensor:
+    need(x.rank == w.rank in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
+    outputs, channels, *kernel = w.shape
+    fits = group > 0 and x.shape[1] == channels * group and outputs % group == 0
+    fits = fits and kernel_shape in (None, kernel) and (b is None or b.shape == (outputs,))
+    need(fits, "kernel_shape, group, weights and bias do not fit")
+    shape, windows = windows_of(x.shape[2:], kernel, **options)
+    need(len(windows) * len(w.items) <= MAX_APPLIED, "the windows are too many")
+    groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
+    lists = [tuple([channel[i] for channel in part for i in window.inputs]) for part in groups for window in windows]
+    overlaps, overlap_places = distinct([window.kernel for window in windows])
+    weights: list[Sequence[Any]] = []
+    for filter_items in parts_of(w.items, outputs):
+        for held in overlaps:
+            whole = len(held) == prod(kernel)
+            weights.append(
+                filter_items if whole else [part[k] for part in parts_of(filter_items, channels) for k in held]
+            )
+    rows = [
+        (m * group // outputs * len(windows) + i, m * len(overlaps) + place)
+        for m in range(outputs)
+        for i, place in enumerate(overlap_places)
+    ]
+    biases = [bias for bias in (b.items if b else [0] * outputs) for _ in windows]
+    return graph.affine(distinct(lists), weights_of(weights), rows, biases, (1, outputs, *shape))
+
+
+def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, **more: Any) -> Tensor:
+    fits = x.rank >= 2 and all(each.shape == x.shape[1:2] for each in parameters)
+    need(fits and not more["training_mode"], "parameters do not fit, or training mode")
+    graph.no_claim("the model has a BatchNormalization")
+    factors, biases = [], []
+    for scale, offset, mean, variance in zip(*[map(Fraction, each.items) for each in parameters], strict=True):
+        spread_out = variance + Fraction(epsilon)
+        need(spread_out > 0, "a variance that is not above 0")
+        root = Fraction(isqrt((1 << 2 * ROOT_BITS) // spread_out), 1 << ROOT_BITS)
+        need(root < 1 << 13, "a variance that is too small")
+        factors.append((scale * root,))
+        biases.append(offset - mean * scale * root)
+    area = prod(x.shape[2:])
+    channels = [at // area % x.shape[1] for at in range(len(x.items))]
+    weights = [factors[channel] for channel in channels]
+    return graph.row_by_row([(i,) for i in x.items], weights, [biases[channel] for channel in channels], x.shape)
+
+
+def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
+    graph.spend(sum(map(len, windows)))
+    return graph.lay(Maximum(windows), shape)
+
+
+def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
+    """The sum of each window over its count."""
+    known = {pair: (Fraction(1, pair[1]),) * pair[0] for pair in zip(map(len, windows), counts, strict=True)}
+    weights = [known[len(window), count] for window, count in zip(windows, counts, strict=True)]
+    return graph.row_by_row(map(tuple, windows), weights, [0] * len(windows), shape)
+
+
+def reduction(
+    graph: Graph, x: Tensor, listed: Listed, axes: Listed, keepdims: int, noop_with_empty_axes: int
+) -> Tensor:
+    name = graph.node.operator
+    constants = name == "ReduceSum" and x.kind in (Kind.INTEGERS, Kind.NUMBERS)
+    need(constants or x.kind is Kind.VARIABLE, f"of {x.kind.value}")
+    found = axes_of(listed, axes, x.rank)
+    if noop_with_empty_axes and not found:
+        return x
+    found = sorted(found) or [*range(x.rank)]
+    kept = [axis for axis in range(x.rank) if axis not in found]
+    shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis in kept]
+    windows = parts_of(transpose(graph, x, kept + found).items, prod([x.shape[axis] for axis in kept]))
+    if constants:
+        return calculated(graph, x.kind, shape, windows)
+    if name in ("ReduceMax", "GlobalMaxPool"):
+        return greatest(graph, windows, shape)
+    return averaged(graph, windows, [1 if name == "ReduceSum" else len(window) for window in windows], shape)
+
+
+def global_pooling(graph: Graph, x: Tensor) -> Tensor:
+    need(x.rank in (3, 4), f"rank {x.rank} is outside the format")
+    return reduction(graph, x, None, range(2, x.rank), 1, 0)
+
+
+def pooling_windows(x: Tensor, kernel: Listed, **options: Any) -> tuple[tuple[int, ...], list[list[int]]]:
+    """The shape of a pooling, and what it pools in each place."""
+    need(x.rank in (3, 4), f"rank {x.rank} is outside the format")
+    sizes, windows = windows_of(x.shape[2:], kernel, **options)
+    channels = parts_of(x.items, x.shape[0] * x.shape[1])
+    need(all(window.inputs for window in windows), "a window lies in the padding")
+    need(len(channels) * len(windows) * prod(kernel or ()) <= MAX_SHAPE, "the windows are too many")
+    return (*x.shape[:2], *sizes), [[channel[i] for i in window.inputs] for channel in channels for window in windows]
+
+
+def average_pooling(graph: Graph, x: Tensor, kernel_shape: Listed, count_include_pad: int, **options: Any) -> Tensor:
+    fits = set(options["dilations"] or [1]) == {1} and not (count_include_pad and options["ceil_mode"])
+    need(fits, "dilations, or count_include_pad with ceil_mode")
+    shape, windows = pooling_windows(x, kernel_shape, **options)
+    counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
+    return averaged(graph, windows, counts, shape)
+
+
+def maximum_pooling(graph: Graph, x: Tensor, kernel_shape: Listed, storage_order: int, **options: Any) -> Tensor:
+    plain = set(options["dilations"] or [1]) == {1} or not options["auto_pad"].startswith("SAME")
+    need(plain and not storage_order, "storage_order, or dilations with auto_pad")
+    shape, windows = pooling_windows(x, kernel_shape, **options)
+    return greatest(graph, windows, shape)
+
+
+def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
+    need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
+    graph.head = graph.node.operator
+    graph.no_claim(f"the model ends in {graph.head}")
+    return x
+
+
+class Input(NamedTuple):
+    """What may stand at an input of an operator. Lists are handed over as such."""
+
+    kinds: tuple[Kind, ...]
+    may_be_absent: bool = False
+    is_list: bool = False
+
+    def argument(self, values: Values, name: str) -> Tensor | Sequence[int] | None:
+        if not name:
+            need(self.may_be_absent, "an input is missing")
+            return None
+        value = values.get(name)
+        if value is None:
+            raise Unusable(f"{name!r} is read before it is defined, or cannot be read")
+        allowed = " or ".join([kind.value for kind in self.kinds])
+        need(value.kind in self.kinds, f"an input must be {allowed}, not {value.kind.value}")
+        need(not self.is_list or value.rank == 1, "a list must have rank 1")
+        return list(value.items) if self.is_list else value
+
+
+class Attribute(NamedTuple):
+    """A flag is 0 or 1."""
+
+    type: AttributeType
+    default: Any = None
+    flag: bool = False
+
+
+class Operator(NamedTuple):
+    """The function, what it reads (many: one or more of this), and its attributes."""
+
+    function: Callable[..., Tensor | list[Tensor]]
+    inputs: tuple[Input, ...]
+    attributes: Mapping[str, Attribute] = {}
+    many: bool = False
+
+
+VALUE = Input(ANY)
+VARIABLE = Input((Kind.VARIABLE,))
+NUMBERS = Input((Kind.NUMBERS,))
+INTEGERS = Input((Kind.INTEGERS,))
+FLOATS = Input((Kind.NUMBERS, Kind.VARIABLE))
+LIST = Input((Kind.INTEGERS,), is_list=True)
+MAYBE_LIST = LIST._replace(may_be_absent=True)
+MAYBE_INTEGERS = INTEGERS._replace(may_be_absent=True)
+MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
+MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
+
+
+def whole(default: int | None) -> Attribute:
+    return Attribute(AttributeType.INT, default)
+
+
+def flag(default: int) -> Attribute:
+    return Attribute(AttributeType.INT, default, flag=True)
+
+
+def real(default: float | None) -> Attribute:
+    return Attribute(AttributeType.FLOAT, default)
+
+
+WHOLES = Attribute(AttributeType.INTS)
+TENSOR_VALUE = Attribute(AttributeType.TENSOR)
+REDUCTION = Operator(
+    reduction, (VALUE, MAYBE_LIST), {"axes": WHOLES, "keepdims": flag(1), "noop_with_empty_axes": flag(0)}
+)
+WINDOW = {
+    "auto_pad": Attribute(AttributeType.STRING, "NOTSET"),
+    **dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), WHOLES),
+}
+OPERATORS: dict[str, Operator] = {
+    "Constant": Operator(
+        constant,
+        (),
+        {
+            "value": TENSOR_VALUE,
+            "value_int": whole(None),
+            "value_ints": WHOLES,
+            "value_float": real(None),
+            "value_floats": Attribute(AttributeType.FLOATS),
+        },
+    ),
+    "ConstantOfShape": Operator(constant_of_shape, (LIST,), {"value": TENSOR_VALUE}),
+    "Identity": Operator(identity, (VALUE,)),
+    "Dropout": Operator(identity, (VALUE, MAYBE_CONSTANT, MAYBE_INTEGERS), {"ratio": real(None), "seed": whole(None)}),
+    "Cast": Operator(cast, (VALUE,), {"to": whole(0)}),
+    "Range": Operator(sequence, (INTEGERS, INTEGERS, INTEGERS)),
+    "Where": Operator(where, (INTEGERS, VALUE, VALUE)),
+    "Shape": Operator(shape_of, (VALUE,), {"start": whole(0), "end": whole(None)}),
+    "Flatten": Operator(flatten, (VALUE,), {"axis": whole(1)}),
+    "Reshape": Operator(reshape, (VALUE, LIST), {"allowzero": flag(0)}),
+    "Squeeze": Operator(squeeze, (VALUE, MAYBE_LIST), {"axes": WHOLES}),
+    "Unsqueeze": Operator(unsqueeze, (VALUE, MAYBE_LIST), {"axes": WHOLES}),
+    "Transpose": Operator(transpose, (VALUE,), {"perm": WHOLES}),
+    "Expand": Operator(expand, (VALUE, LIST)),
+    "Tile": Operator(tile, (VALUE, LIST)),
+    "Split": Operator(split, (VALUE, MAYBE_LIST), {"axis": whole(0), "num_outputs": whole(None)}),
+    "Gather": Operator(gather, (VALUE, VALUE), {"axis": whole(0)}),
+    "Slice": Operator(slices, (VALUE, LIST, LIST, MAYBE_LIST, MAYBE_LIST)),
+    "Concat": Operator(concat, (VALUE,), {"axis": whole(None)}, many=True),
+    "Pad": Operator(
+        pad, (FLOATS, LIST, MAYBE_NUMBERS, MAYBE_LIST), {"mode": Attribute(AttributeType.STRING, "constant")}
+    ),
+    **dict.fromkeys(("Add", "Sub", "Mul", "Div", *COMPARISONS), Operator(arithmetic, (VALUE, VALUE))),
+    "Not": Operator(opposite, (INTEGERS,)),
+    **dict.fromkeys(("Sum", "Max", "Min"), Operator(several, (VALUE,), many=True)),
+    "Clip": Operator(clip, (VALUE, MAYBE_CONSTANT, MAYBE_CONSTANT)),
+    "Neg": Operator(negated, (VARIABLE,)),
+    "MatMul": Operator(matmul, (FLOATS, FLOATS)),
+    "Gemm": Operator(
+        gemm,
+        (VARIABLE, NUMBERS, MAYBE_NUMBERS),
+        {"alpha": real(1.0), "beta": real(1.0), "transA": flag(0), "transB": flag(0)},
+    ),
+    "Conv": Operator(convolution, (VARIABLE, NUMBERS, MAYBE_NUMBERS), {**WINDOW, "group": whole(1)}),
+    "BatchNormalization": Operator(
+        normalization,
+        (VARIABLE, NUMBERS, NUMBERS, NUMBERS, NUMBERS),
+        {"epsilon": real(float32(1e-5)), "momentum": real(None), "training_mode": whole(0)},
+    ),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), REDUCTION),
+    "AveragePool": Operator(
+        average_pooling, (VARIABLE,), {**WINDOW, "ceil_mode": flag(0), "count_include_pad": flag(0)}
+    ),
+    "MaxPool": Operator(maximum_pooling, (VARIABLE,), {**WINDOW, "ceil_mode": flag(0), "storage_order": whole(0)}),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), Operator(global_pooling, (VARIABLE,))),
+    "Relu": Operator(rectified, (VARIABLE,)),
+    "LeakyRelu": Operator(rectified, (VARIABLE,), {"alpha": real(float32(0.01))}),
+    "PRelu": Operator(bent, (VARIABLE, NUMBERS)),
+    "Abs": Operator(bent, (VARIABLE,)),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), Operator(head, (VARIABLE,), {"axis": whole(-1)})),
+    **dict.fromkeys(("Sigmoid", "Tanh"), Operator(head, (VARIABLE,))),
+}
+
+
+class Lowering(OnnxFile):
+    """A file whose nodes are run, those that no input reaches once for all."""
+
+    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
+        super().__init__(data, files)
+        self.fixed: Graph | None = None
+        self.values: Values = {}
+
+    def begun(self, stop: float) -> Graph:
+        """A graph in which the nodes that no input reaches have run; these run once for all."""
+        if self.fixed is None:
+            fixed, values = Graph(self, stop), Values(self.initializers)
+            fixed.run(self.fixed_nodes, values)
+            self.fixed, self.values = fixed, values
+        graph = Graph(self, stop)
+        graph.work, graph.no_float32 = self.fixed.work, self.fixed.no_float32
+        return graph
+
+    def finished(self, graph: Graph, values: Values) -> Tensor:
+        """The output, when the other nodes have run."""
+        graph.run(self.other_nodes, values)
+        result = values.get(self.output)
+        if result is None:
+            raise Unusable("the output is not defined")
+        at_end = not graph.head or graph.node.outputs[0] == self.output
+        need(at_end, f"{graph.head} must give the output of the model")
+        return result
+
+
+class Known(NamedTuple):
+    """A network lowered before, what its tokens may be if it computes with them, and where it looks them up."""
+
+    lowered: Lowered
+    choices: Sequence[Sequence[int]] | None
+    lookups: list[Embedding]
+
+
+class Model(Lowering):
+    """A text classifier; it is lowered once for what its network depends on."""
+
+    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
+        super().__init__(data, files)
+        self.known: dict[Any, Known] = {}
+        self.kept_bytes = 0
+        for item in self.model_inputs:
+            whole = item.type in (TensorType.INT32, TensorType.INT64)
+            fits = whole and len(item.sizes) == 2 and item.sizes[0] in (None, 1)
+            need(fits, "inputs must be INT64 or INT32 [batch, length], the batch not fixed to more than one")
+
+    def lower(self, inputs: Sequence[Any], words: Sequence[Any], stop: float = inf) -> Lowered:
+        """The network for inputs [role, integers] and words [start, options], as they are in a certificate."""
+        require(
+            len(inputs) == len(self.model_inputs), f"the model has {len(self.model_inputs)} inputs, not {len(inputs)}"
+        )
+        for item, (_, given) in zip(self.model_inputs, inputs, strict=True):
+            fits = item.sizes[1] in (None, len(given))
+            require(fits, f"the model reads {item.sizes[1]} tokens, the certificate has {len(given)}")
+        choices: list[tuple[int, ...]] = [(number,) for _, given in inputs for number in given]
+        for start, options in words:
+            for place, found in enumerate(zip(*options, strict=True), start):
+                choices[place] = tuple(dict.fromkeys(found))
+        key = tuple([(role, tuple(given) if role == "constant" else len(given)) for role, given in inputs])
+        known = self.known.get(key)
+        if known is None or known.choices not in (None, choices):
+            known = self.lowered(inputs, choices, stop)
+            self.kept_bytes += len(known.lowered.data)
+            if self.kept_bytes > MAX_KEPT_BYTES:
+                self.known, self.kept_bytes = {}, len(known.lowered.data)
+            self.known[key] = known
+        for embedding in known.lookups:
+            inside = all(max(choices[position]) < embedding.table.shape[0] for position in embedding.positions)
+            require(inside, "a token is beyond the embedding")
+        return known.lowered
+
+    def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Known:
+        graph = self.begun(stop)
+        graph.choices = choices
+        values, start = dict(self.values), 0
+        for item, (role, given) in zip(self.model_inputs, inputs, strict=True):
+            place, start = start, start + len(given)
+            kind, items = (Kind.INTEGERS, given) if role == "constant" else (Kind.TOKENS, range(place, start))
+            values[item.name] = Tensor(kind, (1, len(given)), items)
+        result = self.finished(graph, values)
+        fits = result.kind is Kind.VARIABLE and result.rank == 2 and result.shape[0] == 1
+        need(fits, "the output must depend on the tokens and have shape [batch, classes]")
+        need(2 <= result.shape[1] <= MAX_CLASSES, f"{result.shape[1]} classes are outside the format")
+        if self.floating != TensorType.FLOAT:
+            graph.no_claim("the model is not FLOAT")
+        return Known(graph.lowered(result.items, start), choices if graph.compares else None, graph.lookups)
+
+
+CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
+"""Operators that meant something else, in the same words, before this opset."""
+
+
+class NumericModel(Lowering):
+    """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
+
+    opsets = range(7, 23)
+
+    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
+        super().__init__(data, files)
+        need(len(self.model_inputs) == 1, "the model must have one input")
+        self.name, kind, sizes = self.model_inputs[0]
+        need(kind in FLOATING, "the input must be FLOAT, FLOAT16 or DOUBLE")
+        self.one_type(kind)
+        shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
+        fits = 0 < len(shape) <= MAX_RANK and min(shape) > 0 and prod(shape) < MAX_CLASSES
+        need(
+            fits, f"input shape {sizes}: fixed sizes, at most {MAX_RANK} axes and {MAX_CLASSES - 1} numbers are needed"
+        )
+        self.shape, self.inputs = shape, prod(shape)
+        for node in self.nodes:
+            same = self.opset >= CHANGED.get(node.operator, 0)
+            same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
+            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
+        self.known: Lowered | None = None
+
+    @property
+    def outputs(self) -> int:
+        self.lower()
+        return self.count
+
+    def lower(self, stop: float = inf) -> Lowered:
+        if self.known is None:
+            graph = self.begun(stop)
+            numbers = graph.lay(Numbers(self.inputs), self.shape)
+            result = self.finished(graph, {**self.values, self.name: numbers})
+            need(not graph.head, f"{graph.head} in a network of numbers")
+            self.count = len(result.items)
+            fits = 0 < self.count <= MAX_CLASSES - self.inputs
+            need(
+                fits, f"{self.inputs} inputs and {self.count} outputs: at most {MAX_CLASSES} together are in the format"
+            )
+            graph.no_claim("the inputs of the model are numbers")
+            self.known = graph.lowered(graph.variable(result).items, 0)
+        return self.known
+
+
+def read_model(data: bytes, files: Mapping[str, bytes] | None = None) -> Model:
+    """The ONNX file with its external tensor files (name -> bytes), parsed once for many certificates."""
+    return Model(data, files or {})
+
+
+def read_numeric_model(data: bytes, files: Mapping[str, bytes] | None = None) -> NumericModel:
+    """The same for box certificates."""
+    return NumericModel(data, files or {})
