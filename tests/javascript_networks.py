@@ -1,5 +1,5 @@
-"""What check.js makes of an ONNX file, certificates in format 2, and the canonical network written down from section 4.3
-of FORMAT.md, for the tests of check.js; without any code of ours but check.js."""
+"""For the tests of check.js: what it makes of an ONNX file, certificates in format 2, and the canonical network written
+down from section 4.3 of FORMAT.md. Without any code of ours but check.js."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from math import floor
 from pathlib import Path
 from typing import Any

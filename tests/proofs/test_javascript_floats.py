@@ -65,6 +65,7 @@ for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter
 }
 """
 
+
 @dataclass(frozen=True)
 class Element:
     """value = original + sum over the swapped words of changes[word][option - 1]."""
@@ -87,11 +88,7 @@ class Region:
     swaps: int
 
     def sentences(self) -> list[tuple[int, ...]]:
-        return [
-            sentence
-            for sentence in product(*self.chosen)
-            if sum(option > 0 for option in sentence) <= self.swaps
-        ]
+        return [sentence for sentence in product(*self.chosen) if sum(option > 0 for option in sentence) <= self.swaps]
 
 
 @dataclass(frozen=True)

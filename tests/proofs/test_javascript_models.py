@@ -6,7 +6,6 @@ Networks are ONNX files put together at random, a node at a time; nodes that onn
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import random
 import shutil
@@ -21,8 +20,19 @@ from typing import Any
 
 import pytest
 from javascript_networks import (
-    Layer, Statement, Text, canonical, certificate, claim, layers_of, lowered, one_by_one, random_text,
-    sha256, with_networks, write_certificates,
+    Layer,
+    Statement,
+    Text,
+    canonical,
+    certificate,
+    claim,
+    layers_of,
+    lowered,
+    one_by_one,
+    random_text,
+    sha256,
+    with_networks,
+    write_certificates,
 )  # fmt: skip
 from tree_bytes import leb128, mask, table
 
@@ -134,7 +144,8 @@ class Growing:
         """Of each input, as in a certificate: its role, and integers at random."""
         limits = {"words": WORDS, "constant": 2}
         return [
-            [role, [self.source.randrange(limits[role]) for _ in range(length)]] for role, length in self.inputs.values()
+            [role, [self.source.randrange(limits[role]) for _ in range(length)]]
+            for role, length in self.inputs.values()
         ]
 
     def add(self, operator: str, inputs: list[str], outputs: int = 1, **attributes: Any) -> bool:
@@ -379,7 +390,8 @@ def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes
         node = bytes([4]) + leb128(first) + mask([0], sizes[first])
         if source.random() < 0.5 or first == second:
             return node + b"\1" + leaf
-        return node + b"\1" + bytes([4]) + leb128(second) + mask(list(range(1, sizes[second])), sizes[second]) + b"\1" + leaf
+        others = mask(list(range(1, sizes[second])), sizes[second])
+        return node + b"\1" + bytes([4]) + leb128(second) + others + b"\1" + leaf
     if kind == "leaf":
         return leaf
     number = source.choice(rectifiers)
@@ -421,7 +433,7 @@ def test_sentences_come_out_as_in_onnxruntime_and_proofs_as_in_check_py(tmp_path
                     clear[len(drafts)] = label == winner
                     text = {"inputs": inputs, "words": []}
                     drafts.append(certificate(file, model, text, label, lower=claim("real", 0, b"\2")))
-        # The layers of a model are the same for all its texts, but what is computed of tokens may differ, or be refused.
+        # The layers of a model are the same for all its texts, but for what is computed from tokens.
         layers = [] if lines[network].startswith("none") else layers_of(bytes.fromhex(lines[network].split()[1]))
         for _ in range(6):
             label = source.randint(0, 1)
