@@ -25,18 +25,16 @@ import re
 import struct
 import sys
 import time
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, compress, pairwise, repeat
+from itertools import accumulate, compress, pairwise
 from math import inf, isfinite, lcm
 from operator import add, mul, sub
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 if TYPE_CHECKING or __package__:
     from . import lower as lowering
@@ -58,27 +56,18 @@ HEAVY = 1 << 40 + GRID
 
 # Limits (FORMAT section 9).
 MAX_CERTIFICATE = 1 << 26
-MAX_MODEL = 1 << 31
+MAX_FILE = 1 << 31
 MAX_POSITIONS = 1 << 16
 MAX_OPTIONS = 1_000_000
-MAX_ELEMENTS = 1 << 23
-MAX_NONLINEAR = 64
 MAX_CLASSES = 1024
-MAX_NODES = 5_000_000
-MAX_DEPTH = 100_000
-MAX_ENUMERATED = 20_000_000
-MAX_ROUNDINGS = 65_280
+MAX_ELEMENTS = 1 << 23
 MAX_BITS = 20_000
-MAX_COUNT_BITS = 16_000
 MAX_WORK = 3 * 10**8
-MAX_EFFECTS = 1 << 25
 MAX_LEARNED = 1 << 22
-MAX_PENDING = 1 << 23
 MAX_KEPT = 1 << 24
 SECONDS = 3600.0
 
 NO_FLOAT32 = "no float32 claim is possible"
-NOTHING: Mapping[int, Any] = {}
 
 # ------------------------------------------------------------------------------------------------------ exact numbers
 
@@ -121,7 +110,8 @@ class Numbers:
 
     def __init__(self, form: int, data: bytes) -> None:
         need(form in (1, 2, 3), f"numbers of form {form}")
-        self.items = rationals(data) if form == 3 else floats("f" if form == 1 else "d", data)
+        self.items = rationals(data) if form == 3 else memoryview(data).cast("f" if form == 1 else "d")
+        need(all(map(isfinite, self.items)), "numbers that are none")
         self.scale = scale_of(self.items)
         self.known: dict[Bounds, list[int]] = {}
 
@@ -137,31 +127,18 @@ class Numbers:
         return max(map(abs, over([max(self.items, default=0), min(self.items, default=0)], self.scale)))
 
 
-def floats(code: str, data: bytes) -> array[float]:
-    """Stored with the lowest byte first."""
-    items: array[float] = array(code)
-    need(len(data) % items.itemsize == 0, "numbers that are cut short")
-    items.frombytes(data)
-    if sys.byteorder == "big":
-        items.byteswap()
-    need(all(map(isfinite, items)), "numbers that are none")
-    return items
-
-
 def rationals(data: bytes) -> list[Fraction]:
-    """Each as p/q in hexadecimal, in lowest terms, and written in one way only."""
-    found = []
-    for text in data.decode("ascii", "replace").split(","):
-        matched = re.fullmatch("(-?[0-9a-f]+)/([0-9a-f]+)", text)
-        need(matched and int(matched[2], 16), f"{text[:40]!r} is no number")
-        number = Fraction(*[int(digits, 16) for digits in text.split("/")])
-        need(f"{number.numerator:x}/{number.denominator:x}" == text, f"{text[:40]} is not in lowest terms")
-        found.append(number)
-    return found
+    """Each is p/q in hexadecimal."""
+    pairs = [text.split("/") for text in data.decode("ascii").split(",")]
+    return [Fraction(int(above, 16), int(below, 16)) for above, below in pairs]
 
 
-NUMBERS: WeakValueDictionary[tuple[int, bytes], Numbers] = WeakValueDictionary()
-"""By form and hash: networks of one model share them."""
+@lru_cache(256)
+def numbers_of(form: int, name: bytes, data: bytes) -> Numbers:
+    """Networks of one model share them."""
+    need(hashlib.sha256(data).digest() == name, "numbers of a network are missing, or others")
+    return Numbers(form, data)
+
 
 # ----------------------------------------------------------------------------------------- the canonical network
 
@@ -183,21 +160,21 @@ class Reader:
     def integer(self) -> int:
         return self.integers(1)[0]
 
+    def several(self) -> tuple[int, ...]:
+        """Their number stands before them."""
+        return self.integers(self.integer())
+
     def exact(self, count: int) -> Numbers:
         """So many numbers that stand apart and have the hash that stands here."""
         form, name = self.integer(), self.take(32)
-        known = NUMBERS.get((form, name))
-        if known is None:
-            data = self.numbers.get(name, b"")
-            need(hashlib.sha256(data).digest() == name, "numbers of a network are missing, or others")
-            known = NUMBERS[form, name] = Numbers(form, data)
-        need(len(known.items) == count, f"{len(known.items)} numbers in place of {count}")
-        return known
+        found = numbers_of(form, name, self.numbers.get(name, b""))
+        need(len(found.items) == count, f"{len(found.items)} numbers in place of {count}")
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layer:
-    """Elements start, start + 1, ..., each an integer over `scale`.
+    """Elements start, start + 1, ..., each an integer over `scale`. Constants are nothing more.
 
     `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words. The integers have fewer
     than `bits` bits.
@@ -208,11 +185,6 @@ class Layer:
     scale: int
     depth: int
     bits: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Constants(Layer):
-    numbers: list[int]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -244,13 +216,12 @@ class Row(NamedTuple):
 class Affine(Layer):
     """A row an element, the elements it reads being those of its list; `size_scale` is the scale of all `sizes`.
 
-    It is `chained` if it reads affine layers, and `light` if no weight and no bias is above 2**40.
+    It is `light` if no weight and no bias is above 2**40.
     """
 
     lists: list[tuple[int, ...]]
     rows: list[Row]
     size_scale: int
-    chained: bool
     light: bool
 
 
@@ -258,7 +229,7 @@ class Affine(Layer):
 class Rectifier(Layer):
     """max(x, 0) + alpha min(x, 0) = max(x, x p / q) of every source x; times its factor its scale is that of all."""
 
-    sources: tuple[int, ...]
+    sources: Sequence[int]
     factors: list[int]
     p: int
     q: int
@@ -268,7 +239,7 @@ class Rectifier(Layer):
 class Maximum(Layer):
     """The greatest of every window, a range of places in `sources`; times its factor its scale is that of all."""
 
-    sources: tuple[int, ...]
+    sources: Sequence[int]
     factors: list[int]
     windows: list[range]
 
@@ -283,27 +254,23 @@ class Network:
     def __init__(self, data: bytes, numbers: Mapping[bytes, bytes], no_float32: str = "") -> None:
         reader = Reader(data, numbers)
         need(reader.take(16) == b"swapproof net 2\n", "no canonical network of version 2")
-        float32, self.positions = reader.integers(2)
-        need(float32 in (0, 1), "float32 is neither 0 nor 1")
+        float32, self.positions, count = reader.integers(3)
+        self.no_float32 = no_float32 or ("" if float32 == 1 else "the network says so")
         self.owner: list[Layer] = []
-        self.work = 0
-        self.constants = self.read_constants(reader)
-        self.own(self.constants)
-        self.layers = [self.own(self.layer(reader)) for _ in range(reader.integer())]
-        self.logits = self.known(reader.integers(reader.integer()))
-        need(reader.at == len(data), "bytes after the end of the network")
-        self.classes = len(self.logits)
+        self.reached: Reach | None = None
+        constants = reader.exact(count)
+        self.constants = constants.part(0, count)
+        self.add(Layer, (), count, constants.scale, constants.greatest.bit_length())
+        self.layers = [self.layer(reader) for _ in range(reader.integer())]
+        self.logits = self.elements(reader)
+        need(self.logits and reader.at == len(data), "no logits, or bytes after the end of the network")
         self.scale, self.factors = self.common(self.logits)
         self.earlier = [layer for layer in self.layers if not layer.depth]
         self.later = [layer for layer in self.layers if layer.depth]
         self.nonlinear = [layer for layer in self.later if isinstance(layer, Rectifier | Maximum)]
-        need(2 <= self.classes <= MAX_CLASSES, f"{self.classes} classes are outside the format")
-        need(len(self.nonlinear) <= MAX_NONLINEAR, f"more than {MAX_NONLINEAR} nonlinear layers")
         read = {i for layer in self.later for i in sources_of(layer)}.union(self.logits)
         self.cut = sorted(i for i in read if not self.owner[i].depth)
         self.slot = {i: slot for slot, i in enumerate(self.cut)}
-        self.reached: Reach | None = None
-        self.no_float32 = no_float32 or ("" if float32 else "the network says so")
 
     # ---- reading
 
@@ -312,24 +279,11 @@ class Network:
         need(kind in self.kinds, f"a layer of the reserved kind {kind}")
         return self.kinds[kind](self, reader)
 
-    def own(self, layer: Layer) -> Layer:
-        """The elements of a new layer are those that come next."""
-        narrow(layer.scale.bit_length())
-        narrow(layer.bits)
-        need(len(self.owner) + layer.size <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        self.owner += [layer] * layer.size
-        return layer
-
-    def known(self, elements: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements that a layer reads must be of layers before it."""
-        need(max(elements, default=0) < len(self.owner), "an element is read before it is defined")
-        return elements
-
-    def after(self, layers: Iterable[Layer], bits: int, nonlinear: bool = False) -> dict[str, int]:
-        """Of a layer that reads these and whose numbers have so many bits more than theirs."""
-        depth = max([layer.depth for layer in layers], default=0) + nonlinear
-        bits += max([layer.bits for layer in layers], default=0)
-        return {"start": len(self.owner), "depth": depth, "bits": bits}
+    def elements(self, reader: Reader) -> tuple[int, ...]:
+        """Those that a layer reads must be of layers before it."""
+        found = reader.several()
+        need(max(found, default=-1) < len(self.owner), "an element is read before it is defined")
+        return found
 
     def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
         """One scale for elements of several layers, and what their numbers are to be multiplied by."""
@@ -337,95 +291,67 @@ class Network:
         scale = lcm(*set(scales))
         return scale, [scale // each for each in scales]
 
-    def read_constants(self, reader: Reader) -> Constants:
-        count = reader.integer()
-        found = reader.exact(count)
-        bits = found.greatest.bit_length()
-        return Constants(start=0, size=count, scale=found.scale, depth=0, bits=bits, numbers=found.part(0, count))
+    def add(self, kind: Any, elements: Iterable[int], size: int, scale: int, bits: int, **parts: Any) -> Layer:
+        """A layer that reads these elements, and whose numbers have so many bits more than theirs."""
+        read = {self.owner[i] for i in elements}
+        depth = max([layer.depth for layer in read], default=0) + (kind in (Rectifier, Maximum))
+        bits += max([layer.bits for layer in read], default=0)
+        narrow(max(bits, scale.bit_length()))
+        need(len(self.owner) + size <= 2 * MAX_ELEMENTS, "the network has too many elements")
+        layer: Layer = kind(start=len(self.owner), size=size, scale=scale, depth=depth, bits=bits, **parts)
+        self.owner += [layer] * size
+        return layer
 
-    def embedding(self, reader: Reader) -> Embedding:
+    def embedding(self, reader: Reader) -> Layer:
         rows, width = reader.integers(2)
-        table = reader.exact(rows * width)
-        positions = reader.integers(reader.integer())
-        need(positions and width and max(positions) < self.positions, "an embedding of nothing, or beyond the text")
-        place = self.after((), table.greatest.bit_length())
-        size = width * len(positions)
-        return Embedding(
-            **place, size=size, scale=table.scale, table=table, rows=rows, width=width, positions=positions
-        )
+        table, positions = reader.exact(rows * width), reader.several()
+        need(width and max(positions, default=self.positions) < self.positions, "an embedding of nothing")
+        parts = {"table": table, "rows": rows, "width": width, "positions": positions}
+        return self.add(Embedding, (), width * len(positions), table.scale, table.greatest.bit_length(), **parts)
 
-    def affine(self, reader: Reader) -> Affine:
-        lists = [self.known(reader.integers(reader.integer())) for _ in range(reader.integer())]
-        lengths = reader.integers(reader.integer())
+    def affine(self, reader: Reader) -> Layer:
+        lists = [self.elements(reader) for _ in range(reader.integer())]
+        lengths = reader.several()
         numbers = reader.exact(sum(lengths))
+        weights = [numbers.part(*ends) for ends in pairwise(accumulate(lengths, initial=0))]
         pairs = reader.integers(2 * reader.integer())
         biases = reader.exact(len(pairs) // 2)
-        fits = max(pairs[::2], default=0) < len(lists) and max(pairs[1::2], default=0) < len(lengths)
-        need(pairs and fits, "an affine layer without rows, or a row without list or weights")
-        read = {self.owner[i] for elements in lists for i in elements}
-        scale = lcm(biases.scale, numbers.scale * lcm(*[layer.scale for layer in read]))
-        narrow(scale.bit_length())
-        # A weight as an integer is multiplied by the unit of the element it stands with, and then over the scale.
-        units = {layer: scale // (numbers.scale * layer.scale) for layer in read}
+        read = {i for elements in lists for i in elements}
+        scale = lcm(biases.scale, numbers.scale * self.common(tuple(read))[0])
+        # A weight times the unit of the element it stands with, times the number of that, is a number over the scale.
+        units = {owner: scale // (numbers.scale * owner.scale) for owner in {self.owner[i] for i in read}}
         patterns: dict[tuple[int, ...], int] = {}
-        pattern_of = [patterns.setdefault(self.units_of(each, units), len(patterns)) for each in lists]
-        multipliers = [each if len(each) > 1 else repeat(*each) for each in patterns]
-        parts = list(pairwise(accumulate(lengths, initial=0)))
-        multiplied: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-        rows = []
+        pattern = [patterns.setdefault(tuple([units[self.owner[i]] for i in each]), len(patterns)) for each in lists]
+        steps, multiplied, rows = list(patterns), {}, []
         for at, of, bias in zip(pairs[::2], pairs[1::2], over(biases.items, scale), strict=True):
-            need(len(lists[at]) == lengths[of], "a row whose weights do not fit its list")
-            key = of, pattern_of[at]
+            key = of, pattern[at]
             if key not in multiplied:
-                weights = numbers.part(*parts[of])
-                multiplied[key] = list(map(mul, weights, multipliers[key[1]])), list(map(abs, weights))
+                need(len(lists[at]) == lengths[of], "a row whose weights do not fit its list")
+                multiplied[key] = list(map(mul, weights[of], steps[pattern[at]])), list(map(abs, weights[of]))
             rows.append(Row(at, *multiplied[key], bias))
-        self.work += sum([len(row.weights) for row in rows])
-        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied")
         largest = max(numbers.greatest * max(units.values(), default=0), biases.greatest * (scale // biases.scale))
-        return Affine(
-            **self.after(read, largest.bit_length() + 32),
-            size=len(rows),
-            scale=scale,
-            lists=lists,
-            rows=rows,
-            size_scale=numbers.scale,
-            chained=any(isinstance(layer, Affine) for layer in read),
-            light=numbers.greatest <= numbers.scale << 40 and biases.greatest <= biases.scale << 40,
-        )
+        light = numbers.greatest <= numbers.scale << 40 and biases.greatest <= biases.scale << 40
+        parts = {"lists": lists, "rows": rows, "size_scale": numbers.scale, "light": light}
+        return self.add(Affine, read, len(rows), scale, largest.bit_length() + 32, **parts)
 
-    def units_of(self, elements: Sequence[int], units: Mapping[Layer, int]) -> tuple[int, ...]:
-        """The unit of each element; if it is the same for all, that alone."""
-        if len(set(units.values())) > 1:
-            found = tuple([units[self.owner[i]] for i in elements])
-            return found if len(set(found)) > 1 else found[:1] or (1,)
-        return (next(iter(units.values()), 1),)
-
-    def rectifier(self, reader: Reader) -> Rectifier:
-        alpha = Fraction(reader.exact(1).items[0])
-        sources = self.known(reader.integers(reader.integer()))
-        need(sources and 0 <= alpha <= 1, "a rectifier of nothing, or its alpha is not in [0, 1]")
+    def rectifier(self, reader: Reader) -> Layer:
+        p, q = Fraction(reader.exact(1).items[0]).as_integer_ratio()
+        need(0 <= p <= q, "the alpha of a rectifier is not in [0, 1]")
+        sources = self.elements(reader)
         scale, factors = self.common(sources)
-        p, q = alpha.as_integer_ratio()
-        place = self.after({self.owner[i] for i in sources}, max(factors).bit_length() + q.bit_length(), True)
-        return Rectifier(**place, size=len(sources), scale=scale * q, sources=sources, factors=factors, p=p, q=q)
+        bits = max(factors, default=1).bit_length() + q.bit_length()
+        return self.add(Rectifier, sources, len(sources), scale * q, bits, sources=sources, factors=factors, p=p, q=q)
 
-    def maximum(self, reader: Reader) -> Maximum:
-        windows = [self.known(reader.integers(reader.integer())) for _ in range(reader.integer())]
-        fits = windows and all(window and list(window) == sorted(set(window)) for window in windows)
-        need(fits, "a maximum of nothing, or elements of a window do not ascend")
-        sources = tuple([i for window in windows for i in window])
+    def maximum(self, reader: Reader) -> Layer:
+        windows = [self.elements(reader) for _ in range(reader.integer())]
+        need(all(each and list(each) == sorted(set(each)) for each in windows), "elements of a window do not ascend")
+        sources = [i for window in windows for i in window]
         scale, factors = self.common(sources)
-        place = self.after({self.owner[i] for i in sources}, max(factors).bit_length(), True)
+        bits = max(factors, default=1).bit_length()
         ranges = [range(*ends) for ends in pairwise(accumulate(map(len, windows), initial=0))]
-        return Maximum(**place, size=len(windows), scale=scale, sources=sources, factors=factors, windows=ranges)
+        return self.add(Maximum, sources, len(windows), scale, bits, sources=sources, factors=factors, windows=ranges)
 
-    kinds: ClassVar[dict[int, Callable[[Any, Reader], Layer]]] = {
-        1: embedding,
-        2: affine,
-        3: rectifier,
-        4: maximum,
-    }
+    kinds: ClassVar[dict[int, Callable[..., Layer]]] = {1: embedding, 2: affine, 3: rectifier, 4: maximum}
 
     # ---- what it computes
 
@@ -447,7 +373,7 @@ class Network:
 
     def start(self) -> list[int]:
         """Values of all elements, of which the constants are known."""
-        return self.constants.numbers + [0] * (len(self.owner) - self.constants.size)
+        return self.constants + [0] * (len(self.owner) - len(self.constants))
 
     def reach(self, stop: float) -> Reach:
         """How the cut depends on the words; found once."""
@@ -496,9 +422,8 @@ class Reach:
         elements: dict[int, list[int]] = {}
         for layer in network.earlier:
             if isinstance(layer, Embedding):
-                for p, start in zip(
-                    layer.positions, range(layer.start, layer.start + layer.size, layer.width), strict=True
-                ):
+                for at, p in enumerate(layer.positions):
+                    start = layer.start + at * layer.width
                     self.tables.setdefault(p, []).append(layer)
                     elements.setdefault(p, []).extend(range(start, start + layer.width))
         position = {i: p for p, found in elements.items() for i in found}
@@ -531,6 +456,8 @@ class Reach:
 
 Function = tuple[tuple[int, int], ...]
 """Affine in the words: the sum of c times the number of a slot, but for a constant."""
+Members = list[tuple[int, int, int]]
+"""Of a joint group: slots of the x, and a <= b, for the sum of max(a x, b x)."""
 Word = tuple[int, Sequence[Sequence[int]]]
 """The position a word starts at, and its options, the original first."""
 
@@ -556,7 +483,7 @@ class Sentences:
         for own, others in [(mask & 1, (mask >> 1).bit_count()) for mask in self.masks if mask != 1]:
             counts = [own * n + others * m for n, m in zip([*counts, 0], [0, *counts], strict=True)][: self.swaps + 1]
         total = sum(counts)
-        require(total.bit_length() <= MAX_COUNT_BITS, f"2**{MAX_COUNT_BITS} sentences or more")
+        require(total.bit_length() <= 16_000, "2**16000 sentences or more")
         return total
 
     def element(self, slot: int) -> Bounds:
@@ -600,6 +527,9 @@ class Region:
         return replace(self, depth=self.depth + 1, **news)
 
 
+NOWHERE = Region((), ())
+
+
 class Box(NamedTuple):
     """Bounds of what every nonlinear layer reads, of elements, and what is to be known of windows.
 
@@ -619,10 +549,8 @@ class Space:
     number of a slot, and `movers[slot]` has the same for every word that moves it.
     """
 
-    def __init__(
-        self, network: Network, words: Sequence[Word], label: int, text: Sequence[int], stop: float = inf
-    ) -> None:
-        self.network, self.words, self.label, self.text, self.stop = network, words, label, text, stop
+    def __init__(self, network: Network, words: Sequence[Word], label: int, text: Sequence[int], stop: float = inf):
+        self.network, self.words, self.label, self.stop = network, words, label, stop
         require(len(text) == network.positions, f"the network has {network.positions} positions")
         self.masks = tuple([(1 << len(options)) - 1 for _, options in words])
         self.tokens = [{token} for token in text]
@@ -630,17 +558,19 @@ class Space:
             for p, tokens in enumerate(zip(*options, strict=True), start):
                 self.tokens[p].update(tokens)
         for layer in network.earlier:
-            if isinstance(layer, Embedding):
-                greatest = max([max(self.tokens[p]) for p in layer.positions])
-                require(greatest < layer.rows, f"token {greatest} is beyond the embedding")
+            inside = (
+                not isinstance(layer, Embedding) or max([max(self.tokens[p]) for p in layer.positions]) < layer.rows
+            )
+            require(inside, "a token is beyond the embedding")
         self.values = network.start()
         network.evaluate(network.earlier, self.values, text)
         self.base = [self.values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
         kernels = network.reach(stop).kernels
-        moved = [(p, len(options)) for start, options in words for p, _ in enumerate(options[0], start)]
-        steps = sum([count * len(kernels.get(p, ())) for p, count in moved if count > 1])
-        require(steps <= MAX_EFFECTS, "too many options for a network of this size")
+        steps = [
+            len(kernels.get(p, ())) * len(options) for start, options in words for p, _ in enumerate(options[0], start)
+        ]
+        require(sum(steps) <= 1 << 25, "too many options for a network of this size")
         self.shifts = list(map(self.shifts_of, words))
         self.movers: list[list[tuple[int, list[int]]]] = [[] for _ in network.cut]
         for i, shifts in enumerate(self.shifts):
@@ -733,7 +663,7 @@ class Space:
         gains.sort(reverse=True)
         return rises.base + sum([rises[key] for key in words.forced]) + sum(gains[:room])
 
-    def joint_rise(self, words: Sentences, members: list[tuple[int, int, int]]) -> int:
+    def joint_rise(self, words: Sentences, members: Members) -> int:
         """The greatest sum, over (slot, a, b) with a <= b, of max(a x, b x), x being the number of the slot.
 
         It is the greatest of the maxima of all functions with a or b chosen for each, which are affine in the words.
@@ -748,9 +678,7 @@ class Space:
             highest = max(highest, self.maximum(words, *parts))
         return highest
 
-    def maxima(
-        self, words: Sentences, members: list[tuple[int, int, int]]
-    ) -> list[tuple[int, tuple[Function, Function]]]:
+    def maxima(self, words: Sentences, members: Members) -> list[tuple[int, tuple[Function, Function]]]:
         """All functions with a or b chosen for each (slot, a, b), and the maximum of each, greatest first.
 
         Where x has one sign the choice is plain. Each is the sum of all a x, and of some (b - a) x, which no slope
@@ -806,26 +734,20 @@ class Space:
         network, function = self.network, dict.fromkeys(self.network.logits, 0)
         function[network.logits[winner]] += network.factors[winner]
         function[network.logits[loser]] -= network.factors[loser]
-        return self.minimum(function, network.scale, words, box, region.slopes, region.joint)
+        return self.minimum(function, network.scale, words, box, region)
 
     def minimum(
-        self,
-        function: Mapping[int, int],
-        scale: int,
-        words: Sentences,
-        box: Box,
-        slopes: Mapping[int, int] = NOTHING,
-        joint: Mapping[int, tuple[int, int]] = NOTHING,
+        self, function: dict[int, int], scale: int, words: Sentences, box: Box, region: Region = NOWHERE
     ) -> tuple[int, int]:
         """(number, below): number / below, in units of the grid, is at most sum of function[i] numbers[i] / scale.
 
-        By backward substitution. Coefficients are over `below`, which has SLOPE_BITS for each nonlinear layer on the
-        way, so that no slope leaves a remainder.
+        By backward substitution, with the slopes and the joint groups of the region. Coefficients are over `below`,
+        which has SLOPE_BITS for each nonlinear layer on the way, so that no slope leaves a remainder.
         """
         in_time(self.stop)
         network, constant = self.network, 0
         shift = SLOPE_BITS * max([network.owner[i].depth for i in function])
-        groups: dict[int, list[tuple[int, int, int]]] = {}
+        groups: dict[int, Members] = {}
 
         def define(top: int, c: int) -> Terms | None:
             """Terms that c times an element is at least, but for the constant."""
@@ -847,13 +769,13 @@ class Space:
             if not isinstance(layer, Rectifier):
                 raise Refused("a layer of which nothing is known")
             source, own = layer.sources[at], c * layer.factors[at]
-            if top in joint and c < 0:
-                group, slope = joint[top]
+            if top in region.joint and c < 0:
+                group, slope = region.joint[top]
                 line = layer.q * slope << (SLOPE_BITS - 6)
                 off, on = [-own * ((end << SLOPE_BITS) - line) >> SLOPE_BITS for end in (layer.p, layer.q)]
                 groups.setdefault(group, []).append((network.slot[source], off, on))
             else:
-                line, rest = relaxed(layer, c, *box.inputs[layer][at], slopes.get(top))
+                line, rest = relaxed(layer, c, *box.inputs[layer][at], region.slopes.get(top))
                 constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
             return [(source, own * line >> SLOPE_BITS)]
 
@@ -890,9 +812,8 @@ class Rounding:
         require(not network.no_float32, f"{NO_FLOAT32}: {network.no_float32}")
         light = all(layer.light for layer in network.layers if isinstance(layer, Affine))
         require(light, f"{NO_FLOAT32}: weights are too large")
-        size, constants = len(network.owner), network.constants
-        ends = [grid(number, constants.scale) for number in constants.numbers]
-        self.network, self.tokens = network, tokens
+        self.network, self.tokens, size = network, tokens, len(network.owner)
+        ends = [grid(number, network.owner[0].scale) for number in network.constants]
         self.magnitudes = [max(-low, high) for low, high in ends] + [0] * (size - len(ends))
         self.errors, self.roundings = [0] * size, [0] * size
 
@@ -942,7 +863,8 @@ class Rounding:
         carried = [[self.errors[i] for i in elements] for elements in layer.lists]
         reach = [list(map(add, *both)) for both in zip(exact, carried, strict=True)]
         heavy = [max(each, default=0) > HEAVY for each in reach]
-        inner = [[self.roundings[i] for i in elements] if layer.chained else () for elements in layer.lists]
+        inner = [[self.roundings[i] for i in elements] for elements in layer.lists]
+        inner = [found if any(found) else [] for found in inner]
         scale, unit = layer.scale, layer.scale // layer.size_scale
         for at, row in enumerate(layer.rows, layer.start):
             terms, bias = list(map(mul, row.sizes, reach[row.read])), abs(row.bias) << GRID
@@ -950,7 +872,7 @@ class Rounding:
             total = sum(terms) * unit + bias
             if first:
                 used = compress(reach[row.read], row.sizes) if heavy[row.read] else ()
-                fits = n <= MAX_ROUNDINGS and total <= scale * HEAVY and max(used, default=0) <= HEAVY
+                fits = n <= 65_280 and total <= scale * HEAVY and max(used, default=0) <= HEAVY
                 require(fits, f"{NO_FLOAT32}: terms, their sums or their number are too large")
             grown = (sum(map(mul, row.sizes, carried[row.read])) * unit << 32) + n * 257 * total
             self.magnitudes[at] = ceiling(sum(map(mul, row.sizes, exact[row.read])) * unit + bias, scale)
@@ -985,13 +907,13 @@ class Tree:
         while stack:
             region = stack.pop()
             nodes += 1
-            require(nodes <= MAX_NODES and region.depth <= MAX_DEPTH, "the tree is too large or too deep")
+            require(nodes <= 5_000_000 and region.depth <= 100_000, "the tree is too large or too deep")
             held = len(region.masks) + len(region.slopes) + len(region.joint)
-            require(len(stack) * held <= MAX_PENDING, "too many regions wait while they hold so much")
+            require(len(stack) * held <= 1 << 23, "too many regions wait while they hold so much")
             in_time(self.space.stop)
             kind = self.byte()
             require(kind in RULES, f"tree byte {kind} is not in version 2")
-            stack += reversed(RULES[kind](self, region))
+            stack += reversed(RULES[kind](self, region) or [])
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     # ---- bytes
@@ -1003,14 +925,12 @@ class Tree:
 
     def number(self) -> int:
         """LEB128: seven bits a byte, the lowest first."""
-        value = shift = 0
-        byte = 128
-        while byte > 127:
-            require(shift < 35, "a number in the tree is too large")
-            byte = self.byte()
-            value |= (byte & 127) << shift
-            shift += 7
-        minimal = byte or shift == 7
+        start = self.at
+        while self.byte() > 127:
+            require(self.at < start + 5, "a number in the tree is too large")
+        found = self.data[start : self.at]
+        value = sum([(byte & 127) << 7 * place for place, byte in enumerate(found)])
+        minimal = found[-1] > 0 or len(found) == 1
         require(minimal and value < 1 << 31, "a number in the tree is not minimal or too large")
         return value
 
@@ -1019,36 +939,37 @@ class Tree:
         require(value < 1 << bits, "a mask with bits beyond its options")
         return value
 
-    def rectifier(self) -> tuple[int, Rectifier]:
+    def rectifier(self) -> Rectifier:
         index, layers = self.number(), self.space.network.layers
         layer = layers[index] if index < len(layers) else None
         if not isinstance(layer, Rectifier):
             raise Refused(f"layer {index} is not a rectifier")
-        return index, layer
+        return layer
 
-    def entries(self, layer: Rectifier, most: int, highest: int) -> Iterator[tuple[int, int]]:
-        """Elements of a rectifier that ascend, with a value for each."""
-        count, i = self.number(), -1
-        require(0 < count <= most, f"{count} elements of a layer")
+    def values(self, most: int, highest: int) -> tuple[Rectifier, dict[int, int]]:
+        """A rectifier, and some of its elements, which ascend, with a value for each."""
+        layer, count, i = self.rectifier(), self.number(), -1
+        found: dict[int, int] = {}
+        require(0 < count <= min(most, layer.size), f"{count} elements of a layer")
         for _ in range(count):
             step = self.number()
             require(i < 0 or step > 0, "indices must ascend")
             i = max(i, 0) + step
             require(i < layer.size, "an element out of range")
-            value = self.number()
+            found[layer.start + i] = value = self.number()
             require(value <= highest, "a value out of range")
-            yield layer.start + i, value
+        return layer, found
 
     def table(self, highest: int, least: int = 1) -> dict[int, int]:
-        """Element -> value, for several rectifiers that ascend."""
+        """Values for elements of several rectifiers, which ascend."""
         count, last = self.number(), -1
         found: dict[int, int] = {}
         require(count >= least, "an empty table")
         for _ in range(count):
-            index, layer = self.rectifier()
-            require(index > last, "a table out of order")
-            last = index
-            found.update(self.entries(layer, layer.size, highest))
+            layer, values = self.values(1 << 31, highest)
+            require(layer.start > last, "a table out of order")
+            last = layer.start
+            found.update(values)
         return found
 
     # ---- splits and settings
@@ -1074,30 +995,27 @@ class Tree:
     def set_joint(self, region: Region) -> list[Region]:
         joint: dict[int, tuple[int, int]] = {}
         for group in range(self.number()):
-            _, layer = self.rectifier()
+            layer, values = self.values(8, 64)
             require(layer.depth == 1, "joint groups need pre-activations that are affine in the words")
-            for element, slope in self.entries(layer, 8, 64):
-                require(element not in joint, "an element in two joint groups")
-                joint[element] = group, slope
+            require(joint.keys().isdisjoint(values), "an element in two joint groups")
+            joint.update({element: (group, slope) for element, slope in values.items()})
         return [region.child(joint=joint)]
 
     # ---- leaves
 
-    def linear(self, region: Region) -> list[Region]:
-        return self.prove(region, [(self.space.label, rival) for rival in region.rivals])
+    def linear(self, region: Region) -> None:
+        self.prove(region, [(self.space.label, rival) for rival in region.rivals])
 
-    def leave_open(self, region: Region) -> list[Region]:
+    def leave_open(self, region: Region) -> None:
         require(self.counts(region), "an open leaf where none is allowed")
         self.open += self.sentences(region).count()
-        return []
 
-    def break_all(self, region: Region) -> list[Region]:
+    def break_all(self, region: Region) -> None:
         rival = self.number()
         require(self.counts(region), "a broken leaf where none is allowed")
         require(rival in region.rivals, f"class {rival} is no rival")
         self.prove(region, [(rival, self.space.label)])
         self.broken += self.sentences(region).count()
-        return []
 
     def counts(self, region: Region) -> bool:
         """No rivals node lies above."""
@@ -1106,11 +1024,11 @@ class Tree:
     def sentences(self, region: Region) -> Sentences:
         return self.space.sentences(self.swaps, region.masks)
 
-    def prove(self, region: Region, pairs: list[tuple[int, int]]) -> list[Region]:
+    def prove(self, region: Region, pairs: list[tuple[int, int]]) -> None:
         """In every sentence of the region the first class of each pair beats the second."""
         space, words, rounding, local = self.space, self.sentences(region), self.rounding, None
         if words.empty:
-            return []
+            return
         box = space.bounds(words)
         for winner, loser in pairs:
             number, below = space.margin(winner, loser, words, box, region)
@@ -1122,12 +1040,11 @@ class Tree:
                     proved = number > rounding.between(local, winner, loser) * below
             shown = f"class {winner} against {loser}, margin {number * 1000 // (below << GRID)}/1000 at least"
             require(proved, f"a linear leaf does not hold: {shown}")
-        return []
 
-    def enumerate(self, region: Region) -> list[Region]:
+    def enumerate(self, region: Region) -> None:
         space, words = self.space, self.sentences(region)
         self.enumerated += words.count()
-        require(self.enumerated <= MAX_ENUMERATED, "too many sentences to enumerate")
+        require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
         free = [(i, mask) for i, mask in enumerate(region.masks) if mask & 1 and mask != 1]
         order, must = words.forced + free, len(words.forced)
         # Where in the order to go on, the numbers of the cut, and the swaps left.
@@ -1145,18 +1062,11 @@ class Tree:
                     i, mask = order[at]
                     options = [option for option in range(1, mask.bit_length()) if mask >> option & 1]
                     stack += [(at + 1, space.swapped(vector, i, option), left - 1) for option in options]
-        return []
 
 
-RULES: dict[int, Callable[[Tree, Region], list[Region]]] = {
-    1: Tree.linear,
-    2: Tree.enumerate,
-    3: Tree.leave_open,
-    4: Tree.split_words,
-    7: Tree.split_rivals,
-    8: Tree.set_slopes,
-    10: Tree.set_joint,
-    16: Tree.break_all,
+RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
+    **{1: Tree.linear, 2: Tree.enumerate, 3: Tree.leave_open, 16: Tree.break_all},
+    **{4: Tree.split_words, 7: Tree.split_rivals, 8: Tree.set_slopes, 10: Tree.set_joint},
 }
 
 
@@ -1296,20 +1206,19 @@ def check_certificate(
     return check_claims(read_certificate(data), model, vocabulary_sha256, time.monotonic() + seconds)
 
 
-NETWORKS: WeakKeyDictionary[lowering.Model, dict[str, Network]] = WeakKeyDictionary()
-"""Networks of a model by hash: certificates of texts of one length share them."""
+NETWORKS: dict[str, Network] = {}
+"""By hash: certificates of texts of one length share them."""
 
 
 def network_of(top: dict[str, Any], model: lowering.Model, stop: float) -> Network:
     """The network that the certificate names must be what the model is for its inputs and words."""
     lowered = model.lower(top["inputs"], top["words"], stop)
     require(lowered.sha256 == top["network"], "made for another network: its SHA-256 differs")
-    known = NETWORKS.setdefault(model, {})
-    if lowered.sha256 not in known:
-        if sum([len(network.owner) for network in known.values()]) > MAX_KEPT:
-            known.clear()
-        known[lowered.sha256] = Network(lowered.data, lowered.numbers, lowered.no_float32)
-    return known[lowered.sha256]
+    if lowered.sha256 not in NETWORKS:
+        if sum([len(network.owner) for network in NETWORKS.values()]) > MAX_KEPT:
+            NETWORKS.clear()
+        NETWORKS[lowered.sha256] = Network(lowered.data, lowered.numbers, lowered.no_float32)
+    return NETWORKS[lowered.sha256]
 
 
 def check_claims(top: dict[str, Any], model: lowering.Model, vocabulary_sha256: str | None, stop: float) -> Verdict:
@@ -1319,7 +1228,8 @@ def check_claims(top: dict[str, Any], model: lowering.Model, vocabulary_sha256: 
     require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
     require(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
     network = network_of(top, model, stop)
-    require(max(label, *rivals, 0) < network.classes, f"label and rivals must be below {network.classes}")
+    classes = len(network.logits)
+    require(max(label, *rivals, 0) < classes, f"label and rivals must be below {classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
     lower, count, upper = top["lower"], top["count"], top["upper"]
     require(not lower or not count or count["swaps"] > lower["swaps"], "a count that adds nothing to lower")
@@ -1330,7 +1240,7 @@ def check_claims(top: dict[str, Any], model: lowering.Model, vocabulary_sha256: 
     if upper:
         check_witness(upper, space, rivals)
     require(not lower or not upper or len(upper["swaps"]) > lower["swaps"], "upper and lower contradict each other")
-    return verdict_of(top, network.classes, counted)
+    return verdict_of(top, classes, counted)
 
 
 def verdict_of(top: Mapping[str, Any], classes: int, count: Count | None) -> Verdict:
@@ -1424,7 +1334,7 @@ class Files:
     def model(self, bound: dict[str, Any]) -> lowering.Model:
         names = bound["file"], *[name for name, _ in bound["tensors"]]
         if names not in self.models:
-            data, *tensors = [read_file(self.folder / name, MAX_MODEL) for name in names]
+            data, *tensors = [read_file(self.folder / name, MAX_FILE) for name in names]
             require(sha256(data) == bound["sha256"], "made for another model: the SHA-256 differs")
             self.models[names] = lowering.read_model(data, dict(zip(names[1:], tensors, strict=True)))
         return self.models[names]
@@ -1435,7 +1345,7 @@ class Files:
         numbered = NUMBER_OF_FILE.fullmatch(path.name)
         require(numbered is None or int(numbered[1]) == top["id"], f"the file is {path.name}, its id {top['id']}")
         bound = top["vocabulary"]
-        vocabulary = sha256(read_file(self.folder / bound["file"], MAX_MODEL)) if bound else None
+        vocabulary = sha256(read_file(self.folder / bound["file"], MAX_FILE)) if bound else None
         return check_claims(top, self.model(top["model"]), vocabulary, time.monotonic() + seconds), data
 
 

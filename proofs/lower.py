@@ -38,10 +38,10 @@ MAX_NONLINEAR = 64
 MAX_CLASSES = 1024
 MAX_BITS = 20_000
 MAX_WORK = 3 * 10**8
+# Lowered networks that a model keeps.
 MAX_KEPT_BYTES = 1 << 28
-"""Lowered networks that a model keeps, in bytes."""
+# Square roots are multiples of 2**-ROOT_BITS.
 ROOT_BITS = 40
-"""Square roots are multiples of 2**-ROOT_BITS."""
 START = b"swapproof net 2\n"
 
 
@@ -71,104 +71,80 @@ def sha256(data: bytes | memoryview) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class Field(NamedTuple):
-    """What a field of a protobuf message holds, by the wire types that fit."""
+class Holds(Enum):
+    """What a field of a protobuf message holds, and the wire types that fit."""
 
-    name: str
-    wires: tuple[int, ...]
-    repeated: bool = False
-    text: bool = False
-    integers: bool = False
-
-
-def ignored() -> Field:
-    return Field("", (0, 1, 2, 5), repeated=True)
-
-
-def integer(name: str) -> Field:
-    return Field(name, (0,), integers=True)
+    INTEGER = "an integer", (0,)
+    INTEGERS = "integers, packed or not", (0, 2)
+    FLOAT = "the bytes of a float", (5,)
+    FLOATS = "the bytes of floats, packed or not", (5, 2)
+    DOUBLES = "the bytes of doubles, packed or not", (1, 2)
+    TEXT = "a string", (2,)
+    TEXTS = "strings", (2,)
+    MESSAGE = "a message, or bytes", (2,)
+    MESSAGES = "messages", (2,)
+    ANYTHING = "what is ignored", (0, 1, 2, 5)
 
 
-def integers(name: str) -> Field:
-    """Packed or not."""
-    return Field(name, (0, 2), repeated=True, integers=True)
+SINGLE = (Holds.INTEGER, Holds.FLOAT, Holds.TEXT, Holds.MESSAGE)
+Fields = dict[int, tuple[str, Holds]]
 
 
-def floats(name: str, wire: int = 5) -> Field:
-    """Their bytes, packed or not."""
-    return Field(name, (wire, 2), repeated=True)
+def fields(*ignored: int, **known: tuple[int, Holds]) -> Fields:
+    """What a message may have in it, by number."""
+    named = {number: (name, holds) for name, (number, holds) in known.items()}
+    return {**dict.fromkeys(ignored, ("", Holds.ANYTHING)), **named}
 
 
-def text(name: str) -> Field:
-    return Field(name, (2,), text=True)
-
-
-def texts(name: str) -> Field:
-    return Field(name, (2,), repeated=True, text=True)
-
-
-def message(name: str) -> Field:
-    return Field(name, (2,))
-
-
-def messages(name: str) -> Field:
-    return Field(name, (2,), repeated=True)
-
-
-Fields = dict[int, Field]
-MODEL: Fields = {
-    **dict.fromkeys((2, 3, 4, 5, 6, 14), ignored()),
-    1: integer("ir_version"),
-    7: message("graph"),
-    8: messages("opsets"),
-}
-OPSET: Fields = {1: text("domain"), 2: integer("version")}
-GRAPH: Fields = {
-    **dict.fromkeys((2, 10, 13, 16), ignored()),
-    1: messages("nodes"),
-    5: messages("initializers"),
-    11: messages("inputs"),
-    12: messages("outputs"),
-}
-NODE: Fields = {
-    **dict.fromkeys((3, 6, 9), ignored()),
-    1: texts("inputs"),
-    2: texts("outputs"),
-    4: text("operator"),
-    5: messages("attributes"),
-    7: text("domain"),
-}
-ATTRIBUTE: Fields = {
-    1: text("name"),
-    2: Field("float", (5,)),
-    3: integer("integer"),
-    4: text("text"),
-    5: message("tensor"),
-    7: floats("floats"),
-    8: integers("integers"),
-    13: ignored(),
-    20: integer("type"),
-}
-TENSOR: Fields = {
-    1: integers("sizes"),
-    2: integer("type"),
-    4: floats("float_data"),
-    5: integers("int32_data"),
-    7: integers("int64_data"),
-    8: text("name"),
-    9: message("raw_data"),
-    10: floats("double_data", wire=1),
-    12: ignored(),
-    13: messages("external_data"),
-    14: integer("data_location"),
-    16: ignored(),
-}
-ENTRY: Fields = {1: text("key"), 2: text("value")}
-VALUE_INFO: Fields = {1: text("name"), 2: message("type"), 3: ignored(), 4: ignored()}
-TYPE: Fields = {1: message("tensor"), 6: ignored()}
-TENSOR_TYPE: Fields = {1: integer("number"), 2: message("shape")}
-SHAPE: Fields = {1: messages("dimensions")}
-DIMENSION: Fields = {1: integer("size"), 2: ignored(), 3: ignored()}
+MODEL = fields(
+    *(2, 3, 4, 5, 6, 14), ir_version=(1, Holds.INTEGER), graph=(7, Holds.MESSAGE), opsets=(8, Holds.MESSAGES)
+)
+OPSET = fields(domain=(1, Holds.TEXT), version=(2, Holds.INTEGER))
+GRAPH = fields(
+    *(2, 10, 13, 16),
+    nodes=(1, Holds.MESSAGES),
+    initializers=(5, Holds.MESSAGES),
+    inputs=(11, Holds.MESSAGES),
+    outputs=(12, Holds.MESSAGES),
+)
+NODE = fields(
+    *(3, 6, 9),
+    inputs=(1, Holds.TEXTS),
+    outputs=(2, Holds.TEXTS),
+    operator=(4, Holds.TEXT),
+    attributes=(5, Holds.MESSAGES),
+    domain=(7, Holds.TEXT),
+)
+ATTRIBUTE = fields(
+    13,
+    name=(1, Holds.TEXT),
+    float=(2, Holds.FLOAT),
+    integer=(3, Holds.INTEGER),
+    text=(4, Holds.TEXT),
+    tensor=(5, Holds.MESSAGE),
+    floats=(7, Holds.FLOATS),
+    integers=(8, Holds.INTEGERS),
+    type=(20, Holds.INTEGER),
+)
+TENSOR = fields(
+    *(12, 16),
+    sizes=(1, Holds.INTEGERS),
+    type=(2, Holds.INTEGER),
+    float_data=(4, Holds.FLOATS),
+    int32_data=(5, Holds.INTEGERS),
+    int64_data=(7, Holds.INTEGERS),
+    name=(8, Holds.TEXT),
+    raw_data=(9, Holds.MESSAGE),
+    double_data=(10, Holds.DOUBLES),
+    external_data=(13, Holds.MESSAGES),
+    data_location=(14, Holds.INTEGER),
+)
+ENTRY = fields(key=(1, Holds.TEXT), value=(2, Holds.TEXT))
+VALUE_INFO = fields(3, 4, name=(1, Holds.TEXT), type=(2, Holds.MESSAGE))
+TYPE = fields(6, tensor=(1, Holds.MESSAGE))
+TENSOR_TYPE = fields(number=(1, Holds.INTEGER), shape=(2, Holds.MESSAGE))
+SHAPE = fields(dimensions=(1, Holds.MESSAGES))
+DIMENSION = fields(2, 3, size=(1, Holds.INTEGER))
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
@@ -195,7 +171,7 @@ def read(data: memoryview | None, what: str, known: Fields) -> dict[str, Any]:
     """The fields of a message by name: lists of those that may repeat, None or "" for others that are absent."""
     if data is None:
         raise Unusable(f"{what} is missing")
-    found: dict[str, Any] = {field.name: [] for field in known.values()}
+    found: dict[str, Any] = {name: [] for name, _ in known.values()}
     at = 0
     while at < len(data):
         key, at = varint(data, at)
@@ -207,17 +183,17 @@ def read(data: memoryview | None, what: str, known: Fields) -> dict[str, Any]:
             size, at = varint(data, at) if wire == 2 else ({1: 8, 5: 4}.get(wire, -1), at)
             need(0 <= size <= len(data) - at, f"{what} is cut short, or has wire type {wire}")
             value, at = data[at : at + size], at + size
-        field = known.get(number)
-        fits = field and wire in field.wires and (field.repeated or not found[field.name])
-        if field is None or not fits:
-            raise Unusable(f"field {number} in {what} is outside the format, has the wrong wire type, or occurs twice")
-        if field.text:
+        need(number in known, f"field {number} in {what} is outside the format")
+        name, holds = known[number]
+        fits = wire in holds.value[1] and not (holds in SINGLE and found[name])
+        need(fits, f"field {number} in {what} has the wrong wire type, or occurs twice")
+        if holds in (Holds.TEXT, Holds.TEXTS):
             value, stored = str(value, "utf-8", "replace"), value
             need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
-        found[field.name] += varints(value) if field.integers and wire == 2 else [value]
-    for field in known.values():
-        if not field.repeated:
-            found[field.name] = next(iter(found[field.name]), "" if field.text else None)
+        found[name] += varints(value) if holds is Holds.INTEGERS and wire == 2 else [value]
+    for name, holds in known.values():
+        if holds in SINGLE:
+            found[name] = next(iter(found[name]), "" if holds is Holds.TEXT else None)
     return found
 
 
@@ -240,28 +216,16 @@ class TensorType(IntEnum):
 
 
 FLOATING = (TensorType.FLOAT, TensorType.FLOAT16, TensorType.DOUBLE)
-INT32 = range(-(1 << 31), 1 << 31)
-INTEGER_RANGES: dict[int, range] = {
-    TensorType.INT64: range(-(1 << 63), 1 << 63),
-    TensorType.INT32: INT32,
-    TensorType.BOOL: range(2),
-}
-CODES: dict[int, str] = {
-    TensorType.FLOAT: "f",
-    TensorType.DOUBLE: "d",
-    TensorType.FLOAT16: "e",
-    TensorType.INT64: "q",
-    TensorType.INT32: "i",
-    TensorType.BOOL: "B",
-}
-"""The code of their numbers in `struct` and `array`."""
-DATA_FIELDS: dict[int, str] = {
-    TensorType.FLOAT: "float_data",
-    TensorType.DOUBLE: "double_data",
-    TensorType.FLOAT16: "int32_data",
-    TensorType.INT64: "int64_data",
-    TensorType.INT32: "int32_data",
-    TensorType.BOOL: "int32_data",
+INT32, INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
+INTEGER_RANGES: dict[int, range] = {TensorType.INT64: INT64, TensorType.INT32: INT32, TensorType.BOOL: range(2)}
+# The code of their numbers in `struct` and `array`, and the field of a tensor for those that are not raw.
+STORED: dict[int, tuple[str, str]] = {
+    TensorType.FLOAT: ("f", "float_data"),
+    TensorType.DOUBLE: ("d", "double_data"),
+    TensorType.FLOAT16: ("e", "int32_data"),
+    TensorType.INT64: ("q", "int64_data"),
+    TensorType.INT32: ("i", "int32_data"),
+    TensorType.BOOL: ("B", "int32_data"),
 }
 
 
@@ -288,37 +252,36 @@ def float32(number: float) -> float:
     return array("f", [number])[0]
 
 
-def u32(numbers: Iterable[int]) -> bytes:
-    return array("I", numbers).tobytes()
-
-
 class Written(NamedTuple):
-    """Numbers as they are written apart, and how a network refers to them."""
+    """Numbers as they are written apart, in one of three forms."""
 
+    form: int
     data: bytes
     digest: bytes
-    reference: bytes
+
+
+def apart(form: int, data: bytes) -> Written:
+    return Written(form, data, hashlib.sha256(data).digest())
 
 
 def written(numbers: Sequence[Any]) -> Written:
-    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative."""
-    form, data = write(numbers)
-    digest = hashlib.sha256(data).digest()
-    return Written(data, digest, u32([form]) + digest)
+    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative.
 
-
-def write(numbers: Sequence[Any]) -> tuple[int, bytes]:
+    Float32 numbers of a tensor in the file are bytes already, and `plain` left no negative zero among them.
+    """
+    if isinstance(numbers, array) and numbers.typecode == "f":
+        return apart(1, numbers.tobytes())
     try:
         doubles = array("d", numbers)
         exact = all(map(eq, doubles, numbers))
     except OverflowError:
         exact = False
-    if exact:
-        doubles = array("d", [number + 0.0 for number in doubles])
-        singles = array("f", doubles)
-        return (1, singles.tobytes()) if singles == doubles else (2, doubles.tobytes())
-    ratios = [number.as_integer_ratio() for number in numbers]
-    return 3, ",".join([f"{above:x}/{below:x}" for above, below in ratios]).encode()
+    if not exact:
+        ratios = [number.as_integer_ratio() for number in numbers]
+        return apart(3, ",".join([f"{above:x}/{below:x}" for above, below in ratios]).encode())
+    doubles = array("d", [number + 0.0 for number in doubles])
+    singles = array("f", doubles)
+    return apart(1, singles.tobytes()) if singles == doubles else apart(2, doubles.tobytes())
 
 
 def distinct(given: Iterable[Any]) -> tuple[list[Any], list[int]]:
@@ -340,9 +303,7 @@ def weights_of(given: Sequence[Sequence[Any]]) -> Weights:
     """Float32 numbers from the file stay bytes."""
     if all(isinstance(each, array) and each.typecode == "f" for each in given):
         stored, places = distinct([each.tobytes() for each in given if isinstance(each, array)])
-        data = b"".join(stored)
-        digest = hashlib.sha256(data).digest()
-        return Weights(places, [len(each) // 4 for each in stored], Written(data, digest, u32([1]) + digest))
+        return Weights(places, [len(each) // 4 for each in stored], apart(1, b"".join(stored)))
     sequences, places = distinct(map(tuple, given))
     return Weights(places, list(map(len, sequences)), written(list(chain.from_iterable(sequences))))
 
@@ -389,6 +350,10 @@ class Tensor:
         return weights_of(self.column_items)
 
 
+# A list of integers that may be absent.
+Ints = Sequence[int] | None
+
+
 def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
     """The shape, if it is within the limit on elements, also with the other axes of an empty value."""
     fits = len(shape) <= MAX_RANK and prod([max(size, 1) for size in shape]) <= limit
@@ -396,7 +361,7 @@ def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Sequence[int] | None = None) -> list[int]:
+def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Ints = None) -> list[int]:
     """Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on; they are
     in row-major order, or in that of the transposed value.
     """
@@ -409,13 +374,11 @@ def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Sequenc
     return found
 
 
+# A place along an axis that is outside, whatever is chosen along the others.
 OUTSIDE = -(1 << 40)
-"""A place along an axis that is outside, whatever is chosen along the others."""
 
 
-def picked(
-    value: Tensor, chosen: Mapping[int, Sequence[int]], order: Sequence[int] | None = None, filler: Any = None
-) -> Tensor:
+def picked(value: Tensor, chosen: Mapping[int, Sequence[int]], order: Ints = None, filler: Any = None) -> Tensor:
     """What is chosen along some axes, and all along the others; the filler where a place is outside."""
     along = [chosen.get(axis, range(size)) for axis, size in enumerate(value.shape)]
     items: Sequence[Any] = [value.items[i] if i >= 0 else filler for i in places(value.shape, along, order)]
@@ -505,16 +468,6 @@ class OnnxFile:
         names = given + [name for node in nodes for name in node["outputs"] if name]
         need(len(names) == len(set(names)) and "" not in given, "a name is defined twice, or empty")
         self.nodes = self.nodes_that_count(nodes)
-        defined, fixed = set(given), set(self.initializers)
-        self.fixed_nodes: list[Node] = []
-        self.other_nodes: list[Node] = []
-        for node in self.nodes:
-            reads = set(filter(None, node.inputs))
-            need(reads <= defined, f"node {node.number} ({node.operator}) reads what is not defined before it")
-            defined.update(node.outputs)
-            if reads <= fixed:
-                fixed.update(node.outputs)
-            (self.fixed_nodes if reads <= fixed else self.other_nodes).append(node)
 
     def opset_of(self, found: list[dict[str, Any]]) -> int:
         opsets = {item["domain"]: item["version"] or 0 for item in found}
@@ -567,7 +520,7 @@ class OnnxFile:
         found = read(data, "a tensor", TENSOR)
         name, kind, sizes = found["name"], found["type"], found["sizes"]
         known = ", ".join([each.name for each in TensorType])
-        need(kind in CODES, f"tensor {name!r} has type {kind}; {known} are known")
+        need(kind in STORED, f"tensor {name!r} has type {kind}; {known} are known")
         shape = limited(sizes, MAX_STORED if prod(sizes) else MAX_SHAPE)
         items = self.tensor_items(found)
         need(len(items) == prod(shape), f"tensor {name!r} has {len(items)} numbers for shape {shape}")
@@ -580,8 +533,8 @@ class OnnxFile:
 
     def tensor_items(self, found: dict[str, Any]) -> Sequence[Any]:
         """The numbers, from the one place of data that the tensor may have."""
-        name, code, place = found["name"], CODES[found["type"]], DATA_FIELDS[found["type"]]
-        others = [found[field] for field in DATA_FIELDS.values() if field != place]
+        name, (code, place) = found["name"], STORED[found["type"]]
+        others = [found[field] for _, field in STORED.values() if field != place]
         need(not any(others), f"tensor {name!r} has data in the wrong field")
         sources: list[Sequence[Any]] = []
         given = found[place]
@@ -643,130 +596,82 @@ class Page:
         self.apart: dict[bytes, bytes] = {}
 
     def integers(self, *given: int) -> None:
-        self.parts.append(u32(given))
-
-    def counted(self, given: Sequence[int]) -> None:
-        """How many, and each."""
-        self.parts.append(u32([len(given), *given]))
+        self.parts.append(array("I", given).tobytes())
 
     def lists(self, given: Sequence[Sequence[int]]) -> None:
         """How many, and for each its length and its members."""
-        flat = array("I", [len(given)])
-        for each in given:
-            flat.append(len(each))
-            flat.extend(each)
-        self.parts.append(flat.tobytes())
-
-    def pairs(self, given: Sequence[tuple[int, int]]) -> None:
-        self.integers(len(given))
-        self.parts.append(u32(chain.from_iterable(given)))
+        self.integers(len(given), *[number for each in given for number in (len(each), *each)])
 
     def numbers(self, given: Written) -> None:
-        self.parts.append(given.reference)
+        self.integers(given.form)
+        self.parts.append(given.digest)
         self.apart[given.digest] = given.data
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """The inputs of a network of numbers."""
+class Layer:
+    """So many elements; `lists` are those that it reads. Written with their final numbers in place of them."""
 
     size: int
+    lists: Sequence[Sequence[int]]
 
-    def reads(self) -> Iterable[int]:
-        return ()
-
-    def write(self, page: Page, final: Sequence[int]) -> None:
+    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
+        """The inputs of a network of numbers, which read nothing."""
         page.integers(0, self.size)
 
 
 @dataclass(frozen=True, eq=False)
-class Embedding:
+class Embedding(Layer):
     """For each position the row of the table that the integer there names."""
 
     table: Tensor
     positions: Sequence[int]
 
-    @property
-    def size(self) -> int:
-        return len(self.positions) * self.table.shape[1]
-
-    def reads(self) -> Iterable[int]:
-        return ()
-
-    def write(self, page: Page, final: Sequence[int]) -> None:
+    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
         page.integers(1, *self.table.shape)
         page.numbers(self.table.numbers)
-        page.counted(self.positions)
+        page.integers(len(self.positions), *self.positions)
 
 
 @dataclass(frozen=True, eq=False)
-class Affine:
+class Affine(Layer):
     """For each row (a list, weights; by their places): the sum of weights times listed elements, plus a bias."""
 
-    lists: Sequence[Sequence[int]]
     weights: Weights
     rows: Sequence[tuple[int, int]]
     biases: Sequence[Any]
 
-    @property
-    def size(self) -> int:
-        return len(self.rows)
-
-    def reads(self) -> Iterable[int]:
-        return chain.from_iterable(self.lists)
-
-    def write(self, page: Page, final: Sequence[int]) -> None:
+    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
         page.integers(2)
-        page.lists([[final[i] for i in each] for each in self.lists])
-        page.counted(self.weights.lengths)
+        page.lists(lists)
+        page.integers(len(self.weights.lengths), *self.weights.lengths)
         page.numbers(self.weights.numbers)
-        page.pairs(self.rows)
+        page.integers(len(self.rows), *chain.from_iterable(self.rows))
         page.numbers(written(self.biases))
 
 
 @dataclass(frozen=True, eq=False)
-class Rectifier:
-    """max(x, 0) + alpha min(x, 0) of each element."""
+class Rectifier(Layer):
+    """max(x, 0) + alpha min(x, 0) of each element of one list."""
 
     alpha: float
-    elements: Sequence[int]
 
-    @property
-    def size(self) -> int:
-        return len(self.elements)
-
-    def reads(self) -> Iterable[int]:
-        return self.elements
-
-    def write(self, page: Page, final: Sequence[int]) -> None:
+    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
         page.integers(3)
         page.numbers(written([self.alpha]))
-        page.counted([final[i] for i in self.elements])
+        page.integers(self.size, *lists[0])
 
 
-@dataclass(frozen=True, eq=False)
-class Maximum:
-    """The greatest of each window."""
+class Maximum(Layer):
+    """The greatest of each list."""
 
-    windows: Sequence[Sequence[int]]
-
-    @property
-    def size(self) -> int:
-        return len(self.windows)
-
-    def reads(self) -> Iterable[int]:
-        return chain.from_iterable(self.windows)
-
-    def write(self, page: Page, final: Sequence[int]) -> None:
+    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
         page.integers(4)
-        page.lists([sorted({final[i] for i in window}) for window in self.windows])
+        page.lists([sorted(set(window)) for window in lists])
 
 
-Layer = Numbers | Embedding | Affine | Rectifier | Maximum
-
-
+# By name; None for outputs that cannot be read.
 Values = dict[str, Tensor | None]
-"""By name; None for outputs that cannot be read."""
 
 
 class Graph:
@@ -775,10 +680,10 @@ class Graph:
     Elements are numbered as they come, constants among them; `owner` names the layer of each, None for a constant.
     """
 
-    def __init__(self, model: OnnxFile, stop: float) -> None:
+    def __init__(self, model: OnnxFile, stop: float, choices: Sequence[Sequence[int]] = ()) -> None:
         self.model = model
         self.stop = stop
-        self.choices: Sequence[Sequence[int]] = ()
+        self.choices = choices
         self.work = 0
         self.compares = False
         self.layers: list[Layer] = []
@@ -788,13 +693,21 @@ class Graph:
         self.head = ""
         self.no_float32 = ""
 
-    def run(self, nodes: Sequence[Node], values: Values) -> None:
-        """Adds the outputs of the nodes to the values."""
-        for self.node in nodes:
+    def output(self, inputs: Values) -> Tensor:
+        """The output of the model for these inputs."""
+        values: Values = {**self.model.initializers, **inputs}
+        for node in self.model.nodes:
+            self.node = node
             try:
-                values.update(self.outputs_of(self.node, values))
+                values.update(self.outputs_of(node, values))
             except Unusable as error:
-                raise Unusable(f"node {self.node.number} ({self.node.operator}): {error}") from None
+                raise Unusable(f"node {node.number} ({node.operator}): {error}") from None
+        result = values.get(self.model.output)
+        if result is None:
+            raise Unusable("the output is not defined")
+        at_end = not self.head or self.node.outputs[0] == self.model.output
+        need(at_end, f"{self.head} must give the output of the model")
+        return result
 
     def outputs_of(self, node: Node, values: Values) -> Values:
         need(node.operator in OPERATORS and not self.head, f"outside the format, or after {self.head or 'nothing'}")
@@ -851,7 +764,7 @@ class Graph:
         laid = [(list_places[i], weights.places[k]) for i, k in rows]
         lengths = list(map(len, members))
         self.spend(sum([lengths[i] for i, _ in laid]))
-        return self.lay(Affine(members, weights, laid, biases), shape)
+        return self.lay(Affine(len(laid), members, weights, laid, biases), shape)
 
     def row_by_row(
         self, lists: Iterable[tuple[int, ...]], weights: Sequence[Sequence[Any]], biases: Any, shape: Any
@@ -885,33 +798,30 @@ class Graph:
         return self.choices[item]
 
     def lowered(self, logits: Sequence[int], positions: int) -> Lowered:
-        """The canonical bytes: what the logits depend on, numbered anew."""
-        needed = {self.owner[i] for i in logits}
+        """The canonical bytes: what the logits depend on, numbered anew; always the inputs of a network of numbers."""
+        needed = {self.owner[i] for i in logits}.union([layer for layer in self.layers if type(layer) is Layer])
         for layer in reversed(self.layers):
             if layer in needed:
-                needed.update([self.owner[i] for i in layer.reads()])
-            elif isinstance(layer, Numbers):
-                needed.add(layer)
+                needed.update([self.owner[i] for each in layer.lists for i in each])
         kept = [layer for layer in self.layers if layer in needed]
         need(sum(layer.size for layer in kept) <= MAX_ELEMENTS, "the network has too many elements")
         nonlinear = [layer for layer in kept if isinstance(layer, Rectifier | Maximum)]
         need(len(nonlinear) <= MAX_NONLINEAR, f"more than {MAX_NONLINEAR} nonlinear layers")
-        read = set(logits).union(*[layer.reads() for layer in kept])
+        read = set(logits).union(*[each for layer in kept for each in layer.lists])
         constants = sorted([number for number, i in self.constants.items() if i in read])
-        final, count = array("I", bytes(4 * len(self.owner))), len(constants)
-        for place, number in enumerate(constants):
-            final[self.constants[number]] = place
-        for i, owner in enumerate(self.owner):
-            if owner is not None and owner in needed:
-                final[i], count = count, count + 1
+        placed = [self.constants[number] for number in constants]
+        placed += [i for i, owner in enumerate(self.owner) if owner is not None and owner in needed]
+        final = array("I", bytes(4 * len(self.owner)))
+        for place, i in enumerate(placed):
+            final[i] = place
         page = Page()
         page.integers(not self.no_float32, positions, len(constants))
         page.numbers(written(constants))
         page.integers(len(kept))
         for layer in kept:
             in_time(self.stop)
-            layer.write(page, final)
-        page.counted([final[i] for i in logits])
+            layer.write(page, [[final[i] for i in each] for each in layer.lists])
+        page.integers(len(logits), *[final[i] for i in logits])
         data = b"".join(page.parts)
         return Lowered(data, sha256(data), page.apart, self.no_float32)
 
@@ -930,8 +840,6 @@ class Lowered(NamedTuple):
 
 ANY = (Kind.INTEGERS, Kind.NUMBERS, Kind.TOKENS, Kind.VARIABLE)
 ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
-Listed = Sequence[int] | None
-"""A list of integers that may be absent."""
 
 
 def axis_of(axis: int | None, rank: int) -> int:
@@ -940,7 +848,7 @@ def axis_of(axis: int | None, rank: int) -> int:
     return axis % rank
 
 
-def axes_of(listed: Listed, attribute: Listed, rank: int, default: Iterable[int] = ()) -> list[int]:
+def axes_of(listed: Ints, attribute: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
     """From the input or the attribute; the default when there are none."""
     need(listed is None or attribute is None, "axes are given twice")
     given = listed if listed is not None else attribute
@@ -1034,24 +942,24 @@ def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int) -> T
     return reshaped(x, shape)
 
 
-def squeeze(graph: Graph, x: Tensor, listed: Listed, axes: Listed) -> Tensor:
+def squeeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
     found = axes_of(listed, axes, x.rank, [axis for axis, size in enumerate(x.shape) if size == 1])
     need(found or (listed is None and axes is None), "an empty list of axes")
     need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
     return reshaped(x, [size for axis, size in enumerate(x.shape) if axis not in found])
 
 
-def unsqueeze(graph: Graph, x: Tensor, listed: Listed, axes: Listed) -> Tensor:
+def unsqueeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
     need(listed is not None or axes is not None, "axes are missing")
     found = axes_of(listed, axes, x.rank + len(listed or axes or ()))
     sizes = iter(x.shape)
     return reshaped(x, [1 if axis in found else next(sizes) for axis in range(x.rank + len(found))])
 
 
-def transpose(graph: Graph, x: Tensor, perm: Listed = None) -> Tensor:
+def transpose(graph: Graph, x: Tensor, perm: Ints = None) -> Tensor:
     order = range(x.rank)[::-1] if perm is None else perm
     need(sorted(order) == [*range(x.rank)], f"perm {order} for shape {x.shape}")
-    return picked(x, {}, order)
+    return x.transposed if [*order] == [*range(x.rank)][::-1] else picked(x, {}, order)
 
 
 def expand(graph: Graph, x: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -1064,7 +972,7 @@ def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
     return picked(x, {axis: [*range(size)] * repeats[axis] for axis, size in enumerate(x.shape)})
 
 
-def split(graph: Graph, x: Tensor, sizes: Listed, axis: int, num_outputs: int | None) -> list[Tensor]:
+def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | None) -> list[Tensor]:
     axis, count = axis_of(axis, x.rank), len(graph.node.outputs)
     size = x.shape[axis]
     need(sizes is None or num_outputs is None, "sizes are given twice")
@@ -1080,7 +988,7 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
     axis = axis_of(axis, x.rank)
     if where.kind is Kind.TOKENS:
         need(x.kind is Kind.NUMBERS and x.rank == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
-        layer = Embedding(x, where.items)
+        layer = Embedding(len(where.items) * x.shape[1], (), x, where.items)
         graph.lookups.append(layer)
         return graph.lay(layer, (*where.shape, x.shape[1]))
     size = x.shape[axis]
@@ -1089,7 +997,7 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
     return replace(found, shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
 
 
-def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Listed, by: Listed) -> Tensor:
+def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Ints, by: Ints) -> Tensor:
     axes, steps = axes_of(listed, None, x.rank, range(len(starts))), [1] * len(starts) if by is None else by
     need(len(starts) == len(ends) == len(axes) == len(steps) and all(steps), "impossible lists")
     ranges = map(slice, starts, ends, steps)
@@ -1109,7 +1017,7 @@ def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
     return Tensor(parts[0].kind, tuple(shape), [item for block in blocks for part in block for item in part])
 
 
-def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Listed, mode: str) -> Tensor:
+def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Ints, mode: str) -> Tensor:
     filler, axes = value or ZERO, axes_of(listed, None, x.rank, range(x.rank))
     need(mode == "constant" and len(filler.items) == 1, "only padding with one number is in the format")
     need(len(pads) == 2 * len(axes) and all(0 <= size <= MAX_SHAPE for size in pads), "impossible pads")
@@ -1145,8 +1053,8 @@ def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
     return graph.row_by_row(zip(*[x.items for _, x in variables], strict=True), [signs] * size, biases, shape)
 
 
+# Numbers below may be read as 0 in float32.
 TINY = Fraction(1, 1 << 126)
-"""Numbers below may be read as 0 in float32."""
 
 
 def divided(x: Fraction, y: Fraction) -> Fraction:
@@ -1210,7 +1118,7 @@ def negated(graph: Graph, x: Tensor) -> Tensor:
 
 def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
     need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
-    return graph.lay(Rectifier(alpha, x.items), x.shape)
+    return graph.lay(Rectifier(len(x.items), [x.items], alpha), x.shape)
 
 
 def bent(graph: Graph, x: Tensor, slopes: Tensor | None = None) -> Tensor:
@@ -1299,11 +1207,11 @@ class Window(NamedTuple):
 
 def windows_of(
     sizes: Sequence[int],
-    kernel: Listed,
+    kernel: Ints,
     auto_pad: str,
-    dilations: Listed,
-    pads: Listed,
-    strides: Listed,
+    dilations: Ints,
+    pads: Ints,
+    strides: Ints,
     ceil_mode: int = 0,
 ) -> tuple[list[int], list[Window]]:
     """Output sizes, and what lies under the kernel for each output place."""
@@ -1337,7 +1245,7 @@ def windows_of(
 
 
 def convolution(
-    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Listed, **options: Any
+    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Ints, **options: Any
 ) -> Tensor:
     need(x.rank == w.rank in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
     outputs, channels, *kernel = w.shape
@@ -1385,7 +1293,7 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, 
 
 def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
     graph.spend(sum(map(len, windows)))
-    return graph.lay(Maximum(windows), shape)
+    return graph.lay(Maximum(len(windows), windows), shape)
 
 
 def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
@@ -1395,9 +1303,7 @@ def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], 
     return graph.row_by_row(map(tuple, windows), weights, [0] * len(windows), shape)
 
 
-def reduction(
-    graph: Graph, x: Tensor, listed: Listed, axes: Listed, keepdims: int, noop_with_empty_axes: int
-) -> Tensor:
+def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, noop_with_empty_axes: int) -> Tensor:
     name = graph.node.operator
     constants = name == "ReduceSum" and x.kind in (Kind.INTEGERS, Kind.NUMBERS)
     need(constants or x.kind is Kind.VARIABLE, f"of {x.kind.value}")
@@ -1420,7 +1326,7 @@ def global_pooling(graph: Graph, x: Tensor) -> Tensor:
     return reduction(graph, x, None, range(2, x.rank), 1, 0)
 
 
-def pooling_windows(x: Tensor, kernel: Listed, **options: Any) -> tuple[tuple[int, ...], list[list[int]]]:
+def pooling_windows(x: Tensor, kernel: Ints, **options: Any) -> tuple[tuple[int, ...], list[list[int]]]:
     """The shape of a pooling, and what it pools in each place."""
     need(x.rank in (3, 4), f"rank {x.rank} is outside the format")
     sizes, windows = windows_of(x.shape[2:], kernel, **options)
@@ -1430,7 +1336,7 @@ def pooling_windows(x: Tensor, kernel: Listed, **options: Any) -> tuple[tuple[in
     return (*x.shape[:2], *sizes), [[channel[i] for i in window.inputs] for channel in channels for window in windows]
 
 
-def average_pooling(graph: Graph, x: Tensor, kernel_shape: Listed, count_include_pad: int, **options: Any) -> Tensor:
+def average_pooling(graph: Graph, x: Tensor, kernel_shape: Ints, count_include_pad: int, **options: Any) -> Tensor:
     fits = set(options["dilations"] or [1]) == {1} and not (count_include_pad and options["ceil_mode"])
     need(fits, "dilations, or count_include_pad with ceil_mode")
     shape, windows = pooling_windows(x, kernel_shape, **options)
@@ -1438,7 +1344,7 @@ def average_pooling(graph: Graph, x: Tensor, kernel_shape: Listed, count_include
     return averaged(graph, windows, counts, shape)
 
 
-def maximum_pooling(graph: Graph, x: Tensor, kernel_shape: Listed, storage_order: int, **options: Any) -> Tensor:
+def maximum_pooling(graph: Graph, x: Tensor, kernel_shape: Ints, storage_order: int, **options: Any) -> Tensor:
     plain = set(options["dilations"] or [1]) == {1} or not options["auto_pad"].startswith("SAME")
     need(plain and not storage_order, "storage_order, or dilations with auto_pad")
     shape, windows = pooling_windows(x, kernel_shape, **options)
@@ -1587,35 +1493,6 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-class Lowering(OnnxFile):
-    """A file whose nodes are run, those that no input reaches once for all."""
-
-    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
-        super().__init__(data, files)
-        self.fixed: Graph | None = None
-        self.values: Values = {}
-
-    def begun(self, stop: float) -> Graph:
-        """A graph in which the nodes that no input reaches have run; these run once for all."""
-        if self.fixed is None:
-            fixed, values = Graph(self, stop), Values(self.initializers)
-            fixed.run(self.fixed_nodes, values)
-            self.fixed, self.values = fixed, values
-        graph = Graph(self, stop)
-        graph.work, graph.no_float32 = self.fixed.work, self.fixed.no_float32
-        return graph
-
-    def finished(self, graph: Graph, values: Values) -> Tensor:
-        """The output, when the other nodes have run."""
-        graph.run(self.other_nodes, values)
-        result = values.get(self.output)
-        if result is None:
-            raise Unusable("the output is not defined")
-        at_end = not graph.head or graph.node.outputs[0] == self.output
-        need(at_end, f"{graph.head} must give the output of the model")
-        return result
-
-
 class Known(NamedTuple):
     """A network lowered before, what its tokens may be if it computes with them, and where it looks them up."""
 
@@ -1624,65 +1501,59 @@ class Known(NamedTuple):
     lookups: list[Embedding]
 
 
-class Model(Lowering):
+class Model(OnnxFile):
     """A text classifier; it is lowered once for what its network depends on."""
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         super().__init__(data, files)
         self.known: dict[Any, Known] = {}
-        self.kept_bytes = 0
         for item in self.model_inputs:
-            whole = item.type in (TensorType.INT32, TensorType.INT64)
-            fits = whole and len(item.sizes) == 2 and item.sizes[0] in (None, 1)
+            fits = item.type in (TensorType.INT32, TensorType.INT64) and len(item.sizes) == 2
+            fits = fits and item.sizes[0] in (None, 1)
             need(fits, "inputs must be INT64 or INT32 [batch, length], the batch not fixed to more than one")
 
     def lower(self, inputs: Sequence[Any], words: Sequence[Any], stop: float = inf) -> Lowered:
         """The network for inputs [role, integers] and words [start, options], as they are in a certificate."""
-        require(
-            len(inputs) == len(self.model_inputs), f"the model has {len(self.model_inputs)} inputs, not {len(inputs)}"
-        )
+        require(len(inputs) == len(self.model_inputs), f"the model has {len(self.model_inputs)} inputs")
         for item, (_, given) in zip(self.model_inputs, inputs, strict=True):
             fits = item.sizes[1] in (None, len(given))
             require(fits, f"the model reads {item.sizes[1]} tokens, the certificate has {len(given)}")
-        choices: list[tuple[int, ...]] = [(number,) for _, given in inputs for number in given]
+        choices = [(number,) for _, given in inputs for number in given]
         for start, options in words:
-            for place, found in enumerate(zip(*options, strict=True), start):
-                choices[place] = tuple(dict.fromkeys(found))
+            choices[start : start + len(options[0])] = [
+                tuple(dict.fromkeys(found)) for found in zip(*options, strict=True)
+            ]
         key = tuple([(role, tuple(given) if role == "constant" else len(given)) for role, given in inputs])
         known = self.known.get(key)
         if known is None or known.choices not in (None, choices):
-            known = self.lowered(inputs, choices, stop)
-            self.kept_bytes += len(known.lowered.data)
-            if self.kept_bytes > MAX_KEPT_BYTES:
-                self.known, self.kept_bytes = {}, len(known.lowered.data)
-            self.known[key] = known
+            if sum(len(each.lowered.data) for each in self.known.values()) > MAX_KEPT_BYTES:
+                self.known.clear()
+            known = self.known[key] = self.lowered(inputs, choices, stop)
         for embedding in known.lookups:
             inside = all(max(choices[position]) < embedding.table.shape[0] for position in embedding.positions)
             require(inside, "a token is beyond the embedding")
         return known.lowered
 
     def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Known:
-        graph = self.begun(stop)
-        graph.choices = choices
-        values, start = dict(self.values), 0
+        graph, values, count = Graph(self, stop, choices), Values(), 0
         for item, (role, given) in zip(self.model_inputs, inputs, strict=True):
-            place, start = start, start + len(given)
-            kind, items = (Kind.INTEGERS, given) if role == "constant" else (Kind.TOKENS, range(place, start))
-            values[item.name] = Tensor(kind, (1, len(given)), items)
-        result = self.finished(graph, values)
+            tokens = Tensor(Kind.TOKENS, (1, len(given)), range(count, count + len(given)))
+            values[item.name] = Tensor(Kind.INTEGERS, tokens.shape, given) if role == "constant" else tokens
+            count += len(given)
+        result = graph.output(values)
         fits = result.kind is Kind.VARIABLE and result.rank == 2 and result.shape[0] == 1
         need(fits, "the output must depend on the tokens and have shape [batch, classes]")
         need(2 <= result.shape[1] <= MAX_CLASSES, f"{result.shape[1]} classes are outside the format")
         if self.floating != TensorType.FLOAT:
             graph.no_claim("the model is not FLOAT")
-        return Known(graph.lowered(result.items, start), choices if graph.compares else None, graph.lookups)
+        return Known(graph.lowered(result.items, count), choices if graph.compares else None, graph.lookups)
 
 
+# Operators that meant something else, in the same words, before this opset.
 CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
-"""Operators that meant something else, in the same words, before this opset."""
 
 
-class NumericModel(Lowering):
+class NumericModel(OnnxFile):
     """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
 
     opsets = range(7, 23)
@@ -1712,9 +1583,8 @@ class NumericModel(Lowering):
 
     def lower(self, stop: float = inf) -> Lowered:
         if self.known is None:
-            graph = self.begun(stop)
-            numbers = graph.lay(Numbers(self.inputs), self.shape)
-            result = self.finished(graph, {**self.values, self.name: numbers})
+            graph = Graph(self, stop)
+            result = graph.output({self.name: graph.lay(Layer(self.inputs, ()), self.shape)})
             need(not graph.head, f"{graph.head} in a network of numbers")
             self.count = len(result.items)
             fits = 0 < self.count <= MAX_CLASSES - self.inputs

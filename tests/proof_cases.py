@@ -513,7 +513,7 @@ class Prover:
     def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
         data = c.encode_tree(node, self.sizes, self.case.rivals)
         self.tree.data, self.tree.at = data, 1
-        return check.RULES[data[0]](self.tree, region)
+        return check.RULES[data[0]](self.tree, region) or []
 
     def both(self, region: check.Region, make: Callable[[c.Node, c.Node], c.Node]) -> c.Node | None:
         drawn = make(c.Open(), c.Open())
