@@ -352,3 +352,246 @@ def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) 
     names = write_certificates(folder, drafts)
     for checker in CHECKERS:
         assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
+
+
+# ---- the rounding bound of one sentence (section 8) ----------------------------------------------------------------
+
+
+Place = tuple[int, int] | Fraction  # an element of a layer, or a constant element
+UNIT = Fraction(1, 2**64)
+
+
+def up(x: Fraction) -> Fraction:
+    return -down(-x)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The elements of one value of shape (1, n), by its name in the file."""
+
+    name: str
+    places: list[Place]
+
+
+class Chain:
+    """A graph that grows beside its layers: `layers` holds of each what it is, and its elements one by one."""
+
+    def __init__(self, text: Text, source: random.Random) -> None:
+        self.source = source
+        self.text = text
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.layers: list[tuple[str, list[Any]]] = []
+        self.table = [[source.randint(-16, 16) / 8 for _ in range(2)] for _ in range(WORDS)]
+        self.nodes.append(onnx.helper.make_node("Gather", [self.keep(self.table), "tokens"], ["e"]))
+        self.nodes.append(onnx.helper.make_node("Flatten", ["e"], ["flat"]))
+        self.flat = self.layer("flat", "embedding", [(p, c) for p in range(POSITIONS) for c in range(2)])
+
+    def keep(self, numbers: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(onnx.numpy_helper.from_array(np.array(numbers, np.float32), name))
+        return name
+
+    def layer(self, name: str, kind: str, elements: list[Any]) -> Values:
+        self.layers.append((kind, elements))
+        return Values(name, [(len(self.layers) - 1, i) for i in range(len(elements))])
+
+    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(onnx.helper.make_node(operator, inputs, [name], **attributes))
+        return name
+
+    def gemm(self, x: Values, weights: list[list[float]], bias: list[float]) -> Values:
+        name = self.add("Gemm", x.name, self.keep(weights), self.keep([bias]), transB=1)
+        rows = [(x.places, list(map(Fraction, row)), Fraction(b)) for row, b in zip(weights, bias, strict=True)]
+        return self.layer(name, "affine", rows)
+
+    def draw(self) -> float:
+        return self.source.choice([0, 0, 1, -1, 2, 3, -5]) / 4
+
+    def step(self, x: Values, before: list[Values]) -> Values:
+        """One more layer on x, sometimes beside a value of the same size."""
+        size = len(x.places)
+        none = Fraction(0)
+        one = Fraction(1)
+        other = self.source.choice([value for value in before if len(value.places) == size] or [x])
+        pairs = zip(x.places, other.places, strict=True)
+        match self.source.choice(["gemm", "gemm", "residual", "sum", "mul", "relu", "leaky", "max"]):
+            case "gemm":
+                out = self.source.choice([size, 3])
+                weights = [[self.draw() for _ in range(size)] for _ in range(out)]
+                return self.gemm(x, weights, [self.draw() for _ in range(out)])
+            case "residual":
+                rows = [([a, b], [one, one], none) for a, b in pairs]
+                return self.layer(self.add("Add", x.name, other.name), "affine", rows)
+            case "sum":
+                number = self.draw()
+                rows = [([a, Fraction(number), a], [one, one, one], none) for a in x.places]
+                return self.layer(self.add("Sum", x.name, self.keep(number), x.name), "affine", rows)
+            case "mul":
+                factors = [self.draw() for _ in range(size)]
+                rows = [([a], [Fraction(c)], none) for a, c in zip(x.places, factors, strict=True)]
+                return self.layer(self.add("Mul", x.name, self.keep([factors])), "affine", rows)
+            case "max":
+                return self.layer(self.add("Max", x.name, other.name), "maximum", [[a, b] for a, b in pairs])
+            case "leaky":
+                return self.layer(self.add("LeakyRelu", x.name, alpha=0.25), "leaky", list(x.places))
+            case _:
+                return self.layer(self.add("Relu", x.name), "relu", list(x.places))
+
+    def model(self, logits: Values) -> bytes:
+        info = onnx.helper.make_tensor_value_info
+        graph = onnx.helper.make_graph(
+            self.nodes, "g", [info("tokens", onnx.TensorProto.INT64, [1, POSITIONS])],
+            [info(logits.name, onnx.TensorProto.FLOAT, [1, 2])], self.constants,
+        )  # fmt: skip
+        made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+        return bytes(made.SerializeToString())
+
+    def evaluate(self, tokens: list[int]) -> dict[Place, Fraction]:
+        values: dict[Place, Fraction] = {}
+
+        def at(place: Place) -> Fraction:
+            return place if isinstance(place, Fraction) else values[place]
+
+        for number, (kind, elements) in enumerate(self.layers):
+            for i, element in enumerate(elements):
+                if kind == "embedding":
+                    found = Fraction(self.table[tokens[element[0]]][element[1]])
+                elif kind == "affine":
+                    found = sum((w * at(x) for x, w in zip(*element[:2], strict=True)), element[2])
+                elif kind == "maximum":
+                    found = max(at(x) for x in element)
+                else:
+                    found = max(at(element), at(element) * (Fraction(1, 4) if kind == "leaky" else 0))
+                values[number, i] = found
+        return values
+
+    def in_words(self) -> list[bool]:
+        """Of each layer: is it affine in the words?"""
+        found: list[bool] = []
+        for kind, elements in self.layers:
+            read = [x for element in elements for x in element[0]] if kind == "affine" else []
+            found.append(
+                kind == "embedding" or (kind == "affine" and all(isinstance(x, Fraction) or found[x[0]] for x in read))
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Rounding:
+    size: Fraction
+    error: Fraction
+    count: int = 0
+
+
+def roundings(
+    chain: Chain, values: dict[Place, Fraction] | None, whole: dict[Place, Rounding]
+) -> dict[Place, Rounding]:
+    """A, e and n of all elements: over the whole space, or of one sentence with these values."""
+    found: dict[Place, Rounding] = {}
+    keeps = chain.in_words()
+
+    def at(place: Place) -> Rounding:
+        return Rounding(up(abs(place)), Fraction(0)) if isinstance(place, Fraction) else found[place]
+
+    def ends(place: Place) -> tuple[Fraction, Fraction]:
+        if isinstance(place, Fraction):
+            return down(place), up(place)
+        return (-at(place).size, at(place).size) if values is None else (down(values[place]), up(values[place]))
+
+    for number, (kind, elements) in enumerate(chain.layers):
+        for i, element in enumerate(elements):
+            if values is not None and keeps[number]:
+                found[number, i] = whole[number, i]
+            elif kind == "embedding":
+                position, column = element
+                words = chain.text.words
+                standing = {option[position - start] for start, options in words for option in options
+                            if start <= position < start + len(option)}  # fmt: skip
+                standing.add(chain.text.inputs[0][1][position])
+                found[number, i] = Rounding(max(abs(Fraction(chain.table[t][column])) for t in standing), Fraction(0))
+            elif kind == "affine":
+                read, weights, bias = element
+                terms = [(abs(w), at(x)) for x, w in zip(read, weights, strict=True) if w and at(x).size + at(x).error]
+                total = sum((w * (x.size + x.error) for w, x in terms), abs(bias))
+                n = len(terms) + 3 + max((x.count for _, x in terms), default=0)
+                error = up(sum((w * x.error for w, x in terms), Fraction(0)) + Fraction(n * 257, 2**32) * total) + UNIT
+                found[number, i] = Rounding(up(sum((w * x.size for w, x in terms), abs(bias))), error, n)
+            elif kind == "maximum":
+                lows, highs = zip(*map(ends, element), strict=True)
+                found[number, i] = Rounding(max(-max(lows), max(highs)), max(at(x).error for x in element))
+            else:
+                (low, high), error = ends(element), at(element).error
+                if kind == "leaky":
+                    size = max(-low, high)
+                    more = Fraction(4 * 257, 2**32) * (size + error)
+                    found[number, i] = Rounding(size, up(error + more) + UNIT)
+                elif high + error <= 0:
+                    found[number, i] = Rounding(Fraction(0), Fraction(0))
+                else:
+                    found[number, i] = Rounding(max(high, Fraction(0)), error)
+    return found
+
+
+def bound(chain: Chain, logits: Values, values: dict[Place, Fraction]) -> Fraction:
+    whole = roundings(chain, None, {})
+    both = (whole, roundings(chain, values, whole))
+    return min(sum((found[place].error for place in logits.places), UNIT) for found in both)
+
+
+def float_of(bits: int) -> float:
+    return float(np.array([bits], np.int32).view(np.float32)[0])
+
+
+@pytest.mark.parametrize("part", range(TIMES))
+def test_a_sentence_is_accepted_at_float32_from_its_rounding_bound_on(tmp_path: Path, part: int) -> None:
+    """Chains of affine layers, with rectifiers, maxima and sums of numbers between them. A bias of a few billionths
+    moves the margin over the bound: one float lower the claim is refused."""
+    source = random.Random(900 + part)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    expected: list[bool] = []
+    drafts = []
+    while len(expected) < 200:
+        tokens = [source.randrange(WORDS) for _ in range(POSITIONS)]
+        chain = Chain(random_text([["words", tokens]], WORDS, source), source)
+        values = [chain.flat]
+        for _ in range(source.randint(1, 7)):
+            values.append(chain.step(values[-1], values))
+        last = values[-1]
+        weights = [[chain.draw() for _ in last.places] for _ in range(2)]
+        exact = chain.evaluate(tokens)
+        base = sum((Fraction(a - b) * exact[x] for a, b, x in zip(*weights, last.places, strict=True)), Fraction(0))
+        even = float(np.float32(-base))
+        kept = len(chain.nodes), len(chain.constants), len(chain.layers)
+
+        def finish(less: float) -> Values:
+            """The logits, the rival's lower by so much."""
+            for items, count in zip((chain.nodes, chain.constants, chain.layers), kept, strict=True):  # noqa: B023
+                del items[count:]
+            return chain.gemm(last, weights, [even, -less])  # noqa: B023
+
+        def holds(bits: int) -> bool:
+            logits = finish(float_of(bits))
+            found = chain.evaluate(tokens)  # noqa: B023
+            return found[logits.places[0]] - found[logits.places[1]] > bound(chain, logits, found)  # noqa: B023
+
+        # The least float that is enough; floats of one sign are ordered as their bits.
+        none, enough = 0, int(np.array([1], np.float32).view(np.int32)[0])
+        if holds(none) or not holds(enough):
+            continue
+        while enough - none > 1:
+            middle = (none + enough) // 2
+            none, enough = (none, middle) if holds(middle) else (middle, enough)
+        for bits in (enough, none):
+            logits = finish(float_of(bits))
+            file = f"m{len(expected)}.onnx"
+            model = chain.model(logits)
+            (folder / file).write_bytes(model)
+            lower = claim("float32", 0, b"\2")
+            drafts.append(certificate(file, model, chain.text.parts(), 0, lower=lower))
+            expected.append(bits == enough)
+    names = write_certificates(folder, drafts)
+    for checker in CHECKERS:
+        assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
