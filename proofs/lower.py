@@ -86,65 +86,55 @@ class Holds(Enum):
     ANYTHING = "what is ignored", (0, 1, 2, 5)
 
 
-SINGLE = (Holds.INTEGER, Holds.FLOAT, Holds.TEXT, Holds.MESSAGE)
+INTEGER, INTEGERS, FLOAT, FLOATS, DOUBLES, TEXT, TEXTS, MESSAGE, MESSAGES, ANYTHING = Holds
+SINGLE = (INTEGER, FLOAT, TEXT, MESSAGE)
 Fields = dict[int, tuple[str, Holds]]
 
 
 def fields(*ignored: int, **known: tuple[int, Holds]) -> Fields:
     """What a message may have in it, by number."""
     named = {number: (name, holds) for name, (number, holds) in known.items()}
-    return {**dict.fromkeys(ignored, ("", Holds.ANYTHING)), **named}
+    return {**dict.fromkeys(ignored, ("", ANYTHING)), **named}
 
 
-MODEL = fields(
-    *(2, 3, 4, 5, 6, 14), ir_version=(1, Holds.INTEGER), graph=(7, Holds.MESSAGE), opsets=(8, Holds.MESSAGES)
-)
-OPSET = fields(domain=(1, Holds.TEXT), version=(2, Holds.INTEGER))
+MODEL = fields(*(2, 3, 4, 5, 6, 14), ir_version=(1, INTEGER), graph=(7, MESSAGE), opsets=(8, MESSAGES))
+OPSET = fields(domain=(1, TEXT), version=(2, INTEGER))
 GRAPH = fields(
-    *(2, 10, 13, 16),
-    nodes=(1, Holds.MESSAGES),
-    initializers=(5, Holds.MESSAGES),
-    inputs=(11, Holds.MESSAGES),
-    outputs=(12, Holds.MESSAGES),
+    *(2, 10, 13, 16), nodes=(1, MESSAGES), initializers=(5, MESSAGES), inputs=(11, MESSAGES), outputs=(12, MESSAGES)
 )
 NODE = fields(
-    *(3, 6, 9),
-    inputs=(1, Holds.TEXTS),
-    outputs=(2, Holds.TEXTS),
-    operator=(4, Holds.TEXT),
-    attributes=(5, Holds.MESSAGES),
-    domain=(7, Holds.TEXT),
+    *(3, 6, 9), inputs=(1, TEXTS), outputs=(2, TEXTS), operator=(4, TEXT), attributes=(5, MESSAGES), domain=(7, TEXT)
 )
 ATTRIBUTE = fields(
     13,
-    name=(1, Holds.TEXT),
-    float=(2, Holds.FLOAT),
-    integer=(3, Holds.INTEGER),
-    text=(4, Holds.TEXT),
-    tensor=(5, Holds.MESSAGE),
-    floats=(7, Holds.FLOATS),
-    integers=(8, Holds.INTEGERS),
-    type=(20, Holds.INTEGER),
+    name=(1, TEXT),
+    float=(2, FLOAT),
+    integer=(3, INTEGER),
+    text=(4, TEXT),
+    tensor=(5, MESSAGE),
+    floats=(7, FLOATS),
+    integers=(8, INTEGERS),
+    type=(20, INTEGER),
 )
 TENSOR = fields(
     *(12, 16),
-    sizes=(1, Holds.INTEGERS),
-    type=(2, Holds.INTEGER),
-    float_data=(4, Holds.FLOATS),
-    int32_data=(5, Holds.INTEGERS),
-    int64_data=(7, Holds.INTEGERS),
-    name=(8, Holds.TEXT),
-    raw_data=(9, Holds.MESSAGE),
-    double_data=(10, Holds.DOUBLES),
-    external_data=(13, Holds.MESSAGES),
-    data_location=(14, Holds.INTEGER),
+    sizes=(1, INTEGERS),
+    type=(2, INTEGER),
+    float_data=(4, FLOATS),
+    int32_data=(5, INTEGERS),
+    int64_data=(7, INTEGERS),
+    name=(8, TEXT),
+    raw_data=(9, MESSAGE),
+    double_data=(10, DOUBLES),
+    external_data=(13, MESSAGES),
+    data_location=(14, INTEGER),
 )
-ENTRY = fields(key=(1, Holds.TEXT), value=(2, Holds.TEXT))
-VALUE_INFO = fields(3, 4, name=(1, Holds.TEXT), type=(2, Holds.MESSAGE))
-TYPE = fields(6, tensor=(1, Holds.MESSAGE))
-TENSOR_TYPE = fields(number=(1, Holds.INTEGER), shape=(2, Holds.MESSAGE))
-SHAPE = fields(dimensions=(1, Holds.MESSAGES))
-DIMENSION = fields(2, 3, size=(1, Holds.INTEGER))
+ENTRY = fields(key=(1, TEXT), value=(2, TEXT))
+VALUE_INFO = fields(3, 4, name=(1, TEXT), type=(2, MESSAGE))
+TYPE = fields(6, tensor=(1, MESSAGE))
+TENSOR_TYPE = fields(number=(1, INTEGER), shape=(2, MESSAGE))
+SHAPE = fields(dimensions=(1, MESSAGES))
+DIMENSION = fields(2, 3, size=(1, INTEGER))
 
 
 def varint(data: memoryview, at: int) -> tuple[int, int]:
@@ -187,13 +177,13 @@ def read(data: memoryview | None, what: str, known: Fields) -> dict[str, Any]:
         name, holds = known[number]
         fits = wire in holds.value[1] and not (holds in SINGLE and found[name])
         need(fits, f"field {number} in {what} has the wrong wire type, or occurs twice")
-        if holds in (Holds.TEXT, Holds.TEXTS):
+        if holds in (TEXT, TEXTS):
             value, stored = str(value, "utf-8", "replace"), value
             need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
-        found[name] += varints(value) if holds is Holds.INTEGERS and wire == 2 else [value]
+        found[name] += varints(value) if holds is INTEGERS and wire == 2 else [value]
     for name, holds in known.values():
         if holds in SINGLE:
-            found[name] = next(iter(found[name]), "" if holds is Holds.TEXT else None)
+            found[name] = next(iter(found[name]), "" if holds is TEXT else None)
     return found
 
 
@@ -448,7 +438,8 @@ class OnnxFile:
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         need(sys.byteorder == "little", "numbers are read by machines that store the lowest byte first")
-        need(len(data) <= MAX_FILE, "the ONNX file is too large")
+        largest = max([len(data), *map(len, files.values())])
+        need(largest <= MAX_FILE, "the ONNX file, or one of its tensor files, is too large")
         self.files = files
         self.tensors: dict[str, str] = {}
         self.floating: int | None = None
@@ -1206,13 +1197,7 @@ class Window(NamedTuple):
 
 
 def windows_of(
-    sizes: Sequence[int],
-    kernel: Ints,
-    auto_pad: str,
-    dilations: Ints,
-    pads: Ints,
-    strides: Ints,
-    ceil_mode: int = 0,
+    sizes: Sequence[int], kernel: Ints, auto_pad: str, dilations: Ints, pads: Ints, strides: Ints, ceil_mode: int = 0
 ) -> tuple[list[int], list[Window]]:
     """Output sizes, and what lies under the kernel for each output place."""
     rank = len(sizes)
@@ -1253,17 +1238,16 @@ def convolution(
     fits = fits and kernel_shape in (None, kernel) and (b is None or b.shape == (outputs,))
     need(fits, "kernel_shape, group, weights and bias do not fit")
     shape, windows = windows_of(x.shape[2:], kernel, **options)
+    limited((outputs, len(windows)))
     need(len(windows) * len(w.items) <= MAX_APPLIED, "the windows are too many")
     groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
     lists = [tuple([channel[i] for channel in part for i in window.inputs]) for part in groups for window in windows]
     overlaps, overlap_places = distinct([window.kernel for window in windows])
-    weights: list[Sequence[Any]] = []
-    for filter_items in parts_of(w.items, outputs):
-        for held in overlaps:
-            whole = len(held) == prod(kernel)
-            weights.append(
-                filter_items if whole else [part[k] for part in parts_of(filter_items, channels) for k in held]
-            )
+    weights = [
+        [part[k] for part in parts_of(items, channels) for k in held]
+        for items in parts_of(w.items, outputs)
+        for held in overlaps
+    ]
     rows = [
         (m * group // outputs * len(windows) + i, m * len(overlaps) + place)
         for m in range(outputs)
@@ -1398,11 +1382,11 @@ class Operator(NamedTuple):
 VALUE = Input(ANY)
 VARIABLE = Input((Kind.VARIABLE,))
 NUMBERS = Input((Kind.NUMBERS,))
-INTEGERS = Input((Kind.INTEGERS,))
-FLOATS = Input((Kind.NUMBERS, Kind.VARIABLE))
+CONSTANT_INTEGERS = Input((Kind.INTEGERS,))
+NUMBERS_OR_VARIABLE = Input((Kind.NUMBERS, Kind.VARIABLE))
 LIST = Input((Kind.INTEGERS,), is_list=True)
 MAYBE_LIST = LIST._replace(may_be_absent=True)
-MAYBE_INTEGERS = INTEGERS._replace(may_be_absent=True)
+MAYBE_INTEGERS = CONSTANT_INTEGERS._replace(may_be_absent=True)
 MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
 MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
 
@@ -1419,33 +1403,27 @@ def real(default: float | None) -> Attribute:
     return Attribute(AttributeType.FLOAT, default)
 
 
-WHOLES = Attribute(AttributeType.INTS)
+def word(default: str) -> Attribute:
+    return Attribute(AttributeType.STRING, default)
+
+
+WHOLES, REALS = Attribute(AttributeType.INTS), Attribute(AttributeType.FLOATS)
 TENSOR_VALUE = Attribute(AttributeType.TENSOR)
-REDUCTION = Operator(
-    reduction, (VALUE, MAYBE_LIST), {"axes": WHOLES, "keepdims": flag(1), "noop_with_empty_axes": flag(0)}
-)
-WINDOW = {
-    "auto_pad": Attribute(AttributeType.STRING, "NOTSET"),
-    **dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), WHOLES),
-}
+SINGLE_VALUES = {"value": TENSOR_VALUE, "value_int": whole(None), "value_float": real(None)}
+CONSTANT = {**SINGLE_VALUES, "value_ints": WHOLES, "value_floats": REALS}
+REDUCTION = {"axes": WHOLES, "keepdims": flag(1), "noop_with_empty_axes": flag(0)}
+WINDOW = {"auto_pad": word("NOTSET"), **dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), WHOLES)}
+POOL = {**WINDOW, "ceil_mode": flag(0)}
+GEMM = {"alpha": real(1.0), "beta": real(1.0), "transA": flag(0), "transB": flag(0)}
+NORMALIZATION = {"epsilon": real(float32(1e-5)), "momentum": real(None), "training_mode": whole(0)}
 OPERATORS: dict[str, Operator] = {
-    "Constant": Operator(
-        constant,
-        (),
-        {
-            "value": TENSOR_VALUE,
-            "value_int": whole(None),
-            "value_ints": WHOLES,
-            "value_float": real(None),
-            "value_floats": Attribute(AttributeType.FLOATS),
-        },
-    ),
+    "Constant": Operator(constant, (), CONSTANT),
     "ConstantOfShape": Operator(constant_of_shape, (LIST,), {"value": TENSOR_VALUE}),
     "Identity": Operator(identity, (VALUE,)),
     "Dropout": Operator(identity, (VALUE, MAYBE_CONSTANT, MAYBE_INTEGERS), {"ratio": real(None), "seed": whole(None)}),
     "Cast": Operator(cast, (VALUE,), {"to": whole(0)}),
-    "Range": Operator(sequence, (INTEGERS, INTEGERS, INTEGERS)),
-    "Where": Operator(where, (INTEGERS, VALUE, VALUE)),
+    "Range": Operator(sequence, (CONSTANT_INTEGERS, CONSTANT_INTEGERS, CONSTANT_INTEGERS)),
+    "Where": Operator(where, (CONSTANT_INTEGERS, VALUE, VALUE)),
     "Shape": Operator(shape_of, (VALUE,), {"start": whole(0), "end": whole(None)}),
     "Flatten": Operator(flatten, (VALUE,), {"axis": whole(1)}),
     "Reshape": Operator(reshape, (VALUE, LIST), {"allowzero": flag(0)}),
@@ -1458,31 +1436,19 @@ OPERATORS: dict[str, Operator] = {
     "Gather": Operator(gather, (VALUE, VALUE), {"axis": whole(0)}),
     "Slice": Operator(slices, (VALUE, LIST, LIST, MAYBE_LIST, MAYBE_LIST)),
     "Concat": Operator(concat, (VALUE,), {"axis": whole(None)}, many=True),
-    "Pad": Operator(
-        pad, (FLOATS, LIST, MAYBE_NUMBERS, MAYBE_LIST), {"mode": Attribute(AttributeType.STRING, "constant")}
-    ),
+    "Pad": Operator(pad, (NUMBERS_OR_VARIABLE, LIST, MAYBE_NUMBERS, MAYBE_LIST), {"mode": word("constant")}),
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", *COMPARISONS), Operator(arithmetic, (VALUE, VALUE))),
-    "Not": Operator(opposite, (INTEGERS,)),
+    "Not": Operator(opposite, (CONSTANT_INTEGERS,)),
     **dict.fromkeys(("Sum", "Max", "Min"), Operator(several, (VALUE,), many=True)),
     "Clip": Operator(clip, (VALUE, MAYBE_CONSTANT, MAYBE_CONSTANT)),
     "Neg": Operator(negated, (VARIABLE,)),
-    "MatMul": Operator(matmul, (FLOATS, FLOATS)),
-    "Gemm": Operator(
-        gemm,
-        (VARIABLE, NUMBERS, MAYBE_NUMBERS),
-        {"alpha": real(1.0), "beta": real(1.0), "transA": flag(0), "transB": flag(0)},
-    ),
+    "MatMul": Operator(matmul, (NUMBERS_OR_VARIABLE, NUMBERS_OR_VARIABLE)),
+    "Gemm": Operator(gemm, (VARIABLE, NUMBERS, MAYBE_NUMBERS), GEMM),
     "Conv": Operator(convolution, (VARIABLE, NUMBERS, MAYBE_NUMBERS), {**WINDOW, "group": whole(1)}),
-    "BatchNormalization": Operator(
-        normalization,
-        (VARIABLE, NUMBERS, NUMBERS, NUMBERS, NUMBERS),
-        {"epsilon": real(float32(1e-5)), "momentum": real(None), "training_mode": whole(0)},
-    ),
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), REDUCTION),
-    "AveragePool": Operator(
-        average_pooling, (VARIABLE,), {**WINDOW, "ceil_mode": flag(0), "count_include_pad": flag(0)}
-    ),
-    "MaxPool": Operator(maximum_pooling, (VARIABLE,), {**WINDOW, "ceil_mode": flag(0), "storage_order": whole(0)}),
+    "BatchNormalization": Operator(normalization, (VARIABLE, NUMBERS, NUMBERS, NUMBERS, NUMBERS), NORMALIZATION),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), Operator(reduction, (VALUE, MAYBE_LIST), REDUCTION)),
+    "AveragePool": Operator(average_pooling, (VARIABLE,), {**POOL, "count_include_pad": flag(0)}),
+    "MaxPool": Operator(maximum_pooling, (VARIABLE,), {**POOL, "storage_order": whole(0)}),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), Operator(global_pooling, (VARIABLE,))),
     "Relu": Operator(rectified, (VARIABLE,)),
     "LeakyRelu": Operator(rectified, (VARIABLE,), {"alpha": real(float32(0.01))}),

@@ -246,6 +246,45 @@ def tangled(m: Maker, classes: int) -> bytes:
     return m.model(m.add("Gather", last, m.constant([0, 1, 0][:classes]), axis=1), classes)
 
 
+Table = NDArray[np.float32] | list[list[float]]
+Then = Callable[[Maker, str], str]
+"""What a model does with the one row of a table that it looks up."""
+
+
+def fused_constant() -> tuple[Table, Then]:
+    """A product and a sum with a constant, which onnxruntime makes one Gemm: there rounding lets class 1 win."""
+    unit = 2.0**-24
+    table, weights, bias = fused_table(), fused_weights(unit), np.array([1 + 16 * unit, 1], np.float32)
+    table[0, 1], weights[1, 0] = 1.0, 2.0**-10
+    return table, lambda m, x: m.add("Add", m.add("MatMul", x, m.constant(weights)), m.constant(bias))
+
+
+def fused_residual() -> tuple[Table, Then]:
+    """A product and a residual: onnxruntime begins the sum of the one with the other."""
+    unit = 2.0**-24
+    table, weights = fused_table(), fused_weights(unit)
+    table[0, 0], table[1, 0], table[1, 1] = 1.0, 1 + 20 * unit, 1.0
+
+    def then(m: Maker, x: str) -> str:
+        kept = m.add("Relu", m.add("Slice", x, m.constant([0]), m.constant([2]), m.constant([1])))
+        return m.add("Add", m.add("MatMul", x, m.constant(weights)), kept)
+
+    return table, then
+
+
+def fused_table() -> NDArray[np.float32]:
+    table = np.zeros((2, 256 * 12), np.float32)
+    table[1, 2::256] = 1.0
+    return table
+
+
+def fused_weights(unit: float) -> NDArray[np.float32]:
+    """Numbers that are lost, or count twice, when each is added to 1."""
+    weights = np.zeros((256 * 12, 2), np.float32)
+    weights[2::256, 0], weights[2::256, 1] = unit * (1 - 2.0**-10), unit * (1 + 2.0**-10)
+    return weights
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -292,6 +331,92 @@ class Case:
         return tuple(c.Word(p, tuple((token,) for token in options)) for p, options in enumerate(self.choices))
 
 
+@dataclass(frozen=True)
+class WideCase:
+    """A model of one input or several, and words over one position or several."""
+
+    data: bytes
+    inputs: tuple[c.Input, ...]
+    words: tuple[c.Word, ...]
+    label: int
+    classes: int
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        return tuple(r for r in range(self.classes) if r != self.label)
+
+    def text(self, picks: Sequence[int]) -> list[int]:
+        """The integers at all positions, for an option of every word."""
+        found = [token for given in self.inputs for token in given.integers]
+        for word, option in zip(self.words, picks, strict=True):
+            found[word.start : word.start + len(word.options[option])] = word.options[option]
+        return found
+
+    def sentences(self, swaps: int) -> Iterator[tuple[int, ...]]:
+        for picks in itertools.product(*[range(len(word.options)) for word in self.words]):
+            if len(picks) - picks.count(0) <= swaps:
+                yield picks
+
+    def logits(self, picks: Sequence[int]) -> NDArray[np.float32]:
+        """By onnxruntime."""
+        found, run = self.text(picks), session(self.data)
+        feeds = {
+            item.name: np.array([found[5 * at : 5 * at + 5]], np.int64) for at, item in enumerate(run.get_inputs())
+        }
+        return run.run(None, feeds)[0][0]  # type: ignore[no-any-return]
+
+
+VARIANTS = ("one input", "a mask", "two texts")
+
+
+def wide_model(variant: str, rng: random.Random, classes: int) -> bytes:
+    """Texts of 5 positions; the mask is a constant; two texts are laid side by side."""
+    m = Maker(rng, 5)
+    x, width = m.embed(2), 10
+    names = {"one input": ["tokens"], "a mask": ["tokens", "mask"], "two texts": ["tokens", "others"]}[variant]
+    if variant == "a mask":
+        real = m.add("Cast", m.add("Unsqueeze", "mask", m.constant([-1])), to=TensorProto.FLOAT)
+        x = m.add("Mul", x, real)
+        x = m.add("Add", x, m.add("Div", m.weights(1, 1, 2), m.add("ReduceSum", real, m.constant([1]))))
+    if variant == "two texts":
+        x = m.add("Concat", x, m.add("Gather", m.weights(VOCABULARY, 2), "others"), axis=1)
+        width = 20
+    hidden = m.add("Relu", m.gemm(m.add("Flatten", x), width, 4))
+    top = m.add("ReduceMax", m.add("Concat", m.gemm(hidden, 4, 2), m.gemm(hidden, 4, 2), axis=0), axes=[0])
+    last = m.gemm(m.add("Concat", hidden, m.add("Reshape", top, m.constant([1, 2])), axis=1), 6, classes)
+    graph = helper.make_graph(
+        m.nodes,
+        "made",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", 5]) for name in names],
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, ["batch", classes])],
+        m.initializers,
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made)
+    return made.SerializeToString()  # type: ignore[no-any-return]
+
+
+def wide_case(variant: str, seed: int) -> WideCase:
+    """Words of one to three positions, some positions without a word; labelled with the model's own answer."""
+    rng = random.Random(seed)
+    classes = rng.choice((2, 3))
+    data = wide_model(variant, rng, classes)
+    roles: list[Any] = {"one input": ["words"], "a mask": ["words", "constant"], "two texts": ["words"] * 2}[variant]
+    given = [[rng.randrange(VOCABULARY) if role == "words" else int(p < 4) for p in range(5)] for role in roles]
+    text, words, at = [token for tokens in given for token in tokens], [], 0
+    while at < 5 * roles.count("words"):
+        length = min(rng.randint(1, 3), 5 - at % 5)
+        if rng.random() < 0.8:
+            options = {tuple(text[at : at + length]): None}
+            for _ in range(rng.randint(0, 2)):
+                options[tuple(rng.randrange(VOCABULARY) for _ in range(length))] = None
+            words.append(c.Word(at, tuple(options)))
+        at += length
+    inputs = tuple(c.Input(role, tuple(tokens)) for role, tokens in zip(roles, given, strict=True))
+    case = WideCase(data, inputs, tuple(words), 0, classes)
+    return replace(case, label=int(np.argmax(case.logits([0] * len(words)))))
+
+
 def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> Case:
     """Labelled with the model's own answer, so that the original is never wrong."""
     rng = random.Random(seed)
@@ -308,14 +433,18 @@ def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> 
 
 def logits(data: bytes, sentences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
     """One at a time: some of the models are written for a batch of one."""
+    run = session(data).run
+    rows = [run(None, {"tokens": np.array([sentence], np.int64)})[0][0] for sentence in sentences]
+    return np.array(rows, dtype=np.float32)
+
+
+def session(data: bytes) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    rows = [session.run(None, {"tokens": np.array([sentence], np.int64)})[0][0] for sentence in sentences]
-    return np.array(rows, dtype=np.float32)
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def sentences(choices: Sequence[Sequence[int]], swaps: int) -> Iterator[tuple[int, ...]]:
@@ -356,7 +485,7 @@ def network_sha256(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Wor
         return "0" * 64
 
 
-def statement(case: Case, **parts: object) -> c.Statement:
+def statement(case: Case | WideCase, **parts: object) -> c.Statement:
     made = c.Statement(
         id=0,
         model=c.File("model.onnx", hashlib.sha256(case.data).hexdigest()),
@@ -383,14 +512,20 @@ class Prover:
     """A plain branch and bound that asks the checker which leaves hold; splits and multipliers are drawn at random."""
 
     def __init__(
-        self, case: Case, swaps: int, level: c.Level, rng: random.Random, small: int = 6, counting: bool = False
+        self,
+        case: Case | WideCase,
+        swaps: int,
+        level: c.Level,
+        rng: random.Random,
+        small: int = 6,
+        counting: bool = False,
     ) -> None:
         self.case = case
         self.rng = rng
         self.small = small
         self.swaps = swaps
         self.tree = check.Tree(space_of(case), b"", case.rivals, swaps, level, counting)
-        self.sizes = [len(options) for options in case.choices]
+        self.sizes = [len(word.options) for word in case.words]
         layers = enumerate(self.tree.space.network.layers)
         rectifiers = [(index, layer) for index, layer in layers if isinstance(layer, check.Rectifier)]
         self.relus = [(index, layer.size) for index, layer in rectifiers]
@@ -459,57 +594,6 @@ class Prover:
             return self.one(region, lambda a: c.Joint(tuple(groups), a))
         return self.split(region)
 
-    def count(self, region: check.Region) -> tuple[c.Node, int, int]:
-        """A tree of word splits with leaves of every kind, and how many sentences it shows robust and broken."""
-        tree = self.tree
-        able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
-        if able and region.depth < 4 and self.rng.random() < 0.7:
-            i = self.rng.choice(able)
-            option = next(b for b in range(99) if region.masks[i] >> b & 1)
-            node = c.Words(i, frozenset([option]), c.Open(), c.Open())
-            (left, robust, broken), (right, *more) = (self.count(child) for child in self.children(region, node))
-            return replace(node, left=left, right=right), robust + more[0], broken + more[1]
-        sentences = tree.sentences(region).count()
-        if self.holds(tree.linear, region):
-            return c.Linear(), sentences, 0
-        for rival in region.rivals:
-            tree.data, tree.at = bytes([rival]), 0
-            if self.holds(tree.break_all, region):
-                return c.Broken(rival), 0, sentences
-        if self.rng.random() < 0.3:
-            return c.Open(), 0, 0
-        before = tree.broken, tree.open
-        tree.enumerate(region)
-        broken, unsure = tree.broken - before[0], tree.open - before[1]
-        return c.Enumerate(), sentences - broken - unsure, broken
-
-    def split(self, region: check.Region) -> c.Node | None:
-        kind = self.rng.choice(("words", "words", "words", "rivals", "slopes", "joint"))
-        if kind == "words":
-            able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
-            if able:
-                i = self.rng.choice(able)
-                options = [k for k in range(region.masks[i].bit_length()) if region.masks[i] >> k & 1]
-                chosen = frozenset(self.rng.sample(options, self.rng.randint(1, len(options) - 1)))
-                return self.both(region, lambda a, b: c.Words(i, chosen, a, b))
-        if kind == "rivals" and len(region.rivals) > 1:
-            return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
-        if kind == "slopes" and self.relus and not region.slopes:
-            values = {node: {i: self.rng.randint(0, 64) for i in range(size)} for node, size in self.relus}
-            return self.one(region, lambda a: c.Slopes(values, a))
-        if kind == "joint" and self.first and not region.joint:
-            groups = []
-            for node, size in self.first:
-                elements = self.rng.sample(range(size), min(size, 4))
-                parts = [part for part in (elements[:2], elements[2:]) if part]
-                groups += [(node, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
-            return self.one(region, lambda a: c.Joint(tuple(groups), a))
-        if kind == "betas" and region.phases:
-            node, size = self.rng.choice(self.relus)
-            values = {node: {i: self.rng.randint(0, 40) for i in range(size)}}
-            return self.one(region, lambda a: c.Betas(4, values, a))
-        return self.split(region)
-
     def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
         data = c.encode_tree(node, self.sizes, self.case.rivals)
         self.tree.data, self.tree.at = data, 1
@@ -542,14 +626,14 @@ def network_for(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word])
     return check.Network(found.data, found.numbers, found.no_float32)
 
 
-def read(case: Case) -> check.Network:
+def read(case: Case | WideCase) -> check.Network:
     """The checker's network for this text."""
     return network_for(case.data, case.inputs, case.words)
 
 
-def space_of(case: Case) -> check.Space:
+def space_of(case: Case | WideCase) -> check.Space:
     inputs, words = listed(case.inputs, case.words)
-    return check.Space(read(case), words, case.label, inputs[0][1])
+    return check.Space(read(case), words, case.label, [token for _, tokens in inputs for token in tokens])
 
 
 def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:
@@ -557,6 +641,11 @@ def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:
     values = network.start()
     network.evaluate(network.layers, values, sentence)
     return values
+
+
+def one_sentence(network: check.Network, values: Sequence[int]) -> Callable[[check.Layer], list[check.Bounds]]:
+    """The exact values of what a nonlinear layer reads, as bounds."""
+    return lambda layer: [check.grid(values[i], network.owner[i].scale) for i in check.sources_of(layer)]
 
 
 def exact_logits(network: check.Network, sentence: Sequence[int]) -> list[Fraction]:
