@@ -246,13 +246,13 @@ def embedding(table: list[list[float]], positions: list[int]) -> bytes:
     return u32(1, len(table), len(table[0])) + numbers([x for row in table for x in row]) + listed(positions)
 
 
-Row = tuple[list[int], list[Fraction | float], Fraction | float]
+Row = tuple[Sequence[int], Sequence[Fraction | float], Fraction | float]
 
 
 def affine(*rows: Row) -> bytes:
     """Each row: what it reads, its weights, its bias."""
-    lists: list[list[int]] = []
-    weights: list[list[Fraction | float]] = []
+    lists: list[Sequence[int]] = []
+    weights: list[Sequence[Fraction | float]] = []
     for read, factors, _ in rows:
         lists += [read] if read not in lists else []
         weights += [factors] if factors not in weights else []

@@ -840,7 +840,7 @@ def test_a_pipe_that_does_not_wait_gets_every_line(run: Path) -> None:
 
 def test_both_say_alike_what_is_wrong_from_the_start_and_what_never_is(tmp_path: Path) -> None:
     """An answer without swaps is wrong whichever rival wins; what no number of swaps changes has no number."""
-    certificate = read("convolution")
+    certificate = read("plane")
     swaps = dict(certificate["upper"]["swaps"])
     text = Text(certificate["inputs"], certificate["words"])
     sentence = tuple(swaps.get(word, 0) for word in range(len(text.words)))
@@ -852,7 +852,7 @@ def test_both_say_alike_what_is_wrong_from_the_start_and_what_never_is(tmp_path:
         (tmp_path / "case.json").write_bytes(canonical(wrong | {"rivals": rivals}))
         said.append({result.stdout.splitlines()[0] for result in both(tmp_path / "case.json").values()})
     class_of = wrong["label"]
-    line = f"case.json: text 3, class {class_of}: the text itself is answered wrongly (real); min_swaps = 0"
+    line = f"case.json: text {certificate['id']}, class {class_of}: the text itself is answered wrongly (real); min_swaps = 0"
     assert said == [{line}, {line}]
     (line,) = {result.stdout.splitlines()[0] for result in both(CASES / "accepted" / "joint-none.json").values()}
     assert line.endswith(": no sentence with however many swaps changes the class (real)")
