@@ -851,8 +851,8 @@ def test_both_say_alike_what_is_wrong_from_the_start_and_what_never_is(tmp_path:
     for rivals in (wrong["rivals"], wrong["rivals"][:1]):
         (tmp_path / "case.json").write_bytes(canonical(wrong | {"rivals": rivals}))
         said.append({result.stdout.splitlines()[0] for result in both(tmp_path / "case.json").values()})
-    class_of = wrong["label"]
-    line = f"case.json: text {certificate['id']}, class {class_of}: the text itself is answered wrongly (real); min_swaps = 0"
+    what = f"text {certificate['id']}, class {wrong['label']}"
+    line = f"case.json: {what}: the text itself is answered wrongly (real); min_swaps = 0"
     assert said == [{line}, {line}]
     (line,) = {result.stdout.splitlines()[0] for result in both(CASES / "accepted" / "joint-none.json").values()}
     assert line.endswith(": no sentence with however many swaps changes the class (real)")
