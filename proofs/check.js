@@ -1624,7 +1624,7 @@ function swapproofChecker() {
   function numberConstants(net, idLists, maker, numberOf) {
     const found = new Uint8Array(net.ids);
     for (const ids of idLists) for (const id of ids) if (id >= 0 && net.layers[maker[id]].kind === "constant") found[id] = 1;
-    const ids = mapped(range(net.ids).filter((id) => found[id] === 1), (id) => id);
+    const ids = range(net.ids).filter((id) => found[id] === 1);
     const den = [...new Set(ids.map((id) => maker[id]))].map((number) => net.layers[number].den).reduce(leastMultiple, 1n);
     const values = mapped(ids, (id) => {
       const block = net.layers[maker[id]];

@@ -286,6 +286,51 @@ def test_the_checkers_agree_on_hundreds_of_changed_certificates(tmp_path: Path, 
     assert counts[True] > 10
 
 
+def changed_text_of(certificate: Certificate, source: random.Random) -> Certificate:
+    """Inputs and words that are others in shape: parts gone, twice, elsewhere, of other kinds, or one more."""
+    copy: Certificate = json.loads(canonical(certificate))
+    others = [0, 1, -1, 2**31, 2**31 - 1, 7, "words", "constant", None, [], {}, [0], [[0]], [[[0]]]]
+    spots: list[tuple[Any, Any]] = []
+
+    def look(value: Any) -> None:
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            spots.append((value, key))
+            if isinstance(child, list | dict):
+                look(child)
+
+    part = {key: copy[key] for key in ("inputs", "words")}
+    look(part)
+    inside, key = source.choice(spots)
+    way = source.randrange(5) if isinstance(inside, list) else 0
+    if way == 0:
+        inside[key] = source.choice(others)
+    elif way == 1:
+        del inside[key]
+    elif way == 2:
+        inside.insert(key, inside[key])
+    elif way == 3:
+        inside.append(source.choice(others))
+    else:
+        source.shuffle(inside)
+    return copy | part
+
+
+def test_the_checkers_agree_on_texts_of_other_shapes(tmp_path: Path) -> None:
+    source = random.Random(12)
+    certificates = []
+    for _ in range(600):
+        name = source.choice(["masked", "paper", "tangled", "straight", "bag"])
+        certificate = read(name)
+        text = of_words(1 if name == "masked" else 0, source)
+        certificate |= text.parts() | {"upper": None, "count": None, "lower": claim("real", 0, b"\2")}
+        if source.random() < 0.9:
+            certificate = changed_text_of(certificate, source)
+        certificates.append(certificate)
+    counts = agree_on_run(write_run(tmp_path / "run", encoded(certificates)))
+    assert counts[False] > 300
+    assert counts[True] > 50
+
+
 def test_the_checkers_agree_on_every_single_changed_tree(tmp_path: Path) -> None:
     """Each byte of some trees in turn becomes each kind of node, so all rules and all limits of numbers are met."""
     certificates = []
