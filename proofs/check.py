@@ -64,7 +64,7 @@ MAX_ELEMENTS = 1 << 23
 MAX_BITS = 20_000
 MAX_WORK = 3 * 10**8
 MAX_LEARNED = 1 << 22
-MAX_KEPT = 1 << 24
+MAX_KEPT = 1 << 22
 SECONDS = 3600.0
 
 NO_FLOAT32 = "no float32 claim is possible"
@@ -73,21 +73,20 @@ NO_FLOAT32 = "no float32 claim is possible"
 
 Bounds = tuple[int, int]
 """The least and the greatest that a number can be, in units of 2**-GRID."""
+Ends = Callable[["Layer"], Sequence[Bounds]]
+"""Bounds of what a nonlinear layer reads."""
 Terms = Iterable[tuple[int, int]]
 """Elements and their coefficients."""
 
 
-def narrow(bits: int) -> None:
-    """Every exact number is an integer of so many bits."""
-    need(bits <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
+def narrow(scale: int) -> None:
+    need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
 
 
 def scale_of(numbers: Iterable[float | Fraction]) -> int:
     """The smallest common denominator."""
-    scale = 1
-    for below in {number.as_integer_ratio()[1] for number in numbers}:
-        scale = lcm(scale, below)
-        narrow(scale.bit_length())
+    scale = lcm(*{number.as_integer_ratio()[1] for number in numbers})
+    narrow(scale)
     return scale
 
 
@@ -120,11 +119,6 @@ class Numbers:
         if (start, stop) not in self.known:
             self.known[start, stop] = over(self.items[start:stop], self.scale)
         return self.known[start, stop]
-
-    @cached_property
-    def greatest(self) -> int:
-        """Their greatest magnitude, over their scale."""
-        return max(map(abs, over([max(self.items, default=0), min(self.items, default=0)], self.scale)))
 
 
 def rationals(data: bytes) -> list[Fraction]:
@@ -176,15 +170,13 @@ class Reader:
 class Layer:
     """Elements start, start + 1, ..., each an integer over `scale`. Constants are nothing more.
 
-    `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words. The integers have fewer
-    than `bits` bits.
+    `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words.
     """
 
     start: int
     size: int
     scale: int
     depth: int
-    bits: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,6 +189,7 @@ class Embedding(Layer):
     positions: tuple[int, ...]
 
     def row(self, token: int) -> list[int]:
+        require(token < self.rows, "a token is beyond the embedding")
         return self.table.part(token * self.width, (token + 1) * self.width)
 
 
@@ -214,15 +207,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Affine(Layer):
-    """A row an element, the elements it reads being those of its list; `size_scale` is the scale of all `sizes`.
-
-    It is `light` if no weight and no bias is above 2**40.
-    """
+    """A row an element, the elements it reads being those of its list; `size_scale` is the scale of all `sizes`."""
 
     lists: list[tuple[int, ...]]
     rows: list[Row]
     size_scale: int
-    light: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,8 +249,12 @@ class Network:
         self.reached: Reach | None = None
         constants = reader.exact(count)
         self.constants = constants.part(0, count)
-        self.add(Layer, (), count, constants.scale, constants.greatest.bit_length())
-        self.layers = [self.layer(reader) for _ in range(reader.integer())]
+        self.add(Layer, (), count, constants.scale)
+        self.layers: list[Layer] = []
+        for _ in range(reader.integer()):
+            kind = reader.integer()
+            need(kind in self.kinds, f"a layer of the reserved kind {kind}")
+            self.layers.append(self.kinds[kind](self, reader))
         self.logits = self.elements(reader)
         need(self.logits and reader.at == len(data), "no logits, or bytes after the end of the network")
         self.scale, self.factors = self.common(self.logits)
@@ -274,31 +267,24 @@ class Network:
 
     # ---- reading
 
-    def layer(self, reader: Reader) -> Layer:
-        kind = reader.integer()
-        need(kind in self.kinds, f"a layer of the reserved kind {kind}")
-        return self.kinds[kind](self, reader)
-
     def elements(self, reader: Reader) -> tuple[int, ...]:
         """Those that a layer reads must be of layers before it."""
         found = reader.several()
         need(max(found, default=-1) < len(self.owner), "an element is read before it is defined")
         return found
 
-    def common(self, elements: Sequence[int]) -> tuple[int, list[int]]:
+    def common(self, elements: Iterable[int]) -> tuple[int, list[int]]:
         """One scale for elements of several layers, and what their numbers are to be multiplied by."""
         scales = [self.owner[i].scale for i in elements]
         scale = lcm(*set(scales))
         return scale, [scale // each for each in scales]
 
-    def add(self, kind: Any, elements: Iterable[int], size: int, scale: int, bits: int, **parts: Any) -> Layer:
-        """A layer that reads these elements, and whose numbers have so many bits more than theirs."""
-        read = {self.owner[i] for i in elements}
-        depth = max([layer.depth for layer in read], default=0) + (kind in (Rectifier, Maximum))
-        bits += max([layer.bits for layer in read], default=0)
-        narrow(max(bits, scale.bit_length()))
+    def add(self, kind: Any, elements: Iterable[int], size: int, scale: int, **parts: Any) -> Layer:
+        """A layer that reads these elements."""
+        depth = max([self.owner[i].depth for i in elements], default=0) + (kind in (Rectifier, Maximum))
         need(len(self.owner) + size <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        layer: Layer = kind(start=len(self.owner), size=size, scale=scale, depth=depth, bits=bits, **parts)
+        narrow(scale)
+        layer: Layer = kind(start=len(self.owner), size=size, scale=scale, depth=depth, **parts)
         self.owner += [layer] * size
         return layer
 
@@ -307,7 +293,7 @@ class Network:
         table, positions = reader.exact(rows * width), reader.several()
         need(width and max(positions, default=self.positions) < self.positions, "an embedding of nothing")
         parts = {"table": table, "rows": rows, "width": width, "positions": positions}
-        return self.add(Embedding, (), width * len(positions), table.scale, table.greatest.bit_length(), **parts)
+        return self.add(Embedding, (), width * len(positions), table.scale, **parts)
 
     def affine(self, reader: Reader) -> Layer:
         lists = [self.elements(reader) for _ in range(reader.integer())]
@@ -317,7 +303,7 @@ class Network:
         pairs = reader.integers(2 * reader.integer())
         biases = reader.exact(len(pairs) // 2)
         read = {i for elements in lists for i in elements}
-        scale = lcm(biases.scale, numbers.scale * self.common(tuple(read))[0])
+        scale = lcm(biases.scale, numbers.scale * self.common(read)[0])
         # A weight times the unit of the element it stands with, times the number of that, is a number over the scale.
         units = {owner: scale // (numbers.scale * owner.scale) for owner in {self.owner[i] for i in read}}
         patterns: dict[tuple[int, ...], int] = {}
@@ -329,27 +315,22 @@ class Network:
                 need(len(lists[at]) == lengths[of], "a row whose weights do not fit its list")
                 multiplied[key] = list(map(mul, weights[of], steps[pattern[at]])), list(map(abs, weights[of]))
             rows.append(Row(at, *multiplied[key], bias))
-        largest = max(numbers.greatest * max(units.values(), default=0), biases.greatest * (scale // biases.scale))
-        light = numbers.greatest <= numbers.scale << 40 and biases.greatest <= biases.scale << 40
-        parts = {"lists": lists, "rows": rows, "size_scale": numbers.scale, "light": light}
-        return self.add(Affine, read, len(rows), scale, largest.bit_length() + 32, **parts)
+        return self.add(Affine, read, len(rows), scale, lists=lists, rows=rows, size_scale=numbers.scale)
 
     def rectifier(self, reader: Reader) -> Layer:
         p, q = Fraction(reader.exact(1).items[0]).as_integer_ratio()
         need(0 <= p <= q, "the alpha of a rectifier is not in [0, 1]")
         sources = self.elements(reader)
         scale, factors = self.common(sources)
-        bits = max(factors, default=1).bit_length() + q.bit_length()
-        return self.add(Rectifier, sources, len(sources), scale * q, bits, sources=sources, factors=factors, p=p, q=q)
+        return self.add(Rectifier, sources, len(sources), scale * q, sources=sources, factors=factors, p=p, q=q)
 
     def maximum(self, reader: Reader) -> Layer:
         windows = [self.elements(reader) for _ in range(reader.integer())]
         need(all(each and list(each) == sorted(set(each)) for each in windows), "elements of a window do not ascend")
         sources = [i for window in windows for i in window]
         scale, factors = self.common(sources)
-        bits = max(factors, default=1).bit_length()
         ranges = [range(*ends) for ends in pairwise(accumulate(map(len, windows), initial=0))]
-        return self.add(Maximum, sources, len(windows), scale, bits, sources=sources, factors=factors, windows=ranges)
+        return self.add(Maximum, sources, len(windows), scale, sources=sources, factors=factors, windows=ranges)
 
     kinds: ClassVar[dict[int, Callable[..., Layer]]] = {1: embedding, 2: affine, 3: rectifier, 4: maximum}
 
@@ -374,12 +355,6 @@ class Network:
     def start(self) -> list[int]:
         """Values of all elements, of which the constants are known."""
         return self.constants + [0] * (len(self.owner) - len(self.constants))
-
-    def reach(self, stop: float) -> Reach:
-        """How the cut depends on the words; found once."""
-        if self.reached is None:
-            self.reached = Reach(self, stop)
-        return self.reached
 
 
 def sources_of(layer: Layer) -> Iterable[int]:
@@ -458,6 +433,8 @@ Function = tuple[tuple[int, int], ...]
 """Affine in the words: the sum of c times the number of a slot, but for a constant."""
 Members = list[tuple[int, int, int]]
 """Of a joint group: slots of the x, and a <= b, for the sum of max(a x, b x)."""
+Ratio = tuple[int, int]
+"""A number, and the scale that it is over."""
 Word = tuple[int, Sequence[Sequence[int]]]
 """The position a word starts at, and its options, the original first."""
 
@@ -557,20 +534,12 @@ class Space:
         for start, options in words:
             for p, tokens in enumerate(zip(*options, strict=True), start):
                 self.tokens[p].update(tokens)
-        for layer in network.earlier:
-            inside = (
-                not isinstance(layer, Embedding) or max([max(self.tokens[p]) for p in layer.positions]) < layer.rows
-            )
-            require(inside, "a token is beyond the embedding")
         self.values = network.start()
         network.evaluate(network.earlier, self.values, text)
         self.base = [self.values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        kernels = network.reach(stop).kernels
-        steps = [
-            len(kernels.get(p, ())) * len(options) for start, options in words for p, _ in enumerate(options[0], start)
-        ]
-        require(sum(steps) <= 1 << 25, "too many options for a network of this size")
+        self.reach = network.reached = network.reached or Reach(network, stop)
+        self.effects = 0
         self.shifts = list(map(self.shifts_of, words))
         self.movers: list[list[tuple[int, list[int]]]] = [[] for _ in network.cut]
         for i, shifts in enumerate(self.shifts):
@@ -578,17 +547,18 @@ class Space:
                 self.movers[slot].append((i, added))
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
-        self.rises = lru_cache(1 + MAX_LEARNED // sum(map(len, self.tokens)))(self.learn)
+        self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
 
     def shifts_of(self, word: Word) -> dict[int, list[int]]:
         """For the slots that a word moves, what each option adds: the sum over its positions."""
         start, options = word
-        reach = self.network.reach(self.stop)
         found: dict[int, list[int]] = {}
         if len(options) > 1:
             for p, tokens in enumerate(zip(*options, strict=True), start):
-                kernels = reach.kernels.get(p, {})
-                rows = [reach.looked_up(p, token) for token in tokens] if kernels else []
+                kernels = self.reach.kernels.get(p, {})
+                self.effects += len(kernels) * len(options)
+                require(self.effects <= 1 << 25, "too many options for a network of this size")
+                rows = [self.reach.looked_up(p, token) for token in tokens]
                 deltas = [list(map(sub, row, rows[0])) for row in rows]
                 for slot, kernel in kernels.items():
                     added = [sum(map(mul, kernel, delta)) for delta in deltas]
@@ -724,21 +694,19 @@ class Space:
         if not layer.depth:
             return words.element(self.network.slot[i])
         if i not in box.known:
-            low, low_scale = self.minimum({i: 1}, layer.scale, words, box)
-            high, high_scale = self.minimum({i: -1}, layer.scale, words, box)
+            low, low_scale = self.minimum({i: 1}, layer.scale, words, box, NOWHERE)
+            high, high_scale = self.minimum({i: -1}, layer.scale, words, box, NOWHERE)
             box.known[i] = low // low_scale, -(high // high_scale)
         return box.known[i]
 
-    def margin(self, winner: int, loser: int, words: Sentences, box: Box, region: Region) -> tuple[int, int]:
+    def margin(self, winner: int, loser: int, words: Sentences, box: Box, region: Region) -> Ratio:
         """A bound from below of z_winner - z_loser, as (number, scale) in units of the grid."""
         network, function = self.network, dict.fromkeys(self.network.logits, 0)
         function[network.logits[winner]] += network.factors[winner]
         function[network.logits[loser]] -= network.factors[loser]
         return self.minimum(function, network.scale, words, box, region)
 
-    def minimum(
-        self, function: dict[int, int], scale: int, words: Sentences, box: Box, region: Region = NOWHERE
-    ) -> tuple[int, int]:
+    def minimum(self, function: dict[int, int], scale: int, words: Sentences, box: Box, region: Region) -> Ratio:
         """(number, below): number / below, in units of the grid, is at most sum of function[i] numbers[i] / scale.
 
         By backward substitution, with the slopes and the joint groups of the region. Coefficients are over `below`,
@@ -810,8 +778,6 @@ class Rounding:
 
     def __init__(self, network: Network, tokens: Sequence[set[int]]) -> None:
         require(not network.no_float32, f"{NO_FLOAT32}: {network.no_float32}")
-        light = all(layer.light for layer in network.layers if isinstance(layer, Affine))
-        require(light, f"{NO_FLOAT32}: weights are too large")
         self.network, self.tokens, size = network, tokens, len(network.owner)
         ends = [grid(number, network.owner[0].scale) for number in network.constants]
         self.magnitudes = [max(-low, high) for low, high in ends] + [0] * (size - len(ends))
@@ -823,18 +789,15 @@ class Rounding:
 
         self.whole = self.of_logits(network.layers, whole, True)
 
-    def of_logits(
-        self, layers: Iterable[Layer], bounds: Callable[[Layer], Sequence[Bounds]], first: bool = False
-    ) -> list[int]:
+    def of_logits(self, layers: Iterable[Layer], bounds: Ends, first: bool = False) -> list[int]:
         """Errors of the logits, given bounds of what nonlinear layers read; the first time, the limits are checked."""
         for layer in layers:
             here = slice(layer.start, layer.start + layer.size)
             if isinstance(layer, Affine):
                 self.affine(layer, first)
             elif isinstance(layer, Embedding):
-                columns = [
-                    column for p in layer.positions for column in zip(*map(layer.row, self.tokens[p]), strict=True)
-                ]
+                rows = [map(layer.row, self.tokens[p]) for p in layer.positions]
+                columns = [column for found in rows for column in zip(*found, strict=True)]
                 self.magnitudes[here] = [ceiling(max(map(abs, column)) << GRID, layer.scale) for column in columns]
             elif isinstance(layer, Maximum):
                 ends, given = bounds(layer), [self.errors[i] for i in layer.sources]
@@ -844,17 +807,15 @@ class Rounding:
                 self.errors[here] = [max(given[window]) for window in cut]
             elif isinstance(layer, Rectifier):
                 ends, given = bounds(layer), [self.errors[i] for i in layer.sources]
+                sizes = [max(-low if layer.p else 0, high) for low, high in ends]
+                self.magnitudes[here] = sizes
                 if layer.p:
-                    sizes = [max(-low, high) for low, high in ends]
                     reach = list(map(add, sizes, given))
                     require(not first or max(reach) <= HEAVY, f"{NO_FLOAT32}: the input of a LeakyRelu is too large")
-                    self.errors[here] = [
-                        ceiling((e << 32) + 4 * 257 * x, 1 << 32) + 1 for e, x in zip(given, reach, strict=True)
-                    ]
+                    grown = [(e << 32) + 4 * 257 * x for e, x in zip(given, reach, strict=True)]
+                    self.errors[here] = [ceiling(e, 1 << 32) + 1 for e in grown]
                 else:
-                    sizes = [max(high, 0) for _, high in ends]
                     self.errors[here] = [e if high + e > 0 else 0 for (_, high), e in zip(ends, given, strict=True)]
-                self.magnitudes[here] = sizes
         return [self.errors[i] for i in self.network.logits]
 
     def affine(self, layer: Affine, first: bool) -> None:
@@ -871,6 +832,8 @@ class Rounding:
             n = len(terms) - terms.count(0) + 3 + max(compress(inner[row.read], terms), default=0)
             total = sum(terms) * unit + bias
             if first:
+                light = max(row.sizes, default=0) <= layer.size_scale << 40 and bias <= scale * HEAVY
+                require(light, f"{NO_FLOAT32}: weights are too large")
                 used = compress(reach[row.read], row.sizes) if heavy[row.read] else ()
                 fits = n <= 65_280 and total <= scale * HEAVY and max(used, default=0) <= HEAVY
                 require(fits, f"{NO_FLOAT32}: terms, their sums or their number are too large")
@@ -895,7 +858,7 @@ class Tree:
 
     def __init__(
         self, space: Space, data: bytes, rivals: Sequence[int], swaps: int, level: str, counting: bool = False
-    ) -> None:
+    ):
         self.space, self.data, self.at = space, data, 0
         self.rivals, self.swaps, self.counting = tuple(rivals), swaps, counting
         self.rounding = space.rounding if level == "float32" else None
@@ -1046,22 +1009,22 @@ class Tree:
         self.enumerated += words.count()
         require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
         free = [(i, mask) for i, mask in enumerate(region.masks) if mask & 1 and mask != 1]
-        order, must = words.forced + free, len(words.forced)
+        order = words.forced + free
         # Where in the order to go on, the numbers of the cut, and the swaps left.
-        stack = [] if words.empty else [(0, space.base, self.swaps)]
+        stack = [(0, space.base, self.swaps)]
         while stack:
-            start, vector, left = stack.pop()
+            at, vector, left = stack.pop()
             in_time(space.stop)
-            if start >= must:
-                found = space.judged(vector, region.rivals, self.rounding is not None)
-                require(found > 0 or self.counts(region), "an enumerated sentence is not safe")
-                self.broken += found < 0
-                self.open += found == 0
-            if left:
-                for at in range(start, start + 1 if start < must else len(order)):
-                    i, mask = order[at]
-                    options = [option for option in range(1, mask.bit_length()) if mask >> option & 1]
-                    stack += [(at + 1, space.swapped(vector, i, option), left - 1) for option in options]
+            if at < len(order):
+                i, mask = order[at]
+                options = [option for option in range(1, mask.bit_length()) if mask >> option & 1] if left else []
+                stack += [(at + 1, space.swapped(vector, i, option), left - 1) for option in options]
+                stack += [(at + 1, vector, left)] * (mask & 1)
+                continue
+            found = space.judged(vector, region.rivals, self.rounding is not None)
+            require(found > 0 or self.counts(region), "an enumerated sentence is not safe")
+            self.broken += found < 0
+            self.open += found == 0
 
 
 RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {

@@ -62,8 +62,7 @@ class Network(check.Network):
 
     def numbers(self, reader: check.Reader) -> check.Layer:
         need(len(self.owner) == len(self.constants), "inputs that are not the first layer")
-        bits = self.input_scale.bit_length() + MAX_INPUT_BITS
-        return self.add(check.Layer, (), reader.integer(), self.input_scale, bits)
+        return self.add(check.Layer, (), reader.integer(), self.input_scale)
 
     kinds: ClassVar[dict[int, Callable[..., check.Layer]]] = {
         kind: read for kind, read in check.Network.kinds.items() if kind != 1
@@ -528,7 +527,7 @@ def space_of(top: dict[str, Any], cases: list[Case], model: lowering.NumericMode
     lowered = model.lower(stop)
     require(top["network"] == lowered.sha256, "made for another network: its SHA-256 differs")
     scale = lcm(1 << GRID, *{end.denominator for case in cases for ends in case.box for end in ends})
-    check.narrow(scale.bit_length())
+    check.narrow(scale)
     network = Network(lowered.data, lowered.numbers, scale)
     outputs = len(network.logits)
     require(top["outputs"] == outputs, f"the model has {outputs} outputs")

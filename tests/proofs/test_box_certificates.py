@@ -390,10 +390,11 @@ def has_answer(model: Any, certificate: bytes) -> bool:
     for case in cases:
         facts = [z3.And(rational(low) <= v, v <= rational(high)) for v, (low, high) in zip(x, case.box, strict=True)]
         for constraint in case.constraints:
-            places = [*(value.term for value in y), *x]
             total = rational(constraint.constant)
-            for place, c in constraint.coefficients.items():
-                total = total + rational(c) * places[place]
+            for place, c in constraint.outputs.items():
+                total = total + rational(c) * y[place].term
+            for place, c in constraint.inputs.items():
+                total = total + rational(c) * x[place]
             facts.append(total < 0 if constraint.strict else total <= 0)
         options.append(z3.And(*facts))
     solver.add(z3.Or(*options))

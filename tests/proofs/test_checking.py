@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check
+from swapproof.proofs import check, check_box, lower
 
 HERE = Path(__file__).parent
 PROGRAM = Path(check.__file__).resolve()
+
+
+TRUSTED = ("check.py", "lower.py", "onnx_file.py", "check_box.py")
 
 
 def run(*arguments: str | Path, optimised: bool = False) -> subprocess.CompletedProcess[str]:
@@ -58,6 +61,19 @@ def test_a_run_is_accepted_in_the_last_line(folder: Path, optimised: bool) -> No
     assert lines[-2] == f"Merkle root {root_of(folder)}"
     assert "min_swaps = " in lines[0]
     assert "as recorded, not checked" in lines[0]
+
+
+def test_the_trusted_files_are_all_that_is_needed(folder: Path, tmp_path: Path) -> None:
+    """Alone in a folder; what one of them raises the others know."""
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in TRUSTED:
+        shutil.copy(PROGRAM.with_name(name), bare)
+    command = [sys.executable, "-I", "-S", str(bare / "check.py"), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines()[-1] == "accepted 3 of 3"
+    assert check.Refused is lower.Refused is check_box.Refused
+    assert check.Unusable is lower.Unusable is check_box.Unusable
 
 
 @pytest.mark.parametrize("optimised", [False, True], ids=["plain", "python -O"])
@@ -137,7 +153,7 @@ def test_the_root_has_the_shape_of_rfc_6962() -> None:
     assert c.merkle_root(leaves) == expected.hex()
 
 
-@pytest.mark.parametrize("program", [PROGRAM, PROGRAM.with_name("lower.py"), PROGRAM.with_name("check_box.py")])
+@pytest.mark.parametrize("program", sorted(PROGRAM.parent / name for name in TRUSTED))
 def test_the_checkers_import_the_standard_library_and_each_other_only_and_assert_nothing(program: Path) -> None:
     """What is trusted stands in these files; a neighbour is loaded from its own folder when there is no package."""
     tree = ast.parse(program.read_text())
@@ -147,7 +163,7 @@ def test_the_checkers_import_the_standard_library_and_each_other_only_and_assert
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level:
-            assert {alias.name for alias in node.names} <= {"check", "lower"}
+            assert {alias.name for alias in node.names} <= {"check", "lower", "onnx_file"}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").split(".")[0])
     assert imported <= sys.stdlib_module_names
@@ -167,7 +183,7 @@ def test_the_lines_of_the_kernel_are_counted() -> None:
     assert len(lines) <= KERNEL_LINES
 
 
-KERNEL_LINES = 900
+KERNEL_LINES = 991
 NOT_CODE = (
     tokenize.COMMENT,
     tokenize.NL,

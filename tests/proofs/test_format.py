@@ -47,7 +47,7 @@ def test_the_tree_of_the_example_has_the_bytes_of_the_example() -> None:
 def test_the_relaxation_of_the_example() -> None:
     """l = -1, u = 2: slope 43691 / 65536, intercept the same, lower line x."""
     low, high = -1 << check.GRID, 2 << check.GRID
-    relu = check.Rectifier(start=0, size=1, scale=1, depth=1, bits=1, sources=(0,), factors=[1], p=0, q=1)
+    relu = check.Rectifier(start=0, size=1, scale=1, depth=1, sources=(0,), factors=[1], p=0, q=1)
     assert check.relaxed(relu, -1, low, high, None) == (43691, 43691 << check.GRID)
     assert check.relaxed(relu, 1, low, high, None) == (1 << 16, 0)
     assert check.relaxed(relu, 1, low, high, 32) == (1 << 15, 0)

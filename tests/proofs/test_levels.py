@@ -121,7 +121,7 @@ def test_relaxation_lines_bound_a_rectifier_at_its_kinks(
 ) -> None:
     """Over [-below, above], a piecewise linear function lies above a line iff it does at both ends and at 0."""
     p, q = (p, 8) if p else (0, 1)
-    layer = check.Rectifier(start=0, size=1, scale=1, depth=1, bits=1, sources=(0,), factors=[1], p=p, q=q)
+    layer = check.Rectifier(start=0, size=1, scale=1, depth=1, sources=(0,), factors=[1], p=p, q=q)
     line, rest = check.relaxed(layer, c, -below, above, slope)
     for x in (-below, 0, above):
         y = x * q if x > 0 else x * p
