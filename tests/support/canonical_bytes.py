@@ -19,6 +19,7 @@ class Bytes:
 
     def __init__(self, data: bytes, numbers: dict[str, bytes]) -> None:
         self.data, self.at, self.behind = data, 0, numbers
+        self.sizes: tuple[list[Fraction], list[Fraction], list[int]] | None = None
         assert self.take(16) == b"swapproof net 2\n"
         self.float32, self.positions = self.u32(), self.u32()
         count = self.u32()

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-CHECKER = Path(__file__).parents[1] / "proofs" / "check.js"
+CHECKER = Path(__file__).parents[2] / "proofs" / "check.js"
 SECONDS = 240
 
 # Reads a statement with a model a line; answers with the hash of its network, and its bytes if they are wanted.
