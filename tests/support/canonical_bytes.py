@@ -161,7 +161,8 @@ class Bytes:
             linear = kind in (1, 2) and all(straight[k] for k in read_by(kind, parts))
             straight += [linear] * (len(A) - start)
             if linear and whole is not None:
-                A[start:], e[start:], n[start:] = (part[start : len(A)] for part in whole)
+                sizes, errors, counts = whole
+                A[start:], e[start:], n[start:] = sizes[start : len(A)], errors[start : len(A)], counts[start : len(A)]
         if whole is None:
             self.sizes = A, e, n
         return [e[k] for k in self.logits]
