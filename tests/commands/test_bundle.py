@@ -289,7 +289,7 @@ class TestVerify:
         good = resealed(held, made / "key.pem")
         assert verify(packed(tmp_path / "good.zip", good), made / "key.pub.pem") == 0
         assert "not those of this installation, whose checker checks here: check.py" in capsys.readouterr().out
-        more = bytes_of(held[CERTIFICATE]).replace(b'"linear-1","swaps":0', b'"linear-1","swaps":1')
+        more = bytes_of(held[CERTIFICATE]).replace(b'"linear-2","swaps":0', b'"linear-2","swaps":1')
         assert more != held[CERTIFICATE]
         bad = resealed({**held, CERTIFICATE: more}, made / "key.pem")
         assert verify(packed(tmp_path / "bad.zip", bad), made / "key.pub.pem") == 4

@@ -15,7 +15,7 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -93,6 +93,12 @@ class Text:
             return self.claimable[None]
         own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
         return np.minimum(own, self.claimable)
+
+    def is_beaten(self, tokens: Sequence[int], rivals: Iterable[int]) -> bool:
+        """Whether one of these rivals beats the label over the reals, in a sentence of these tokens."""
+        logits, _ = exact_logits(self.network, tokens)
+        label = self.query.label
+        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def screen(
         self,
@@ -290,15 +296,9 @@ class Screening:
         broken = np.zeros(len(swaps), dtype=np.bool_)
         for row, (own_swaps, against) in enumerate(zip(swaps, asked, strict=True)):
             self.look_at_the_clock()
-            broken[row] = self.is_beaten(own_swaps, against)
+            rivals = [rival for rival, is_asked in zip(self.text.query.rivals, against, strict=True) if is_asked]
+            broken[row] = self.text.is_beaten(self.tokens(own_swaps), rivals)
         return Judged(~broken, broken)
-
-    def is_beaten(self, swaps: NDArray[np.int64], asked: Flags) -> bool:
-        query = self.text.query
-        logits, _ = exact_logits(self.text.network, self.tokens(swaps))
-        label = query.label
-        rivals = [rival for rival, against in zip(query.rivals, asked, strict=True) if against]
-        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def tokens(self, swaps: NDArray[np.int64]) -> list[int]:
         space = self.text.query.space

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.exact_evaluation import exact_logits
 
 from ..screen import Text
 from .values_beyond_cut import evaluation_errors, magnitudes
@@ -40,7 +39,7 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
     logits = found[last][0, 0]
     wins = logits[rivals] - logits[label]
     wins = wins - 4 * np.spacing(np.abs(wins)) - errors[last][rivals] - errors[last][label]
-    if "real" in levels and not (wins > 0).any() and not is_beaten(text, swaps):
+    if "real" in levels and not (wins > 0).any() and not text.is_beaten(query.space.sentence(swaps), rivals):
         return "real"
     if "float32" not in levels:
         return None
@@ -50,9 +49,3 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
     if (wins > needed).any():
         return None
     return None if (wins > text.claimable_alone(found, errors)[0, rivals]).any() else "float32"
-
-
-def is_beaten(text: Text, swaps: Sequence[tuple[int, int]]) -> bool:
-    logits, _ = exact_logits(text.network, text.query.space.sentence(swaps))
-    label = text.query.label
-    return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in text.query.rivals)
