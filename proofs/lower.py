@@ -35,7 +35,7 @@ else:
 
 Refused, Unusable = onnx_file.Refused, onnx_file.Unusable
 require, need, in_time, sha256 = onnx_file.require, onnx_file.need, onnx_file.in_time, onnx_file.sha256
-TensorType, AttributeType = onnx_file.TensorType, onnx_file.AttributeType
+TensorType = onnx_file.TensorType
 MAX_SHAPE, MAX_RANK, limited = onnx_file.MAX_SHAPE, onnx_file.MAX_RANK, onnx_file.limited
 
 # Limits (FORMAT section 9).
@@ -49,6 +49,8 @@ MAX_WORK = 3 * 10**8
 MAX_KEPT_BYTES = 1 << 28
 # Square roots are multiples of 2**-ROOT_BITS.
 ROOT_BITS = 40
+# Defaults of attributes.
+EPSILON, LEAKY_ALPHA = onnx_file.float32(1e-5), onnx_file.float32(0.01)
 START = b"swapproof net 2\n"
 
 
@@ -136,27 +138,18 @@ class Tensor:
         return written(self.items)
 
     @cached_property
-    def transposed(self) -> Tensor:
-        return picked(self, {}, range(self.rank)[::-1])
+    def swapped(self) -> Tensor:
+        """The last two axes exchanged."""
+        return picked(self, {}, (*range(self.rank - 2), self.rank - 1, self.rank - 2))
 
     @property
     def line_items(self) -> list[Sequence[Any]]:
         """The lines of each matrix."""
         return parts_of(self.items, prod(self.shape[:-1]))
 
-    @property
-    def column_items(self) -> list[Sequence[Any]]:
-        """The columns of each matrix."""
-        wide = self.shape[-1]
-        return [matrix[j::wide] for matrix in parts_of(self.items, prod(self.shape[:-2])) for j in range(wide)]
-
     @cached_property
     def lines(self) -> Weights:
         return weights_of(self.line_items)
-
-    @cached_property
-    def columns(self) -> Weights:
-        return weights_of(self.column_items)
 
 
 def stored(kind: int, shape: tuple[int, ...], items: Sequence[Any]) -> Tensor:
@@ -230,36 +223,30 @@ def parts_of(items: Sequence[Any], count: int) -> list[Sequence[Any]]:
     return [items[i * width : (i + 1) * width] for i in range(count)]
 
 
-class Page:
-    """The bytes of a network while they are written, and the numbers that stand apart."""
+# What is written of a layer: integers, as u32, and numbers that stand apart.
+Parts = list[Sequence[int] | Written]
 
-    def __init__(self) -> None:
-        self.parts = [START]
-        self.apart: dict[bytes, bytes] = {}
 
-    def integers(self, *given: int) -> None:
-        self.parts.append(array("I", given).tobytes())
+def counted(given: Sequence[int]) -> Sequence[int]:
+    return [len(given), *given]
 
-    def lists(self, given: Sequence[Sequence[int]]) -> None:
-        """How many, and for each its length and its members."""
-        self.integers(len(given), *[number for each in given for number in (len(each), *each)])
 
-    def numbers(self, given: Written) -> None:
-        self.integers(given.form)
-        self.parts.append(given.digest)
-        self.apart[given.digest] = given.data
+def listed(given: Sequence[Sequence[int]]) -> Sequence[int]:
+    return [len(given), *[number for each in given for number in (len(each), *each)]]
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """So many elements; `lists` are those that it reads. Written with their final numbers in place of them."""
+    """So many elements; `lists` are those that it reads. Written with their final numbers in place of them.
+
+    By itself: the inputs of a network of numbers, which read nothing.
+    """
 
     size: int
     lists: Sequence[Sequence[int]]
 
-    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
-        """The inputs of a network of numbers, which read nothing."""
-        page.integers(0, self.size)
+    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
+        return [[0, self.size]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,10 +256,8 @@ class Embedding(Layer):
     table: Tensor
     positions: Sequence[int]
 
-    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
-        page.integers(1, *self.table.shape)
-        page.numbers(self.table.numbers)
-        page.integers(len(self.positions), *self.positions)
+    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
+        return [[1, *self.table.shape], self.table.numbers, counted(self.positions)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,13 +268,10 @@ class Affine(Layer):
     rows: Sequence[tuple[int, int]]
     biases: Sequence[Any]
 
-    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
-        page.integers(2)
-        page.lists(lists)
-        page.integers(len(self.weights.lengths), *self.weights.lengths)
-        page.numbers(self.weights.numbers)
-        page.integers(len(self.rows), *chain.from_iterable(self.rows))
-        page.numbers(written(self.biases))
+    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
+        rows = [len(self.rows), *chain.from_iterable(self.rows)]
+        lengths, numbers = counted(self.weights.lengths), self.weights.numbers
+        return [[2], listed(lists), lengths, numbers, rows, written(self.biases)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,18 +280,15 @@ class Rectifier(Layer):
 
     alpha: float
 
-    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
-        page.integers(3)
-        page.numbers(written([self.alpha]))
-        page.integers(self.size, *lists[0])
+    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
+        return [[3], written([self.alpha]), counted(lists[0])]
 
 
 class Maximum(Layer):
     """The greatest of each list."""
 
-    def write(self, page: Page, lists: Sequence[Sequence[int]]) -> None:
-        page.integers(4)
-        page.lists([sorted(set(window)) for window in lists])
+    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
+        return [[4], listed([sorted(set(window)) for window in lists])]
 
 
 # By name; None for outputs that cannot be read.
@@ -332,7 +311,6 @@ class Graph:
         self.owner: list[Layer | None] = []
         self.constants: dict[Any, int] = {}
         self.lookups: list[Embedding] = []
-        self.head = ""
         self.no_float32 = ""
 
     def output(self, inputs: Values) -> Tensor:
@@ -347,26 +325,21 @@ class Graph:
         result = values.get(self.model.output)
         if result is None:
             raise Unusable("the output is not defined")
-        at_end = not self.head or self.node.outputs[0] == self.model.output
-        need(at_end, f"{self.head} must give the output of the model")
         return result
 
     def outputs_of(self, node: onnx_file.Node, values: Values) -> Values:
-        need(node.operator in OPERATORS and not self.head, f"outside the format, or after {self.head or 'nothing'}")
-        operator, names = OPERATORS[node.operator], node.inputs
+        need(node.operator in OPERATORS, "outside the format")
+        operator, names = OPERATORS[node.operator], [*node.inputs]
         while names and not names[-1]:
-            names = names[:-1]
+            names.pop()
         wanted = operator.inputs * max(len(names), 1) if operator.many else operator.inputs
         need(len(names) <= len(wanted), f"{len(names)} inputs are too many")
-        names = names + [""] * (len(wanted) - len(names))
+        names += [""] * (len(wanted) - len(names))
         inputs = [each.argument(values, name) for each, name in zip(wanted, names, strict=True)]
-        attributes = {name: attribute.default for name, attribute in operator.attributes.items()}
-        for name, (kind, given) in node.attributes.items():
-            known = operator.attributes.get(name)
-            if known is None or known.type != kind:
-                raise Unusable(f"attribute {name!r} is outside the format")
-            need(not known.flag or given in (0, 1), f"{name} is {given}, not 0 or 1")
-            attributes[name] = given
+        attributes = node.attributes_of(operator.attributes)
+        if "axes" in attributes:
+            need(inputs[1] is None, "axes are given twice")
+            inputs[1] = attributes.pop("axes")
         found = operator.function(self, *inputs, **attributes)
         results = [found] if isinstance(found, Tensor) else found
         need(len(node.outputs) >= len(results) and all(node.outputs[: len(results)]), "an output is missing")
@@ -394,25 +367,14 @@ class Graph:
         return Tensor(Kind.VARIABLE, tuple(shape), range(start, start + layer.size))
 
     def affine(
-        self,
-        lists: tuple[list[Any], list[int]],
-        weights: Weights,
-        rows: Iterable[tuple[int, int]],
-        biases: Sequence[Any],
-        shape: Sequence[int],
+        self, lists: Iterable[Sequence[int]], weights: Weights, shape: Sequence[int], biases: Any = None, rows: Any = ()
     ) -> Tensor:
-        """Rows of (list, weights) in the order in which they first came; lists as `distinct` gives them."""
-        members, list_places = lists
-        laid = [(list_places[i], weights.places[k]) for i, k in rows]
+        """A row for each list and weights; or these rows (list, weights), in which all first come in their order."""
+        members, at = distinct(map(tuple, lists))
+        laid = [(at[i], weights.places[k]) for i, k in rows or [(i, i) for i in range(len(at))]]
         lengths = list(map(len, members))
         self.spend(sum([lengths[i] for i, _ in laid]))
-        return self.lay(Affine(len(laid), members, weights, laid, biases), shape)
-
-    def row_by_row(
-        self, lists: Iterable[tuple[int, ...]], weights: Sequence[Sequence[Any]], biases: Any, shape: Any
-    ) -> Tensor:
-        """Each row with a list and weights of its own."""
-        return self.affine(distinct(lists), weights_of(weights), [(i, i) for i in range(len(weights))], biases, shape)
+        return self.lay(Affine(len(laid), members, weights, laid, biases or [0] * len(laid)), shape)
 
     def variable(self, value: Tensor) -> Tensor:
         """Numbers as constant elements; variables as they are."""
@@ -456,28 +418,36 @@ class Graph:
         final = array("I", bytes(4 * len(self.owner)))
         for place, i in enumerate(placed):
             final[i] = place
-        page = Page()
-        page.integers(not self.no_float32, positions, len(constants))
-        page.numbers(written(constants))
-        page.integers(len(kept))
+        parts: Parts = [[not self.no_float32, positions, len(constants)], written(constants), [len(kept)]]
         for layer in kept:
             in_time(self.stop)
-            layer.write(page, [[final[i] for i in each] for each in layer.lists])
-        page.integers(len(logits), *[final[i] for i in logits])
-        data = b"".join(page.parts)
-        return Lowered(data, sha256(data), page.apart, self.no_float32)
+            parts += layer.parts([[final[i] for i in each] for each in layer.lists])
+        parts.append([len(logits), *[final[i] for i in logits]])
+        numbers = {part.digest: part.data for part in parts if isinstance(part, Written)}
+        data = START + b"".join(map(stored_part, parts))
+        choices = self.choices if self.compares else None
+        return Lowered(data, sha256(data), numbers, self.no_float32, self.lookups, choices)
+
+
+def stored_part(part: Sequence[int] | Written) -> bytes:
+    if isinstance(part, Written):
+        return array("I", [part.form]).tobytes() + part.digest
+    return array("I", part).tobytes()
 
 
 class Lowered(NamedTuple):
     """A canonical network: its bytes, and by their digests the numbers written apart.
 
-    `no_float32` says why there can be no claims about float32, and is empty if there can.
+    `no_float32` says why there can be no claims about float32, and is empty if there can. `lookups` are all that are in
+    the model, `choices` what its tokens may be, if it computes with them.
     """
 
     data: bytes
     sha256: str
     numbers: Mapping[bytes, bytes]
     no_float32: str
+    lookups: list[Embedding]
+    choices: Sequence[Sequence[int]] | None
 
 
 ANY = (Kind.INTEGERS, Kind.NUMBERS, Kind.TOKENS, Kind.VARIABLE)
@@ -490,29 +460,24 @@ def axis_of(axis: int | None, rank: int) -> int:
     return axis % rank
 
 
-def axes_of(listed: Ints, attribute: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
-    """From the input or the attribute; the default when there are none."""
-    need(listed is None or attribute is None, "axes are given twice")
-    given = listed if listed is not None else attribute
-    axes = [axis_of(axis, rank) for axis in (default if given is None else given)]
+def axes_of(listed: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
+    axes = [axis_of(axis, rank) for axis in (default if listed is None else listed)]
     need(len(set(axes)) == len(axes), "an axis occurs twice")
     return axes
 
 
 def constant(graph: Graph, **values: Any) -> Tensor:
-    given = [(name, value) for name, value in values.items() if value is not None]
-    need(len(given) == 1, "a constant must hold exactly one value")
-    name, value = given[0]
+    need(len(values) == 1, "a constant must hold exactly one value")
+    ((name, value),) = values.items()
     if name == "value":
         return value  # type: ignore[no-any-return]
-    kind = Kind.INTEGERS if name in ("value_int", "value_ints") else Kind.NUMBERS
-    if kind is Kind.NUMBERS:
+    if name in ("value_float", "value_floats"):
         graph.model.one_type(TensorType.FLOAT)
-    alone = name in ("value_int", "value_float")
-    return Tensor(kind, () if alone else (len(value),), [value] if alone else value)
+    kind = Kind.INTEGERS if name in ("value_int", "value_ints") else Kind.NUMBERS
+    return Tensor(kind, (len(value),), value) if isinstance(value, list) else Tensor(kind, (), [value])
 
 
-def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None) -> Tensor:
+def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None = None) -> Tensor:
     if value is None:
         graph.model.one_type(TensorType.FLOAT)
     filler = value or ZERO
@@ -526,19 +491,18 @@ def identity(graph: Graph, x: Tensor, rate: Tensor | None = None, training: Tens
     return x
 
 
-def cast(graph: Graph, x: Tensor, to: int) -> Tensor:
+def cast(graph: Graph, x: Tensor, to: int = 0) -> Tensor:
     if x.kind in (Kind.NUMBERS, Kind.VARIABLE):
-        need(to == graph.model.floating, "floating numbers can be cast to their own type only")
+        fits = to == graph.model.floating
+    elif x.kind is Kind.TOKENS:
+        fits = to in (TensorType.INT32, TensorType.INT64)
     elif to in (TensorType.FLOAT, TensorType.DOUBLE):
-        small = x.kind is Kind.INTEGERS and all(map(is_small, x.items))
-        need(small, "only integers up to 2**24 can be cast to numbers")
+        need(all(map(is_small, x.items)), "only integers up to 2**24 can be cast to numbers")
         graph.model.one_type(to)
         return replace(x, kind=Kind.NUMBERS)
-    elif x.kind is Kind.TOKENS:
-        need(to in (TensorType.INT32, TensorType.INT64), "tokens can be cast to INT64 and INT32 only")
     else:
         fits = to in onnx_file.INTEGER_RANGES and all(i in onnx_file.INTEGER_RANGES[to] for i in x.items)
-        need(fits, "integers can be cast to INT64, and if they fit INT32 and BOOL")
+    need(fits, f"{x.kind.value} cannot be cast to type {to}, or do not fit")
     return x
 
 
@@ -563,17 +527,17 @@ def where(graph: Graph, chosen: Tensor, *options: Tensor) -> Tensor:
     return Tensor(options[0].kind, shape, [yes if is_chosen else no for is_chosen, yes, no in triples])
 
 
-def shape_of(graph: Graph, x: Tensor, start: int, end: int | None) -> Tensor:
+def shape_of(graph: Graph, x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
     sizes = x.shape[start:end]
     return Tensor(Kind.INTEGERS, (len(sizes),), sizes)
 
 
-def flatten(graph: Graph, x: Tensor, axis: int) -> Tensor:
+def flatten(graph: Graph, x: Tensor, axis: int = 1) -> Tensor:
     at = axis if axis == x.rank else axis_of(axis, x.rank)
     return reshaped(x, (prod(x.shape[:at]), prod(x.shape[at:])))
 
 
-def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int) -> Tensor:
+def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int = 0) -> Tensor:
     possible = all(size >= -1 and (size or i < x.rank) for i, size in enumerate(wanted))
     possible = possible and wanted.count(-1) <= 1 and not (allowzero and 0 in wanted)
     need(possible, f"impossible shape {wanted}")
@@ -584,16 +548,16 @@ def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int) -> T
     return reshaped(x, shape)
 
 
-def squeeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
-    found = axes_of(listed, axes, x.rank, [axis for axis, size in enumerate(x.shape) if size == 1])
-    need(found or (listed is None and axes is None), "an empty list of axes")
+def squeeze(graph: Graph, x: Tensor, axes: Ints) -> Tensor:
+    found = axes_of(axes, x.rank, [axis for axis, size in enumerate(x.shape) if size == 1])
+    need(axes is None or axes, "an empty list of axes")
     need(all(x.shape[axis] == 1 for axis in found), "an axis is not of size 1")
     return reshaped(x, [size for axis, size in enumerate(x.shape) if axis not in found])
 
 
-def unsqueeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
-    need(listed is not None or axes is not None, "axes are missing")
-    found = axes_of(listed, axes, x.rank + len(listed or axes or ()))
+def unsqueeze(graph: Graph, x: Tensor, axes: Ints) -> Tensor:
+    need(axes is not None, "axes are missing")
+    found = axes_of(axes, x.rank + len(axes or ()))
     sizes = iter(x.shape)
     return reshaped(x, [1 if axis in found else next(sizes) for axis in range(x.rank + len(found))])
 
@@ -601,7 +565,7 @@ def unsqueeze(graph: Graph, x: Tensor, listed: Ints, axes: Ints) -> Tensor:
 def transpose(graph: Graph, x: Tensor, perm: Ints = None) -> Tensor:
     order = range(x.rank)[::-1] if perm is None else perm
     need(sorted(order) == [*range(x.rank)], f"perm {order} for shape {x.shape}")
-    return x.transposed if [*order] == [*range(x.rank)][::-1] else picked(x, {}, order)
+    return x.swapped if [*order] == [*range(x.rank - 2), x.rank - 1, x.rank - 2] else picked(x, {}, order)
 
 
 def expand(graph: Graph, x: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -614,7 +578,7 @@ def tile(graph: Graph, x: Tensor, repeats: Sequence[int]) -> Tensor:
     return picked(x, {axis: [*range(size)] * repeats[axis] for axis, size in enumerate(x.shape)})
 
 
-def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | None) -> list[Tensor]:
+def split(graph: Graph, x: Tensor, sizes: Ints, axis: int = 0, num_outputs: int | None = None) -> list[Tensor]:
     axis, count = axis_of(axis, x.rank), len(graph.node.outputs)
     size = x.shape[axis]
     need(sizes is None or num_outputs is None, "sizes are given twice")
@@ -626,7 +590,7 @@ def split(graph: Graph, x: Tensor, sizes: Ints, axis: int, num_outputs: int | No
     return [picked(x, {axis: range(start, end)}) for start, end in pairwise([0, *accumulate(sizes)])]
 
 
-def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
+def gather(graph: Graph, x: Tensor, where: Tensor, axis: int = 0) -> Tensor:
     axis = axis_of(axis, x.rank)
     if where.kind is Kind.TOKENS:
         need(x.kind is Kind.NUMBERS and x.rank == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
@@ -640,7 +604,7 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int) -> Tensor:
 
 
 def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Ints, by: Ints) -> Tensor:
-    axes, steps = axes_of(listed, None, x.rank, range(len(starts))), [1] * len(starts) if by is None else by
+    axes, steps = axes_of(listed, x.rank, range(len(starts))), [1] * len(starts) if by is None else by
     need(len(starts) == len(ends) == len(axes) == len(steps) and all(steps), "impossible lists")
     ranges = map(slice, starts, ends, steps)
     found = picked(x, {axis: range(x.shape[axis])[each] for axis, each in zip(axes, ranges, strict=True)})
@@ -648,7 +612,7 @@ def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], 
     return found
 
 
-def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
+def concat(graph: Graph, *parts: Tensor, axis: int | None = None) -> Tensor:
     at = axis_of(axis, parts[0].rank)
     outlines = {(part.rank, part.shape[:at], part.shape[at + 1 :]) for part in parts}
     need(len(outlines) == 1, "shapes do not fit")
@@ -659,8 +623,10 @@ def concat(graph: Graph, *parts: Tensor, axis: int | None) -> Tensor:
     return Tensor(parts[0].kind, tuple(shape), [item for block in blocks for part in block for item in part])
 
 
-def pad(graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Ints, mode: str) -> Tensor:
-    filler, axes = value or ZERO, axes_of(listed, None, x.rank, range(x.rank))
+def pad(
+    graph: Graph, x: Tensor, pads: Sequence[int], value: Tensor | None, listed: Ints, mode: str = "constant"
+) -> Tensor:
+    filler, axes = value or ZERO, axes_of(listed, x.rank, range(x.rank))
     need(mode == "constant" and len(filler.items) == 1, "only padding with one number is in the format")
     need(len(pads) == 2 * len(axes) and all(0 <= size <= MAX_SHAPE for size in pads), "impossible pads")
     margins = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
@@ -680,32 +646,40 @@ def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     possible = possible and factors.kind is Kind.NUMBERS
     need(possible, f"{name} of {a.kind.value} and {b.kind.value}, or a division by 0, is outside the format")
     shape, pairs = aligned(x, factors)
-    weights = [(1 / Fraction(n) if name == "Div" else n,) for _, n in pairs]
-    return graph.row_by_row([(i,) for i, _ in pairs], weights, [0] * len(pairs), shape)
+    numbers = [1 / Fraction(n) if name == "Div" else n for _, n in pairs]
+    return weighted(graph, shape, [(numbers, [i for i, _ in pairs])])
+
+
+def weighted(
+    graph: Graph, shape: Sequence[int], terms: Sequence[tuple[Sequence[Any], Sequence[int]]], biases: Any = None
+) -> Tensor:
+    """Element by element: the sum of factors times elements, plus a bias."""
+    factors, elements = zip(*terms, strict=True)
+    weights = weights_of(list(zip(*factors, strict=True)))
+    return graph.affine(zip(*elements, strict=True), weights, shape, biases)
 
 
 def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
     """The sum of values, each times a sign: variables, and at most one of numbers."""
     shape = broadcast(*[value.shape for _, value in terms])
-    variables = [(sign, spread(x, shape)) for sign, x in terms if x.kind is Kind.VARIABLE]
-    numbers = [(sign, spread(x, shape)) for sign, x in terms if x.kind is Kind.NUMBERS]
-    need(len(variables) + len(numbers) == len(terms), "tokens or integers among numbers")
-    size, signs = prod(shape), tuple([sign for sign, _ in variables])
-    biases = [sign * n for sign, x in numbers for n in x.items] or [0] * size
-    return graph.row_by_row(zip(*[x.items for _, x in variables], strict=True), [signs] * size, biases, shape)
+    spread_out = [(sign, value.kind, spread(value, shape).items) for sign, value in terms]
+    variables = [([sign] * len(items), items) for sign, kind, items in spread_out if kind is Kind.VARIABLE]
+    biases = [sign * n for sign, kind, items in spread_out if kind is Kind.NUMBERS for n in items]
+    fits = all(kind in (Kind.NUMBERS, Kind.VARIABLE) for _, kind, _ in spread_out)
+    need(fits, "tokens or integers among numbers")
+    return weighted(graph, shape, variables, biases)
 
 
 # Numbers below may be read as 0 in float32.
 TINY = Fraction(1, 1 << 126)
 
 
-def divided(x: Fraction, y: Fraction) -> Fraction:
+def divided(x: Any, y: Any) -> Any:
+    """Integers are rounded down."""
     need(y, "a division by 0")
-    return x / y
-
-
-def floored(x: int, y: int) -> int:
-    need(x >= 0 and y > 0, "a division by 0, or of integers below 0")
+    if isinstance(x, Fraction):
+        return x / y
+    need(x >= 0 and y > 0, "a division of integers below 0")
     return x // y
 
 
@@ -720,13 +694,12 @@ def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
     known = (whole or {*kinds} == {Kind.NUMBERS}) and name in FOLDED
     need(known, f"{name} of {' and '.join([kind.value for kind in kinds])}")
     kind = Kind.INTEGERS if whole or name in COMPARISONS else Kind.NUMBERS
-    rule = floored if name == "Div" and whole else FOLDED[name]
     shape, rows = aligned(*values)
     given = [[graph.options(own, item) for own, item in zip(kinds, items, strict=True)] for items in rows]
     if not whole and any(0 < abs(x) < TINY for options in given for each in options for x in each):
         graph.no_claim("the model computes constants from numbers below 2**-126")
     try:
-        found = [{rule(*each) for each in product(*options)} for options in given]
+        found = [{FOLDED[name](*each) for each in product(*options)} for options in given]
         alike = all(len(each) == 1 for each in found)
         require(alike, "the model does not compute the same from all choices of a position")
         return calculated(graph, kind, shape, list(map(list, found)))
@@ -763,12 +736,15 @@ def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
     return graph.lay(Rectifier(len(x.items), [x.items], alpha), x.shape)
 
 
+def leaky(graph: Graph, x: Tensor, alpha: float = LEAKY_ALPHA) -> Tensor:
+    return rectified(graph, x, alpha)
+
+
 def bent(graph: Graph, x: Tensor, slopes: Tensor | None = None) -> Tensor:
     """(1 - s) max(x, 0) + s x."""
     given = spread(slopes, x.shape).items if slopes else [-1] * len(x.items)
     kept = rectified(graph, x)
-    weights = [(1 - Fraction(s), s) for s in given]
-    return graph.row_by_row(zip(kept.items, x.items, strict=True), weights, [0] * len(weights), x.shape)
+    return weighted(graph, x.shape, [([1 - Fraction(s) for s in given], kept.items), (given, x.items)])
 
 
 def limited_by(graph: Graph, name: str, x: Tensor, c: Tensor) -> Tensor:
@@ -794,8 +770,7 @@ def several(graph: Graph, *values: Tensor) -> Tensor:
     name, shape = graph.node.operator, broadcast(*[value.shape for value in values])
     variables = [value for value in values if value.kind is Kind.VARIABLE]
     if name != "Sum" and len(values) == 2 > len(variables):
-        x, c = values if values[0].kind is Kind.VARIABLE else values[::-1]
-        return limited_by(graph, name, x, c)
+        return limited_by(graph, name, *sorted(values, key=lambda value: value.kind is not Kind.VARIABLE))
     small = prod(shape) * len(values) <= MAX_SHAPE
     need(variables and small, f"no input depends on the tokens, or shape {shape} is outside the limits")
     if len(values) == 1:
@@ -803,22 +778,23 @@ def several(graph: Graph, *values: Tensor) -> Tensor:
     parts = [spread(graph.variable(value), shape) for value in values]
     if name == "Sum":
         return combined(graph, *[(1, part) for part in parts])
-    if name == "Max":
-        return greatest(graph, aligned(*parts)[1], shape)
-    joined = [i for part in parts for i in part.items]
-    opposites = negated(graph, Tensor(Kind.VARIABLE, (len(joined),), joined))
-    windows = list(zip(*parts_of(opposites.items, len(parts)), strict=True))
-    return negated(graph, greatest(graph, windows, shape))
+    lists = [part.items for part in parts]
+    if name == "Min":
+        joined = Tensor(Kind.VARIABLE, (prod(shape) * len(parts),), [*chain.from_iterable(lists)])
+        lists = parts_of(negated(graph, joined).items, len(parts))
+    found = greatest(graph, list(zip(*lists, strict=True)), shape)
+    return negated(graph, found) if name == "Min" else found
 
 
 def gemm(
-    graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, alpha: float, beta: float, transA: int, transB: int
+    graph: Graph, a: Tensor, b: Tensor, c: Tensor | None, transA: int = 0, transB: int = 0, **scales: float
 ) -> Tensor:
     need(a.rank == b.rank == 2, "A and B must have rank 2")
-    if alpha != 1 or (c is not None and beta != 1):
+    alpha, beta = scales.get("alpha", 1.0), scales.get("beta", 1.0) if c else 1.0
+    if alpha != 1 or beta != 1:
         graph.no_claim("the model scales constants in a Gemm")
-    a, b = a.transposed if transA else a, b.transposed if transB else b
-    return matmul(graph, a, times(b, alpha), c and times(c, beta))
+    a, b = a.swapped if transA else a, b if transB else b.swapped
+    return lines_with_lines(graph, a, times(b, alpha), c and times(c, beta))
 
 
 def times(value: Tensor, factor: float) -> Tensor:
@@ -827,36 +803,37 @@ def times(value: Tensor, factor: float) -> Tensor:
     return replace(value, items=[Fraction(factor) * Fraction(n) for n in value.items])
 
 
-def matmul(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
-    """The lines of a with the columns of b, and c; each of a, b holds one matrix or many."""
+def matmul(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
+    need(min(a.rank, b.rank) >= 2, f"shapes {a.shape} and {b.shape}")
+    return lines_with_lines(graph, a, b.swapped)
+
+
+def lines_with_lines(graph: Graph, a: Tensor, b: Tensor, c: Tensor | None = None) -> Tensor:
+    """The lines of a with the lines of b, and c; each of a, b holds one matrix or many."""
     need({a.kind, b.kind} == {Kind.VARIABLE, Kind.NUMBERS}, "one matrix must depend on the tokens, the other must not")
-    need(min(a.rank, b.rank) >= 2 and a.shape[-1] == b.shape[-2], f"shapes {a.shape} and {b.shape}")
-    need(a.items and b.items, "a product without elements")
-    x, weights, read = (a, b.columns, a.line_items) if a.kind is Kind.VARIABLE else (b, a.lines, b.column_items)
-    lines = Tensor(Kind.INTEGERS, (*a.shape[:-1], 1), range(prod(a.shape[:-1])))
-    columns = Tensor(Kind.INTEGERS, (*b.shape[:-2], 1, b.shape[-1]), range(prod(b.shape[:-2]) * b.shape[-1]))
-    shape, rows = aligned(lines, columns) if x is a else aligned(columns, lines)
-    biases = spread(c, shape).items if c else [0] * prod(shape)
-    return graph.affine(distinct(map(tuple, read)), weights, rows, biases, shape)
+    need(a.shape[-1] == b.shape[-1] and a.items and b.items, f"{a.shape[-1]} numbers with {b.shape[-1]}, or none")
+    left = Tensor(Kind.INTEGERS, (*a.shape[:-1], 1), range(prod(a.shape[:-1])))
+    right = Tensor(Kind.INTEGERS, (*b.shape[:-2], 1, b.shape[-2]), range(prod(b.shape[:-1])))
+    x, weights, pair = (a, b, (left, right)) if a.kind is Kind.VARIABLE else (b, a, (right, left))
+    shape, rows = aligned(*pair)
+    return graph.affine(x.line_items, weights.lines, shape, c and spread(c, shape).items, rows)
 
 
-class Window(NamedTuple):
-    """What lies under the kernel at an output place, padding left out: input places and kernel places."""
-
-    inputs: tuple[int, ...]
-    kernel: tuple[int, ...]
+# What lies under the kernel at an output place, padding left out: kernel places, and the input place of each.
+Window = dict[int, int]
 
 
 def windows_of(
-    sizes: Sequence[int], kernel: Ints, auto_pad: str, dilations: Ints, pads: Ints, strides: Ints, ceil_mode: int = 0
+    sizes: Sequence[int], kernel: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, **lists: Sequence[int]
 ) -> tuple[list[int], list[Window]]:
-    """Output sizes, and what lies under the kernel for each output place."""
+    """Output sizes, and the window of each output place; the lists are pads, strides and dilations."""
     rank = len(sizes)
-    kernel, steps, gaps, margins = kernel or [], strides or [1] * rank, dilations or [1] * rank, pads or [0] * 2 * rank
+    steps, gaps = [lists.get(name) or [1] * rank for name in ("strides", "dilations")]
+    kernel, margins = kernel or [], lists.get("pads") or [0] * 2 * rank
     fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
     need(fits and len(margins) == 2 * rank and min(margins) >= 0, "impossible kernel, strides, dilations or pads")
     need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
-    need(auto_pad == "NOTSET" or (pads is None and not ceil_mode), "pads or ceil_mode together with auto_pad")
+    need(auto_pad == "NOTSET" or not (ceil_mode or "pads" in lists), "pads or ceil_mode together with auto_pad")
     axes: list[list[list[int]]] = []
     each_axis = zip(sizes, kernel, steps, gaps, margins[:rank], margins[rank:], strict=True)
     for size, width, step, gap, before, after in each_axis:
@@ -873,15 +850,12 @@ def windows_of(
         axes.append([[i if 0 <= i < size else OUTSIDE for i in range(at, at + reach, gap)] for at in starts])
     shape = list(map(len, axes))
     need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
-    windows = []
-    for along in product(*axes):
-        under = [(i, k) for k, i in enumerate(places(sizes, along)) if i >= 0]
-        windows.append(Window(tuple([i for i, _ in under]), tuple([k for _, k in under])))
-    return shape, windows
+    whole = [enumerate(places(sizes, along)) for along in product(*axes)]
+    return shape, [{k: i for k, i in window if i >= 0} for window in whole]
 
 
 def convolution(
-    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int, kernel_shape: Ints, **options: Any
+    graph: Graph, x: Tensor, w: Tensor, b: Tensor | None, group: int = 1, kernel_shape: Ints = None, **options: Any
 ) -> Tensor:
     need(x.rank == w.rank in (3, 4) and x.shape[0] == 1, "only 1-D and 2-D convolutions are in the format")
     outputs, channels, *kernel = w.shape
@@ -892,8 +866,8 @@ def convolution(
     limited((outputs, len(windows)))
     need(len(windows) * len(w.items) <= MAX_APPLIED, "the windows are too many")
     groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
-    lists = [tuple([channel[i] for channel in part for i in window.inputs]) for part in groups for window in windows]
-    overlaps, overlap_places = distinct([window.kernel for window in windows])
+    lists = [[channel[i] for channel in part for i in window.values()] for part in groups for window in windows]
+    overlaps, overlap_places = distinct(map(tuple, windows))
     weights = [
         [part[k] for part in parts_of(items, channels) for k in held]
         for items in parts_of(w.items, outputs)
@@ -904,13 +878,13 @@ def convolution(
         for m in range(outputs)
         for i, place in enumerate(overlap_places)
     ]
-    biases = [bias for bias in (b.items if b else [0] * outputs) for _ in windows]
-    return graph.affine(distinct(lists), weights_of(weights), rows, biases, (1, outputs, *shape))
+    biases = b and [bias for bias in b.items for _ in windows]
+    return graph.affine(lists, weights_of(weights), (1, outputs, *shape), biases, rows)
 
 
-def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, **more: Any) -> Tensor:
+def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float = EPSILON, **more: Any) -> Tensor:
     fits = x.rank >= 2 and all(each.shape == x.shape[1:2] for each in parameters)
-    need(fits and not more["training_mode"], "parameters do not fit, or training mode")
+    need(fits and not more.get("training_mode"), "parameters do not fit, or training mode")
     graph.no_claim("the model has a BatchNormalization")
     factors, biases = [], []
     for scale, offset, mean, variance in zip(*[map(Fraction, each.items) for each in parameters], strict=True):
@@ -918,12 +892,12 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float, 
         need(spread_out > 0, "a variance that is not above 0")
         root = Fraction(isqrt((1 << 2 * ROOT_BITS) // spread_out), 1 << ROOT_BITS)
         need(root < 1 << 13, "a variance that is too small")
-        factors.append((scale * root,))
+        factors.append(scale * root)
         biases.append(offset - mean * scale * root)
     area = prod(x.shape[2:])
     channels = [at // area % x.shape[1] for at in range(len(x.items))]
-    weights = [factors[channel] for channel in channels]
-    return graph.row_by_row([(i,) for i in x.items], weights, [biases[channel] for channel in channels], x.shape)
+    terms = [([factors[channel] for channel in channels], x.items)]
+    return weighted(graph, x.shape, terms, [biases[channel] for channel in channels])
 
 
 def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
@@ -931,18 +905,17 @@ def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int
     return graph.lay(Maximum(len(windows), windows), shape)
 
 
-def averaged(graph: Graph, windows: Sequence[Sequence[int]], counts: list[int], shape: Sequence[int]) -> Tensor:
-    """The sum of each window over its count."""
-    known = {pair: (Fraction(1, pair[1]),) * pair[0] for pair in zip(map(len, windows), counts, strict=True)}
-    weights = [known[len(window), count] for window, count in zip(windows, counts, strict=True)]
-    return graph.row_by_row(map(tuple, windows), weights, [0] * len(windows), shape)
+def averaged(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int], count: int | None = None) -> Tensor:
+    """The sum of each window over this count, or else over its own."""
+    weights = {size: (Fraction(1, count or size),) * size for size in set(map(len, windows))}
+    return graph.affine(windows, weights_of([weights[len(window)] for window in windows]), shape)
 
 
-def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, noop_with_empty_axes: int) -> Tensor:
+def reduction(graph: Graph, x: Tensor, axes: Ints, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
     name = graph.node.operator
     constants = name == "ReduceSum" and x.kind in (Kind.INTEGERS, Kind.NUMBERS)
     need(constants or x.kind is Kind.VARIABLE, f"of {x.kind.value}")
-    found = axes_of(listed, axes, x.rank)
+    found = axes_of(axes, x.rank)
     if noop_with_empty_axes and not found:
         return x
     found = sorted(found) or [*range(x.rank)]
@@ -953,43 +926,42 @@ def reduction(graph: Graph, x: Tensor, listed: Ints, axes: Ints, keepdims: int, 
         return calculated(graph, x.kind, shape, windows)
     if name in ("ReduceMax", "GlobalMaxPool"):
         return greatest(graph, windows, shape)
-    return averaged(graph, windows, [1 if name == "ReduceSum" else len(window) for window in windows], shape)
+    return averaged(graph, windows, shape, 1 if name == "ReduceSum" else None)
 
 
 def global_pooling(graph: Graph, x: Tensor) -> Tensor:
     need(x.rank in (3, 4), f"rank {x.rank} is outside the format")
-    return reduction(graph, x, None, range(2, x.rank), 1, 0)
+    return reduction(graph, x, range(2, x.rank))
 
 
-def pooling_windows(x: Tensor, kernel: Ints, **options: Any) -> tuple[tuple[int, ...], list[list[int]]]:
-    """The shape of a pooling, and what it pools in each place."""
-    need(x.rank in (3, 4), f"rank {x.rank} is outside the format")
-    sizes, windows = windows_of(x.shape[2:], kernel, **options)
-    channels = parts_of(x.items, x.shape[0] * x.shape[1])
-    need(all(window.inputs for window in windows), "a window lies in the padding")
-    need(len(channels) * len(windows) * prod(kernel or ()) <= MAX_SHAPE, "the windows are too many")
-    return (*x.shape[:2], *sizes), [[channel[i] for i in window.inputs] for channel in channels for window in windows]
-
-
-def average_pooling(graph: Graph, x: Tensor, kernel_shape: Ints, count_include_pad: int, **options: Any) -> Tensor:
-    fits = set(options["dilations"] or [1]) == {1} and not (count_include_pad and options["ceil_mode"])
-    need(fits, "dilations, or count_include_pad with ceil_mode")
-    shape, windows = pooling_windows(x, kernel_shape, **options)
-    counts = [prod(kernel_shape or ()) if count_include_pad else len(window) for window in windows]
-    return averaged(graph, windows, counts, shape)
-
-
-def maximum_pooling(graph: Graph, x: Tensor, kernel_shape: Ints, storage_order: int, **options: Any) -> Tensor:
-    plain = set(options["dilations"] or [1]) == {1} or not options["auto_pad"].startswith("SAME")
-    need(plain and not storage_order, "storage_order, or dilations with auto_pad")
-    shape, windows = pooling_windows(x, kernel_shape, **options)
-    return greatest(graph, windows, shape)
+def pooling(
+    graph: Graph,
+    x: Tensor,
+    kernel_shape: Ints = None,
+    count_include_pad: int = 0,
+    storage_order: int = 0,
+    **options: Any,
+) -> Tensor:
+    average, auto_pad = graph.node.operator == "AveragePool", options.get("auto_pad", "NOTSET")
+    need(x.rank in (3, 4) and not storage_order, f"rank {x.rank} is outside the format, or storage_order")
+    need(not (count_include_pad and options.get("ceil_mode")), "count_include_pad with ceil_mode")
+    fits = set(options.get("dilations") or [1]) == {1} or not (average or auto_pad.startswith("SAME"))
+    need(fits, "dilations of an average, or with auto_pad")
+    sizes, windows = windows_of(x.shape[2:], kernel_shape, **options)
+    channels, kernel = parts_of(x.items, x.shape[0] * x.shape[1]), prod(kernel_shape or ())
+    need(all(windows), "a window lies in the padding")
+    need(len(channels) * len(windows) * kernel <= MAX_SHAPE, "the windows are too many")
+    pooled, shape = [[channel[i] for i in window.values()] for channel in channels for window in windows], x.shape[:2]
+    if average:
+        return averaged(graph, pooled, (*shape, *sizes), kernel if count_include_pad else None)
+    return greatest(graph, pooled, (*shape, *sizes))
 
 
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
     need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
-    graph.head = graph.node.operator
-    graph.no_claim(f"the model ends in {graph.head}")
+    at_end = graph.node is graph.model.nodes[-1] and graph.node.outputs[0] == graph.model.output
+    need(at_end, "must give the output of the model")
+    graph.no_claim(f"the model ends in {graph.node.operator}")
     return x
 
 
@@ -1013,20 +985,12 @@ class Input(NamedTuple):
         return list(value.items) if self.is_list else value
 
 
-class Attribute(NamedTuple):
-    """A flag is 0 or 1."""
-
-    type: onnx_file.AttributeType
-    default: Any = None
-    flag: bool = False
-
-
 class Operator(NamedTuple):
-    """The function, what it reads (many: one or more of this), and its attributes."""
+    """The function, what it reads (many: one or more of this), and its attributes, if they are there."""
 
     function: Callable[..., Tensor | list[Tensor]]
     inputs: tuple[Input, ...]
-    attributes: Mapping[str, Attribute] = {}
+    attributes: tuple[str, ...] = ()
     many: bool = False
 
 
@@ -1042,52 +1006,34 @@ MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
 MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
 
 
-def whole(default: int | None) -> Attribute:
-    return Attribute(AttributeType.INT, default)
-
-
-def flag(default: int) -> Attribute:
-    return Attribute(AttributeType.INT, default, flag=True)
-
-
-def real(default: float | None) -> Attribute:
-    return Attribute(AttributeType.FLOAT, default)
-
-
-def word(default: str) -> Attribute:
-    return Attribute(AttributeType.STRING, default)
-
-
-WHOLES, REALS = Attribute(AttributeType.INTS), Attribute(AttributeType.FLOATS)
-TENSOR_VALUE = Attribute(AttributeType.TENSOR)
-SINGLE_VALUES = {"value": TENSOR_VALUE, "value_int": whole(None), "value_float": real(None)}
-CONSTANT = {**SINGLE_VALUES, "value_ints": WHOLES, "value_floats": REALS}
-REDUCTION = {"axes": WHOLES, "keepdims": flag(1), "noop_with_empty_axes": flag(0)}
-WINDOW = {"auto_pad": word("NOTSET"), **dict.fromkeys(("dilations", "kernel_shape", "pads", "strides"), WHOLES)}
-POOL = {**WINDOW, "ceil_mode": flag(0)}
-GEMM = {"alpha": real(1.0), "beta": real(1.0), "transA": flag(0), "transB": flag(0)}
-NORMALIZATION = {"epsilon": real(onnx_file.float32(1e-5)), "momentum": real(None), "training_mode": whole(0)}
+CONSTANT = ("value", "value_int", "value_ints", "value_float", "value_floats")
+REDUCTION = ("axes", "keepdims", "noop_with_empty_axes")
+WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+POOL = (*WINDOW, "ceil_mode")
+HEADS = ("Softmax", "LogSoftmax", "Sigmoid", "Tanh")
+GEMM = ("alpha", "beta", "transA", "transB")
+NORMALIZATION = ("epsilon", "momentum", "training_mode")
 OPERATORS: dict[str, Operator] = {
     "Constant": Operator(constant, (), CONSTANT),
-    "ConstantOfShape": Operator(constant_of_shape, (LIST,), {"value": TENSOR_VALUE}),
+    "ConstantOfShape": Operator(constant_of_shape, (LIST,), ("value",)),
     "Identity": Operator(identity, (VALUE,)),
-    "Dropout": Operator(identity, (VALUE, MAYBE_CONSTANT, MAYBE_INTEGERS), {"ratio": real(None), "seed": whole(None)}),
-    "Cast": Operator(cast, (VALUE,), {"to": whole(0)}),
+    "Dropout": Operator(identity, (VALUE, MAYBE_CONSTANT, MAYBE_INTEGERS), ("ratio", "seed")),
+    "Cast": Operator(cast, (VALUE,), ("to",)),
     "Range": Operator(sequence, (CONSTANT_INTEGERS, CONSTANT_INTEGERS, CONSTANT_INTEGERS)),
     "Where": Operator(where, (CONSTANT_INTEGERS, VALUE, VALUE)),
-    "Shape": Operator(shape_of, (VALUE,), {"start": whole(0), "end": whole(None)}),
-    "Flatten": Operator(flatten, (VALUE,), {"axis": whole(1)}),
-    "Reshape": Operator(reshape, (VALUE, LIST), {"allowzero": flag(0)}),
-    "Squeeze": Operator(squeeze, (VALUE, MAYBE_LIST), {"axes": WHOLES}),
-    "Unsqueeze": Operator(unsqueeze, (VALUE, MAYBE_LIST), {"axes": WHOLES}),
-    "Transpose": Operator(transpose, (VALUE,), {"perm": WHOLES}),
+    "Shape": Operator(shape_of, (VALUE,), ("start", "end")),
+    "Flatten": Operator(flatten, (VALUE,), ("axis",)),
+    "Reshape": Operator(reshape, (VALUE, LIST), ("allowzero",)),
+    "Squeeze": Operator(squeeze, (VALUE, MAYBE_LIST), ("axes",)),
+    "Unsqueeze": Operator(unsqueeze, (VALUE, MAYBE_LIST), ("axes",)),
+    "Transpose": Operator(transpose, (VALUE,), ("perm",)),
     "Expand": Operator(expand, (VALUE, LIST)),
     "Tile": Operator(tile, (VALUE, LIST)),
-    "Split": Operator(split, (VALUE, MAYBE_LIST), {"axis": whole(0), "num_outputs": whole(None)}),
-    "Gather": Operator(gather, (VALUE, VALUE), {"axis": whole(0)}),
+    "Split": Operator(split, (VALUE, MAYBE_LIST), ("axis", "num_outputs")),
+    "Gather": Operator(gather, (VALUE, VALUE), ("axis",)),
     "Slice": Operator(slices, (VALUE, LIST, LIST, MAYBE_LIST, MAYBE_LIST)),
-    "Concat": Operator(concat, (VALUE,), {"axis": whole(None)}, many=True),
-    "Pad": Operator(pad, (NUMBERS_OR_VARIABLE, LIST, MAYBE_NUMBERS, MAYBE_LIST), {"mode": word("constant")}),
+    "Concat": Operator(concat, (VALUE,), ("axis",), many=True),
+    "Pad": Operator(pad, (NUMBERS_OR_VARIABLE, LIST, MAYBE_NUMBERS, MAYBE_LIST), ("mode",)),
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", *COMPARISONS), Operator(arithmetic, (VALUE, VALUE))),
     "Not": Operator(opposite, (CONSTANT_INTEGERS,)),
     **dict.fromkeys(("Sum", "Max", "Min"), Operator(several, (VALUE,), many=True)),
@@ -1095,27 +1041,19 @@ OPERATORS: dict[str, Operator] = {
     "Neg": Operator(negated, (VARIABLE,)),
     "MatMul": Operator(matmul, (NUMBERS_OR_VARIABLE, NUMBERS_OR_VARIABLE)),
     "Gemm": Operator(gemm, (VARIABLE, NUMBERS, MAYBE_NUMBERS), GEMM),
-    "Conv": Operator(convolution, (VARIABLE, NUMBERS, MAYBE_NUMBERS), {**WINDOW, "group": whole(1)}),
+    "Conv": Operator(convolution, (VARIABLE, NUMBERS, MAYBE_NUMBERS), (*WINDOW, "group")),
     "BatchNormalization": Operator(normalization, (VARIABLE, NUMBERS, NUMBERS, NUMBERS, NUMBERS), NORMALIZATION),
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), Operator(reduction, (VALUE, MAYBE_LIST), REDUCTION)),
-    "AveragePool": Operator(average_pooling, (VARIABLE,), {**POOL, "count_include_pad": flag(0)}),
-    "MaxPool": Operator(maximum_pooling, (VARIABLE,), {**POOL, "storage_order": whole(0)}),
+    "AveragePool": Operator(pooling, (VARIABLE,), (*POOL, "count_include_pad")),
+    "MaxPool": Operator(pooling, (VARIABLE,), (*POOL, "storage_order")),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), Operator(global_pooling, (VARIABLE,))),
     "Relu": Operator(rectified, (VARIABLE,)),
-    "LeakyRelu": Operator(rectified, (VARIABLE,), {"alpha": real(onnx_file.float32(0.01))}),
+    "LeakyRelu": Operator(leaky, (VARIABLE,), ("alpha",)),
     "PRelu": Operator(bent, (VARIABLE, NUMBERS)),
     "Abs": Operator(bent, (VARIABLE,)),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), Operator(head, (VARIABLE,), {"axis": whole(-1)})),
-    **dict.fromkeys(("Sigmoid", "Tanh"), Operator(head, (VARIABLE,))),
+    **dict.fromkeys(HEADS[:2], Operator(head, (VARIABLE,), ("axis",))),
+    **dict.fromkeys(HEADS[2:], Operator(head, (VARIABLE,))),
 }
-
-
-class Known(NamedTuple):
-    """A network lowered before, what its tokens may be if it computes with them, and where it looks them up."""
-
-    lowered: Lowered
-    choices: Sequence[Sequence[int]] | None
-    lookups: list[Embedding]
 
 
 class Model(onnx_file.OnnxFile):
@@ -1123,7 +1061,7 @@ class Model(onnx_file.OnnxFile):
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         super().__init__(data, files, stored)
-        self.known: dict[Any, Known] = {}
+        self.known: dict[Any, Lowered] = {}
         for item in self.model_inputs:
             fits = item.type in (TensorType.INT32, TensorType.INT64) and len(item.sizes) == 2
             fits = fits and item.sizes[0] in (None, 1)
@@ -1143,15 +1081,15 @@ class Model(onnx_file.OnnxFile):
         key = tuple([(role, tuple(given) if role == "constant" else len(given)) for role, given in inputs])
         known = self.known.get(key)
         if known is None or known.choices not in (None, choices):
-            if sum(len(each.lowered.data) for each in self.known.values()) > MAX_KEPT_BYTES:
+            if sum(len(each.data) for each in self.known.values()) > MAX_KEPT_BYTES:
                 self.known.clear()
             known = self.known[key] = self.lowered(inputs, choices, stop)
         for embedding in known.lookups:
             inside = all(max(choices[position]) < embedding.table.shape[0] for position in embedding.positions)
             require(inside, "a token is beyond the embedding")
-        return known.lowered
+        return known
 
-    def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Known:
+    def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Lowered:
         graph, values, count = Graph(self, stop, choices), Values(), 0
         for item, (role, given) in zip(self.model_inputs, inputs, strict=True):
             tokens = Tensor(Kind.TOKENS, (1, len(given)), range(count, count + len(given)))
@@ -1163,7 +1101,7 @@ class Model(onnx_file.OnnxFile):
         need(2 <= result.shape[1] <= MAX_CLASSES, f"{result.shape[1]} classes are outside the format")
         if self.floating != TensorType.FLOAT:
             graph.no_claim("the model is not FLOAT")
-        return Known(graph.lowered(result.items, count), choices if graph.compares else None, graph.lookups)
+        return graph.lowered(result.items, count)
 
 
 # Operators that meant something else, in the same words, before this opset.
@@ -1202,7 +1140,8 @@ class NumericModel(onnx_file.OnnxFile):
         if self.known is None:
             graph = Graph(self, stop)
             result = graph.output({self.name: graph.lay(Layer(self.inputs, ()), self.shape)})
-            need(not graph.head, f"{graph.head} in a network of numbers")
+            heads = [node.operator for node in self.nodes if node.operator in HEADS]
+            need(not heads, f"{heads} in a network of numbers")
             self.count = len(result.items)
             fits = 0 < self.count <= MAX_CLASSES - self.inputs
             need(

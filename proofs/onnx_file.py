@@ -202,6 +202,20 @@ class AttributeType(IntEnum):
     INTS = 7
 
 
+FLAGS = ("allowzero", "keepdims", "noop_with_empty_axes", "ceil_mode", "count_include_pad", "transA", "transB")
+ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
+    AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),
+    AttributeType.INT: (
+        *(*FLAGS, "axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode"),
+        "value_int",
+    ),
+    AttributeType.STRING: ("auto_pad", "mode"),
+    AttributeType.TENSOR: ("value",),
+    AttributeType.FLOATS: ("value_floats",),
+    AttributeType.INTS: ("axes", "dilations", "kernel_shape", "pads", "perm", "strides", "value_ints"),
+}
+
+
 def unpack(code: str, data: bytes | memoryview) -> array[Any]:
     """Little-endian numbers; float16 become float32."""
     need(len(data) % struct.calcsize(code) == 0, "tensor data of a broken length")
@@ -230,7 +244,14 @@ class Node(NamedTuple):
     operator: str
     inputs: list[str]
     outputs: list[str]
-    attributes: dict[str, tuple[int, Any]]
+    attributes: dict[str, tuple[AttributeType, Any]]
+
+    def attributes_of(self, known: Sequence[str]) -> dict[str, Any]:
+        """The values of the attributes, if they have these names; flags are 0 or 1."""
+        for name, (kind, value) in self.attributes.items():
+            need(name in known and name in ATTRIBUTES[kind], f"attribute {name!r} is outside the format")
+            need(name not in FLAGS or value in (0, 1), f"{name} is {value}, not 0 or 1")
+        return {name: value for name, (_, value) in self.attributes.items()}
 
 
 class ModelInput(NamedTuple):
@@ -297,7 +318,7 @@ class OnnxFile:
 
     def node(self, number: int, found: dict[str, Any]) -> Node:
         need(found["domain"] in ("", "ai.onnx"), f"node {number}: domain {found['domain']!r} is outside the format")
-        attributes: dict[str, tuple[int, Any]] = {}
+        attributes: dict[str, tuple[AttributeType, Any]] = {}
         for item in found["attributes"]:
             attribute = read(item, f"an attribute of node {number}", ATTRIBUTE)
             name, kind = attribute["name"], attribute["type"]
@@ -306,7 +327,7 @@ class OnnxFile:
             value = self.attribute_value(kind, attribute)
             given = {AttributeType.FLOAT: [value], AttributeType.FLOATS: value}.get(kind, [])
             need(all(map(isfinite, given)), f"node {number}: attribute {name!r} holds NaN or infinity")
-            attributes[name] = kind, value
+            attributes[name] = AttributeType(kind), value
         return Node(number, found["operator"], found["inputs"], found["outputs"], attributes)
 
     def attribute_value(self, kind: int, attribute: dict[str, Any]) -> Any:
