@@ -238,7 +238,7 @@ def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
 
 
 class Node(NamedTuple):
-    """An ONNX node as it is in the file; attributes are (type, value) by name."""
+    """An ONNX node as it is in the file, without nameless inputs at its end; attributes are (type, value) by name."""
 
     number: int
     operator: str
@@ -328,7 +328,10 @@ class OnnxFile:
             given = {AttributeType.FLOAT: [value], AttributeType.FLOATS: value}.get(kind, [])
             need(all(map(isfinite, given)), f"node {number}: attribute {name!r} holds NaN or infinity")
             attributes[name] = AttributeType(kind), value
-        return Node(number, found["operator"], found["inputs"], found["outputs"], attributes)
+        inputs = found["inputs"]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        return Node(number, found["operator"], inputs, found["outputs"], attributes)
 
     def attribute_value(self, kind: int, attribute: dict[str, Any]) -> Any:
         if kind == AttributeType.FLOAT:
