@@ -984,7 +984,6 @@ MAYBE_INTEGERS = CONSTANT_INTEGERS._replace(may_be_absent=True)
 MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
 MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
 
-
 REDUCTION = ("axes", "keepdims", "noop_with_empty_axes")
 WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 POOL = (*WINDOW, "ceil_mode")
@@ -1102,8 +1101,7 @@ class NumericModel(onnx_file.OnnxFile):
         for node in self.nodes:
             same = self.opset >= CHANGED.get(node.operator, 0)
             same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
-            same = same and node.operator not in HEADS
-            need(same, f"node {node.number}: {node.operator} of opset {self.opset} in a network of numbers")
+            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
         self.known: Lowered | None = None
 
     @property
@@ -1115,6 +1113,7 @@ class NumericModel(onnx_file.OnnxFile):
         if self.known is None:
             graph = Graph(self, stop)
             result = graph.output({self.name: graph.lay(Layer(self.inputs, ()), self.shape)})
+            need(not any(node.operator in HEADS for node in self.nodes), "a head in a network of numbers")
             self.count = len(result.items)
             fits = 0 < self.count <= MAX_CLASSES - self.inputs
             need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {MAX_CLASSES} are in the format")

@@ -202,13 +202,12 @@ class AttributeType(IntEnum):
     INTS = 7
 
 
+# Attributes by what they hold, the same in all operators that have them; flags are 0 or 1.
 FLAGS = ("allowzero", "keepdims", "noop_with_empty_axes", "ceil_mode", "count_include_pad", "transA", "transB")
+WHOLE = ("axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode", "value_int")
 ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),
-    AttributeType.INT: (
-        *(*FLAGS, "axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode"),
-        "value_int",
-    ),
+    AttributeType.INT: (*FLAGS, *WHOLE),
     AttributeType.STRING: ("auto_pad", "mode"),
     AttributeType.TENSOR: ("value",),
     AttributeType.FLOATS: ("value_floats",),
