@@ -940,7 +940,7 @@ def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, storage_order: i
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
     need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
     at_end = graph.node is graph.model.nodes[-1] and graph.node.outputs[0] == graph.model.output
-    need(at_end, "must give the output of the model")
+    need(at_end, f"nothing may come after {graph.node.operator}")
     graph.no_claim(f"the model ends in {graph.node.operator}")
     return x
 
@@ -959,7 +959,8 @@ class Input(NamedTuple):
         value = values.get(name)
         if value is None:
             raise Unusable(f"{name!r} is read before it is defined, or cannot be read")
-        need(value.kind in self.kinds, f"an input must not be {value.kind.value}")
+        allowed = " or ".join([kind.value for kind in self.kinds])
+        need(value.kind in self.kinds, f"an input must be {allowed}, not {value.kind.value}")
         need(not self.is_list or value.rank == 1, "a list must have rank 1")
         return list(value.items) if self.is_list else value
 

@@ -495,7 +495,7 @@ def test_numbers_that_are_not_finite_are_outside_the_format(value: float) -> Non
     ("nodes", "message"),
     [
         ([EMBED, node("Relu", "later", "out"), node("Neg", "x", "later")], "before it is defined"),
-        ([EMBED, node("Softmax", "x", "s"), node("Flatten", "s", "out")], "must give the output"),
+        ([EMBED, node("Softmax", "x", "s"), node("Flatten", "s", "out")], "after Softmax"),
         ([EMBED, node("Erf", "x", "out")], "outside the format"),
         ([EMBED, node("Relu", "x", "out", slope=1)], "slope"),
         ([EMBED, node("Flatten", "x", "out", axis=1.0)], "axis"),
