@@ -70,20 +70,17 @@ class OneWord:
                     if start <= coordinate < start + width:
                         flat[row, here, coordinate - start] = 1.0
             given[index], start = array, start + width
-        rows = self.at_cut(values(self.network, given=given, wanted=self.network.cut))
+        rows = self.network.join_cut(values(self.network, given=given, wanted=self.network.cut))
         return np.asarray(rows[:-1] - rows[-1])
 
     @property
     def width(self) -> int:
-        return sum(self.network.nodes[index].size for index in self.network.cut)
-
-    def at_cut(self, found: dict[int, Array]) -> Floats:
-        return np.concatenate([found[index].reshape(len(found[index]), -1) for index in self.network.cut], axis=1)
+        return self.network.cut_width
 
     def cuts(self, sentences: Array) -> Floats:
         """[texts, width]."""
         found = [
-            self.at_cut(values(self.network, sentences[first : first + AT_ONCE], wanted=self.network.cut))
+            self.network.join_cut(values(self.network, sentences[first : first + AT_ONCE], wanted=self.network.cut))
             for first in range(0, len(sentences), AT_ONCE)
         ]
         return np.concatenate([np.zeros((0, self.width)), *found])
@@ -114,20 +111,13 @@ class Tail:
     def __init__(self, network: Network, cut: Array, columns: Array) -> None:
         self.network = network
         self.dtype = cut.dtype.type
-        given, start, parts = {}, 0, {}
-        for index in network.cut:
-            node = network.nodes[index]
-            given[index] = cut[None, start : start + node.size].reshape(1, *node.shape)
-            parts[index] = slice(start, start + node.size)
-            start += node.size
-        self.base = {
-            index: array.reshape(-1) for index, array in values(network, given=given, dtype=self.dtype).items()
-        }
+        base = values(network, given=network.split_cut(cut[None]), dtype=self.dtype)
+        self.base = {index: array.reshape(-1) for index, array in base.items()}
         self.changing: dict[int, Array] = {}
         """Node -> its elements that may differ, for the nodes followed element by element."""
         self.sources: dict[int, Array] = {}
         """Cut node -> which of `columns` its changing elements are."""
-        for index, part in parts.items():
+        for index, part in network.cut_parts.items():
             inside = np.flatnonzero((columns >= part.start) & (columns < part.stop))
             self.changing[index] = columns[inside] - part.start
             self.sources[index] = inside

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..exact_evaluation import Exact, exact_layer
+from ..exact_evaluation import exact_values
 from ..network import Affine, Constant, Embedding, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
 from ..programs.polarity import Polarity
 from ..query import Query
@@ -214,15 +214,10 @@ def parts(query: Query, k: int) -> Iterator[Formula]:
 
 def exact_cut(network: Network, tokens: tuple[int, ...]) -> dict[int, list[Fraction]]:
     """The cut of a sentence over the reals."""
-    known: dict[int, Exact] = {}
-    found: dict[int, list[Fraction]] = {}
-    for index in sorted(network.linear):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        known[index] = exact_layer(node.layer, inputs, node.shape, np.asarray(tokens), network.unit)
-        if index in network.cut:
-            found[index] = [int(one) * known[index].scale for one in known[index].integers.reshape(-1)]
-    return found
+    known = exact_values(network, tokens, wanted=network.cut)
+    return {
+        index: [int(one) * known[index].scale for one in known[index].integers.reshape(-1)] for index in network.cut
+    }
 
 
 def chosen_of(query: Query, problem: Formula, tokens: tuple[int, ...]) -> set[int]:
