@@ -63,17 +63,19 @@ def forward(
     context: object,
     given: Mapping[int, T] | None = None,
     wanted: Sequence[int] = (),
+    finish: Callable[[At, T], T] | None = None,
 ) -> dict[int, T]:
     """Node -> what it comes to, for the wanted nodes (the last one, unless said) and all they need.
 
-    `given` holds nodes already known, whose inputs are then not computed.
+    `given` holds nodes already known, whose inputs are then not computed; `finish` is done to every result.
     """
     known: dict[int, T] = dict(given or {})
     nodes = network.nodes
     steps = [(index, meaning.rule(nodes[index])) for index in needed(network, known, wanted)]
     for index, rule in steps:
-        node = nodes[index]
-        known[index] = rule(context, node.layer, [known[source] for source in node.inputs], At(index, node))
+        at = At(index, nodes[index])
+        found = rule(context, at.node.layer, [known[source] for source in at.node.inputs], at)
+        known[index] = found if finish is None else finish(at, found)
     return known
 
 
