@@ -90,7 +90,8 @@ def backward(
 ) -> Iterator[tuple[int, T]]:
     """Every node that a function of node `last` comes down to, with the function of it, from the last to the first.
 
-    `add(node, one, more)` joins what two readers of a node ask of it; the nodes of `stop` are not looked behind.
+    `add(node, one, more)` joins what two readers of a node ask of it. The nodes of `stop` are not looked behind, nor is
+    one whose rule answers with no functions at all.
     """
     handed = {last: function}
     for index in range(last, -1, -1):
@@ -102,7 +103,7 @@ def backward(
             continue
         node = network.nodes[index]
         parts = meaning.rule(node)(context, node.layer, given, At(index, node))
-        for source, part in zip(node.inputs, parts, strict=True):
+        for source, part in zip(node.inputs, parts, strict=bool(parts)):
             handed[source] = add(source, handed[source], part) if source in handed else part
 
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import values
+from ..evaluation import Batch, add_up, rectify, values
 from ..network import Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import At, Meaning
 
 Array = NDArray[Any]
 AT_ONCE = 64
@@ -135,32 +136,36 @@ class Tail:
         for source in node.inputs:
             if source not in self.changing:  # a constant
                 self.changing[source] = self.sources[source] = np.zeros(0, dtype=np.int64)
-        inputs = [self.changing[source] for source in node.inputs]
-        match node.layer:
-            case Rearrangement(order):
-                starts = np.cumsum([0, *(self.network.nodes[source].size for source in node.inputs)])
-                changed = np.concatenate([part + start for part, start in zip(inputs, starts, strict=False)])
-                self.changing[index] = np.flatnonzero(np.isin(order.reshape(-1), changed))
-            case Rectifier() | Scaling():
-                self.changing[index] = inputs[0]
-            case Sum():
-                self.changing[index] = np.unique(np.concatenate(inputs))
-            case Maximum():
-                width = self.network.nodes[node.inputs[0]].shape[-1]
-                self.changing[index] = np.unique(inputs[0] // width)
-            case _:
-                return
-        self.steps.append(index)
+        changes = CHANGES.rules.get(type(node.layer))
+        if changes is not None:
+            inputs = [self.changing[source] for source in node.inputs]
+            self.changing[index] = changes(self, node.layer, inputs, At(index, node))
+            self.steps.append(index)
+
+    def same_elements(self, layer: Rectifier | Scaling, inputs: list[Array], at: At) -> Array:
+        return inputs[0]
+
+    def moved_elements(self, layer: Rearrangement, inputs: list[Array], at: At) -> Array:
+        laid = self.network.laid(at.node)
+        changed = np.concatenate([part + where.start for part, where in zip(inputs, laid, strict=True)])
+        return np.flatnonzero(np.isin(layer.index.reshape(-1), changed))
+
+    def all_elements(self, layer: Sum, inputs: list[Array], at: At) -> Array:
+        return np.unique(np.concatenate(inputs))
+
+    def windows_of(self, layer: Maximum, inputs: list[Array], at: At) -> Array:
+        return np.unique(inputs[0] // self.network.nodes[at.node.inputs[0]].shape[-1])
 
     def logits(self, cut: Array) -> Array:
         """[n, classes] from the values [n, columns] of the columns that differ."""
         count = len(cut)
-        everything = np.arange(cut.shape[1])
+        batch, everything = Batch(count, dtype=self.dtype), np.arange(cut.shape[1])
         known = {
             index: cut if np.array_equal(which, everything) else cut[:, which] for index, which in self.sources.items()
         }
         for index in self.steps:
-            known[index] = self.element_values(index, known, count)
+            node = self.network.nodes[index]
+            known[index] = ELEMENTS.rule(node)(self, node.layer, known, At(index, node), batch)
         last = len(self.network.nodes) - 1
         given = {}
         for index, found in known.items():
@@ -172,32 +177,27 @@ class Tail:
             return given[last].reshape(count, -1)
         return values(self.network, given=given, dtype=self.dtype)[last].reshape(count, -1)
 
-    def element_values(self, index: int, known: dict[int, Array], count: int) -> Array:
-        node, elements = self.network.nodes[index], self.changing[index]
-        match node.layer:
-            case Rectifier(slope):
-                x = known[node.inputs[0]]
-                return np.asarray(np.maximum(x, self.dtype(0) if slope == 0 else x * self.dtype(slope)))
-            case Scaling(multiply, divide, add, _):
-                factor, divisor, more = (
-                    np.asarray(a, dtype=self.dtype).reshape(-1)[elements] for a in (multiply, divide, add)
-                )
-                return np.asarray(known[node.inputs[0]] * factor / divisor + more)
-            case Rearrangement(order):
-                whole = [self.patched(source, known, count) for source in node.inputs]
-                return np.take(np.concatenate(whole, axis=1), order.reshape(-1)[elements], axis=1)
-            case Sum(signs):
-                parts = [self.patched(source, known, count)[:, elements] for source in node.inputs]
-                total = parts[0] if signs[0] == 1 else -parts[0]
-                for sign, x in zip(signs[1:], parts[1:], strict=True):
-                    total = total + x if sign == 1 else total - x
-                return total
-            case _:
-                return self.maxima(index, known, count)
+    def rectify(self, layer: Rectifier, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        return rectify(batch, layer, [known[at.node.inputs[0]]], at)
 
-    def maxima(self, index: int, known: dict[int, Array], count: int) -> Array:
+    def scale(self, layer: Scaling, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        factor, divisor, more = (
+            np.asarray(part, dtype=self.dtype).reshape(-1)[self.changing[at.index]]
+            for part in (layer.multiply, layer.divide, layer.add)
+        )
+        return np.asarray(known[at.node.inputs[0]] * factor / divisor + more)
+
+    def rearrange(self, layer: Rearrangement, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        whole = np.concatenate([self.patched(source, known, batch.size) for source in at.node.inputs], axis=1)
+        return np.take(whole, layer.index.reshape(-1)[self.changing[at.index]], axis=1)
+
+    def add_up(self, layer: Sum, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        elements = self.changing[at.index]
+        return add_up(batch, layer, [self.patched(one, known, batch.size)[:, elements] for one in at.node.inputs], at)
+
+    def take_greatest(self, layer: Maximum, known: dict[int, Array], at: At, batch: Batch) -> Array:
         """The greatest of what does not change, computed once, and of what does."""
-        (source,) = self.network.nodes[index].inputs
+        (source,), index = at.node.inputs, at.index
         width, elements = self.network.nodes[source].shape[-1], self.changing[index]
         if index not in self.windows:
             still = self.base[source].copy()
@@ -206,7 +206,7 @@ class Tail:
             self.windows[index] = still.reshape(-1, width)[elements].max(axis=1), turns(owners, len(elements))
         rest, order = self.windows[index]
         found = known.get(source)
-        total = np.repeat(rest[None], count, axis=0)
+        total = np.repeat(rest[None], batch.size, axis=0)
         if found is not None:
             # The changing elements of one window are few: the first of all windows, then the second, ...
             for columns, mine in order:
@@ -221,3 +221,26 @@ class Tail:
         if source in known:
             whole[:, self.changing[source]] = known[source]
         return whole
+
+
+CHANGES: Meaning[Array] = Meaning(
+    "account of which elements change",
+    {
+        Rearrangement: Tail.moved_elements,
+        Scaling: Tail.same_elements,
+        Sum: Tail.all_elements,
+        Rectifier: Tail.same_elements,
+        Maximum: Tail.windows_of,
+    },
+)
+"""From the other kinds on, whole vectors are computed."""
+ELEMENTS: Meaning[Array] = Meaning(
+    "value of single elements",
+    {
+        Rearrangement: Tail.rearrange,
+        Scaling: Tail.scale,
+        Sum: Tail.add_up,
+        Rectifier: Tail.rectify,
+        Maximum: Tail.take_greatest,
+    },
+)
