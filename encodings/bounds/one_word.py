@@ -10,6 +10,7 @@ is the same for all texts of one length.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import Batch, add_up, rectify, values
-from ..network import Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
-from ..walk import At, Meaning
+from ..network import Affine, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import At, Kind, Meaning
 
 Array = NDArray[Any]
 AT_ONCE = 64
@@ -223,6 +224,7 @@ class Tail:
         return whole
 
 
+WHOLE: Mapping[Kind, str] = dict.fromkeys((Embedding, Constant, Affine), "from here on whole vectors are computed")
 CHANGES: Meaning[Array] = Meaning(
     "account of which elements change",
     {
@@ -232,8 +234,9 @@ CHANGES: Meaning[Array] = Meaning(
         Rectifier: Tail.same_elements,
         Maximum: Tail.windows_of,
     },
+    WHOLE,
 )
-"""From the other kinds on, whole vectors are computed."""
+"""What it has no rule for is not refused here: whole vectors are computed, if these have a value."""
 ELEMENTS: Meaning[Array] = Meaning(
     "value of single elements",
     {
@@ -243,4 +246,5 @@ ELEMENTS: Meaning[Array] = Meaning(
         Rectifier: Tail.rectify,
         Maximum: Tail.take_greatest,
     },
+    WHOLE,
 )
