@@ -9,7 +9,7 @@ the normal form can be widened to bounds of the network over the reals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -149,6 +149,25 @@ class Stack:
             inputs.append(applied(layer, known))
             known.append(np.maximum(inputs[-1], 0.0))
         return inputs, applied(self.output, known)
+
+
+def handed_back(
+    layers: Sequence[Functions], handed: Mapping[int, Floats], through: Callable[[int, Floats | None], Floats | None]
+) -> Floats | None:
+    """Coefficients of x of sum over j of handed[j] h_j, None where there are none.
+
+    `through` gives the coefficients of z_i that stand for those of h_i; it is asked of the last layer first, with None
+    where nothing reads h_i.
+    """
+    handed = dict(handed)
+    for i in range(len(layers), 0, -1):
+        passed = through(i, handed.pop(i, None))
+        if passed is not None:
+            flat = passed.reshape(-1, passed.shape[-1])
+            for j, weight in layers[i - 1].weights.items():
+                more = (flat @ weight).reshape(*passed.shape[:-1], -1)
+                handed[j] = handed[j] + more if j in handed else more
+    return handed.get(0)
 
 
 def applied(rows: Functions, known: list[Floats]) -> Floats:

@@ -24,13 +24,10 @@ from ..walk import At, Meaning, forward
 from .joint_bounds import grouped, patterns
 from .linear_bounds import ElementBounds, LinearBounds, Regions
 from .refined_bounds import Multipliers, joinable, on_grid
-from .relaxation import rectifier_lines, replaced_maximum
+from .relaxation import BELOW_CHORD, chord_slope, rectifier_lines, replaced_maximum
 from .substitution import Coefficients, substituted
 
 Array = NDArray[Any]
-
-BELOW_CHORD = 0.7
-"""Measured: the best slopes of neurons with a negative coefficient lie well below the chord's."""
 
 
 @dataclass(eq=False)
@@ -76,7 +73,7 @@ class SlopeAscent:
         for index in self.first:
             if index in met:
                 low, high = self.ends(index)
-                chord = (high - self.own[index] * low) / np.where(self.unstable[index], high - low, 1.0)
+                chord = chord_slope(self.own[index], low, high)
                 concave = self.unstable[index] & (met[index].coefficients < 0)
                 self.slopes[index] = np.where(concave, BELOW_CHORD * chord, self.slopes[index])
                 self.slopes[index] = np.maximum(self.slopes[index], self.own[index])
@@ -96,8 +93,7 @@ class SlopeAscent:
                 passed, constant = replaced_maximum(low, high, coefficients[None, None])
                 self.follow[index] = self.maximum(low[0], high[0], coefficients, node.shape)
                 return Coefficients(passed.values[0, 0], passed.columns), constant[0, 0]
-            lower, upper, raised = rectifier_lines(self.own[index], low, high)
-            lower = np.where(self.unstable[index], self.slopes[index], lower)
+            lower, upper, raised = rectifier_lines(self.own[index], low, high, chosen=self.slopes[index])
             together = self.unstable[index] & (coefficients < 0) if index in self.first else np.zeros(node.size, bool)
             line = np.where((coefficients >= 0) | together, lower, upper)
             offset = np.where((coefficients >= 0) | together, 0.0, raised)

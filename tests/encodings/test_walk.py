@@ -147,7 +147,7 @@ def test_the_same_walks_go_through_the_kinds_that_they_know(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in MEANINGS if MEANINGS[name] is not NUMBERS])
 def test_a_refusal_says_what_was_met_where_and_what_there_is(name: str) -> None:
     with pytest.raises(Unsupported, match=f"^here: a layer of kind Abs has no {name}; there is one for .*R"):
-        MEANINGS[name].rule(Node(Abs(), (), (1,), "here"))
+        MEANINGS[name].rule(Node(Abs(), (), (1,), "here"))  # type: ignore[arg-type]
 
 
 def test_a_new_kind_counts_as_nonlinear() -> None:
@@ -201,10 +201,14 @@ def test_what_two_readers_ask_is_added_and_stops_where_it_should() -> None:
         Node(Rectifier(0.0), inputs, (1,), f"node {index}") for index, inputs in enumerate([(), (0,), (0,), (1, 2), ()])
     )
     asked = Network(nodes, length=1, vocabulary_size=1)
-    handed: Meaning[Sequence[int]] = Meaning(
-        "path", {Rectifier: lambda _, layer, given, at: [given] * len(at.node.inputs)}
-    )
-    add: Callable[[int, int, int], int] = lambda source, one, more: one + more  # noqa: E731
+
+    def pass_on(_: None, layer: Rectifier, given: int, at: At) -> list[int]:
+        return [given] * len(at.node.inputs)
+
+    def add(source: int, one: int, more: int) -> int:
+        return one + more
+
+    handed: Meaning[Sequence[int]] = Meaning("path", {Rectifier: pass_on})
     assert list(backward(asked, handed, None, 3, 1, add)) == [(3, 1), (2, 1), (1, 1), (0, 2)]
     assert list(backward(asked, handed, None, 3, 1, add, stop=(1,))) == [(3, 1), (2, 1), (1, 1), (0, 1)]
 

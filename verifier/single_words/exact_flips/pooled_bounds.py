@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.relaxation import chord_slope
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Affine, Constant, Maximum, Network, Node, Rearrangement, Rectifier, Scaling
 
@@ -82,8 +83,7 @@ class Pooled:
         high = center + most @ np.maximum(self.matrix, 0.0)
         low = center + most @ np.minimum(self.matrix, 0.0)
         tangent = np.broadcast_to(center > 0, high.shape).astype(np.float64)
-        width = high - low
-        chord = np.where(low >= 0, 1.0, np.where(high <= 0, 0.0, high / np.where(width > 0, width, 1.0)))
+        chord = chord_slope(0.0, low, high)
         above = np.where((low < 0) & (high > 0), -chord * low, 0.0)  # the chord at 0, less 0
         falling = (self.weights < 0)[None]
         slopes = np.where(falling, chord[:, None], tangent[:, None])
