@@ -21,20 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
-from .space import SwapSpace
+from .space import SwapSpace, suffix_counts
 
 Array = NDArray[Any]
 FITS = 2**62
 """Numbers of sentences below this are computed in int64, others as Python integers."""
-
-
-def suffix_counts(alternatives: Sequence[int], most: int) -> list[list[int]]:
-    """T[i][j] for i = 0 .. number of positions, j = 0 .. most."""
-    table = [[1] + [0] * most]
-    for count in reversed(alternatives):
-        after = table[-1]
-        table.append([same + count * fewer for same, fewer in zip(after, [0, *after], strict=False)])
-    return table[::-1]
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class Omega:
 
     @cached_property
     def table(self) -> list[list[int]]:
-        return suffix_counts([len(self.space.choices[p]) - 1 for p in self.space.swappable], self.most)
+        return suffix_counts(self.space.alternatives, self.most)
 
     @property
     def by_swaps(self) -> list[int]:

@@ -116,6 +116,11 @@ class Places:
         """[P, C]: whether there is such a swap."""
         return self.swaps >= 0
 
+    @property
+    def alternatives(self) -> list[int]:
+        """How many swaps each position has."""
+        return [int(count) for count in self.there.sum(axis=1)]
+
     @cached_property
     def rows(self) -> Array:
         """[P, C, width]: what each swap adds to the cut; 0 where there is none."""

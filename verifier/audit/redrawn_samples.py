@@ -14,9 +14,9 @@ from swapproof.proofs.errors import BadInput
 
 from ..counting.draws import seed_of
 from ..counting.fraction import Estimate, Settings
-from ..counting.judging import Jury
 from ..counting.sampling import Classify, Remainder, sampled, sampled_deployed, sampled_open
 from ..engines.protocol import Budget
+from ..ladder.truth import Jury
 
 LEAVES, OPEN, BROKEN, WORDS = (0, 1, 2, 3, 16), 3, 16, 4
 

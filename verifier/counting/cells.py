@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import Differences
-from swapproof.encodings.omega import Omega, suffix_counts
+from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
+from swapproof.encodings.space import suffix_counts, suffix_totals
 
 from ..engines.protocol import Budget
-from .judging import GUARD, Jury
+from ..ladder.truth import GUARD, Jury
 
 Array = NDArray[Any]
 Kind = Literal["open", "robust", "broken", "enumerated", "split"]
@@ -54,7 +55,7 @@ class Cell:
     robust: int = 0
     """Of the sentences of an enumerated cell."""
     infirm: int = 0
-    """Of these, sentences whose answer rounding may change: those that are not firm (judging.py)."""
+    """Of these, sentences whose answer rounding may change: those that are not firm (truth.py)."""
 
     @property
     def children(self) -> Iterator[Cell]:
@@ -127,12 +128,12 @@ class Partition:
     @cached_property
     def table(self) -> list[list[int]]:
         """Number of sentences with exactly j swaps among the places from i on."""
-        return suffix_counts(self.places.there.sum(axis=1).tolist(), self.k)
+        return suffix_counts(self.places.alternatives, self.k)
 
     @cached_property
     def upto(self) -> list[list[int]]:
         """The same with at most j swaps."""
-        return [[sum(row[: j + 1]) for j in range(self.k + 1)] for row in self.table]
+        return suffix_totals(self.places.alternatives, self.k)
 
     @cached_property
     def jury(self) -> Jury:

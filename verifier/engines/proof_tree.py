@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.bounds.refined_bounds import Multipliers
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.space import suffix_totals
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder
 
@@ -78,11 +78,7 @@ class Planter:
 
     def __init__(self, places: Places, k: int) -> None:
         self.places = places
-        counts = [[1] * (k + 1)]
-        for alternatives in places.there.sum(axis=1)[::-1].tolist():
-            last = counts[-1]
-            counts.append([last[0], *(same + alternatives * fewer for fewer, same in pairwise(last))])
-        self.counts = counts[::-1]
+        self.counts = suffix_totals(places.alternatives, k)
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
     def region(self, record: Record) -> tuple[Node, float]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.space import SwapSpace, suffix_counts
 from swapproof.proofs.certificate import Count, Enumerate, Joint, Linear, Node, Open, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder, replaced
 
@@ -66,10 +66,7 @@ def counted(cover: Cover, space: SwapSpace) -> Count | None:
 
 def sentences_of(nodes: Sequence[Node], sizes: Sequence[int], k: int) -> list[int]:
     """Of each node's region, in preorder; 0 where the regions are too small to matter."""
-    series = [1] + [0] * k
-    for size in sizes:
-        for power in range(k, 0, -1):
-            series[power] += (size - 1) * series[power - 1]
+    series = suffix_counts([size - 1 for size in sizes], k)[0]
     counts = [0] * len(nodes)
     ends = after_each(nodes)
     whole = Part(0, 1, tuple(series))

@@ -15,8 +15,7 @@ from swapproof.encodings.network import Embedding, Network
 from swapproof.encodings.rounding.float_errors import margin_errors, rounding_errors
 from swapproof.encodings.rounding.magnitudes import magnitudes
 
-from ...counting.judging import GUARD
-from ...ladder.truth import SINGLE
+from ...ladder.truth import GUARD, SINGLE
 
 Array = NDArray[Any]
 
