@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
-from .walk import At, Meaning, forward, gather
+from .network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from .walk import Meaning, forward, gather
 from .walk import needed as needed  # to those that look for it beside `values`
 
 Array = NDArray[Any]

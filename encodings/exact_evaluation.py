@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from .network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
@@ -31,7 +32,7 @@ from .network import (
     Scaling,
     Sum,
 )
-from .walk import At, Meaning, forward, gather
+from .walk import Meaning, forward, gather
 
 Integers = NDArray[Any]  # of dtype object: Python integers
 

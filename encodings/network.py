@@ -145,6 +145,14 @@ class Node:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class At:
+    """A node by its index: where a walk is."""
+
+    index: int
+    node: Node
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Nodes in topological order, the last one the logits, shape (1, classes).
@@ -166,6 +174,10 @@ class Network:
     @property
     def classes(self) -> int:
         return self.nodes[-1].shape[-1]
+
+    @cached_property
+    def places(self) -> tuple[At, ...]:
+        return tuple(At(index, node) for index, node in enumerate(self.nodes))
 
     @cached_property
     def graph(self) -> nx.DiGraph:

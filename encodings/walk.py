@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Generic, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import Unsupported
-from .network import Layer, Network, Node, Rearrangement
+from .network import At, Layer, Network, Node, Rearrangement
 
 Array = NDArray[Any]
 Kind = type[Any]
@@ -25,14 +26,6 @@ Kind = type[Any]
 T = TypeVar("T")
 
 KINDS: tuple[Kind, ...] = get_args(Layer)
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """Where a walk is."""
-
-    index: int
-    node: Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +63,10 @@ def forward(
     `given` holds nodes already known, whose inputs are then not computed; `finish` is done to every result.
     """
     known: dict[int, T] = dict(given or {})
-    nodes = network.nodes
-    steps = [(index, meaning.rule(nodes[index])) for index in needed(network, known, wanted)]
-    for index, rule in steps:
-        at = At(index, nodes[index])
+    steps = [network.places[index] for index in needed(network, known, wanted)]
+    for at, rule in [(at, meaning.rule(at.node)) for at in steps]:
         found = rule(context, at.node.layer, [known[source] for source in at.node.inputs], at)
-        known[index] = found if finish is None else finish(at, found)
+        known[at.index] = found if finish is None else finish(at, found)
     return known
 
 
@@ -101,9 +92,9 @@ def backward(
         yield index, given
         if index in stop:
             continue
-        node = network.nodes[index]
-        parts = meaning.rule(node)(context, node.layer, given, At(index, node))
-        for source, part in zip(node.inputs, parts, strict=bool(parts)):
+        at = network.places[index]
+        parts = meaning.rule(at.node)(context, at.node.layer, given, at)
+        for source, part in zip(at.node.inputs, parts, strict=bool(parts)):
             handed[source] = add(source, handed[source], part) if source in handed else part
 
 
@@ -124,7 +115,7 @@ def gather(layer: Rearrangement, inputs: Sequence[Array], leading: int = 1) -> A
     batch = inputs[0].shape[:leading]
     if len(inputs) == 1:
         (x,) = inputs
-        if layer.is_reshape and layer.index.size * max(1, int(np.prod(batch))) == x.size:
+        if layer.is_reshape and layer.index.size == prod(x.shape[leading:]):
             return x.reshape(*batch, *layer.index.shape)
         flat = x.reshape(*batch, -1)
     else:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import AFFINE, Affine, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
-from ..walk import At, Meaning, gather
+from ..network import AFFINE, Affine, At, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Meaning, gather
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
 from .substitution import Coefficients, Relaxed, Replace, substituted
@@ -175,8 +175,8 @@ class ElementBounds:
     def of(self, index: int) -> tuple[Array, Array]:
         """[n, size] each."""
         if index not in self.known:
-            node = self.network.nodes[index]
-            self.known[index] = ENDS.rule(node)(self, node.layer, At(index, node))
+            at = self.network.places[index]
+            self.known[index] = ENDS.rule(at.node)(self, at.node.layer, at)
         return self.known[index]
 
     def hold(self, layer: Constant, at: At) -> tuple[Array, Array]:
@@ -235,8 +235,8 @@ class ElementBounds:
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
     def replace(self, index: int, given: Coefficients) -> Relaxed:
-        node = self.network.nodes[index]
-        return LINES.rule(node)(node.layer, given, *self.of(node.inputs[0]), At(index, node))
+        at = self.network.places[index]
+        return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
 
 
 ENDS: Meaning[tuple[Array, Array]] = Meaning(

@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
@@ -29,7 +30,7 @@ from ..network import (
     Scaling,
     Sum,
 )
-from ..walk import At, Kind, Meaning, forward
+from ..walk import Kind, Meaning, forward
 
 UNIT = 2.0**-53
 MOST_NUMBERS = 2**27

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import Batch, add_up, rectify, values
-from ..network import Affine, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
-from ..walk import At, Kind, Meaning
+from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Kind, Meaning
 
 Array = NDArray[Any]
 AT_ONCE = 64
@@ -140,7 +140,7 @@ class Tail:
         changes = CHANGES.rules.get(type(node.layer))
         if changes is not None:
             inputs = [self.changing[source] for source in node.inputs]
-            self.changing[index] = changes(self, node.layer, inputs, At(index, node))
+            self.changing[index] = changes(self, node.layer, inputs, self.network.places[index])
             self.steps.append(index)
 
     def same_elements(self, layer: Rectifier | Scaling, inputs: list[Array], at: At) -> Array:
@@ -165,8 +165,8 @@ class Tail:
             index: cut if np.array_equal(which, everything) else cut[:, which] for index, which in self.sources.items()
         }
         for index in self.steps:
-            node = self.network.nodes[index]
-            known[index] = ELEMENTS.rule(node)(self, node.layer, known, At(index, node), batch)
+            at = self.network.places[index]
+            known[index] = ELEMENTS.rule(at.node)(self, at.node.layer, known, at, batch)
         last = len(self.network.nodes) - 1
         given = {}
         for index, found in known.items():

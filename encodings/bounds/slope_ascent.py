@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import NUMBERS, Batch, rectify, take_greatest
-from ..network import Maximum, Rectifier
-from ..walk import At, Meaning, forward
+from ..network import At, Maximum, Rectifier
+from ..walk import Meaning, forward
 from .joint_bounds import grouped, patterns
 from .linear_bounds import ElementBounds, LinearBounds, Regions
 from .refined_bounds import Multipliers, joinable, on_grid

@@ -15,11 +15,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..exact_evaluation import exact_values
-from ..network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from ..programs.exact_functions import Function, Terms, combined
 from ..programs.polarity import Polarity
 from ..query import Query
-from ..walk import At, Meaning, forward
+from ..walk import Meaning, forward
 from .formula import Formula, Linear, Margin, Unit
 
 ZERO, ONE = Fraction(0), Fraction(1)

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
@@ -22,7 +23,7 @@ from ..network import (
     Scaling,
     Sum,
 )
-from ..walk import At, Meaning, forward
+from ..walk import Meaning, forward
 
 OPSET = 17
 NAME = "behind_embedding"

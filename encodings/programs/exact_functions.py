@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..errors import Unsupported
 from ..exact_evaluation import dyadic, dyadic_weight
-from ..network import Affine, Constant, Embedding, Floats, Maximum, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Rearrangement, Rectifier, Scaling, Sum
 from ..query import Query
 from ..space import SwapSpace
-from ..walk import At, Meaning, backward, needed
+from ..walk import Meaning, backward, needed
 
 Terms = dict[tuple[int, int], Fraction]
 
@@ -42,7 +42,8 @@ def combined(parts: Iterable[tuple[Fraction, Function]], constant: Fraction = Fr
         constant += factor * part.constant
         for total, terms in ((words, part.words), (units, part.units)):
             for key, coefficient in terms.items():
-                total[key] = total.get(key, Fraction(0)) + factor * coefficient
+                more = factor * coefficient
+                total[key] = total[key] + more if key in total else more
     return Function(constant, *({key: c for key, c in total.items() if c} for total in (words, units)))
 
 

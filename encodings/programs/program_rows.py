@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..network import Affine, Constant, Rearrangement, Scaling, Sum
-from ..walk import At, Kind
+from ..network import Affine, At, Constant, Rearrangement, Scaling, Sum
+from ..walk import Kind
 from .affine_functions import Expressions, added, joined
 from .integer_program import Floats, Indices, Row, Variable
 

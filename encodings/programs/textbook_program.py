@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..evaluation import values
-from ..network import Embedding, Maximum, Rectifier
+from ..network import At, Embedding, Maximum, Rectifier
 from ..query import Query
 from ..space import SwapSpace
-from ..walk import At, Meaning, forward
+from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
 from .integer_program import Floats, Indices, Program, Row, Variable
 from .program_rows import INFINITY, LINEAR, Rows, distinct, replaced

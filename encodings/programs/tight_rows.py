@@ -11,9 +11,9 @@ import numpy as np
 
 from ..bounds.selection import Places
 from ..bounds.shallow_margin import shallow_margin
-from ..network import Embedding, Maximum, Network, Rectifier
+from ..network import At, Embedding, Maximum, Network, Rectifier
 from ..query import Query
-from ..walk import At, Meaning, forward
+from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
 from .integer_program import Exclusive, Floats, Indicator, Program, Row, Variable
 from .joint_cuts import joint_cuts

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, Constant, Embedding, Head, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
-from ..walk import At, Meaning, forward, gather
+from ..network import Affine, At, Constant, Embedding, Head, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Meaning, forward, gather
 
 Array = NDArray[Any]
 

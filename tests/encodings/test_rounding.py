@@ -21,10 +21,10 @@ from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.errors import BadInput, Disagreement
 from swapproof.encodings.evaluation import NUMBERS, Batch, logits, values
 from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.network import Affine, Constant, Embedding, Network, Node, Scaling, Sum
+from swapproof.encodings.network import Affine, At, Constant, Embedding, Network, Node, Scaling, Sum
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.rounding.float_errors import HEAD_SLACK, margin_errors, rounding_errors
-from swapproof.encodings.walk import At, Meaning, forward
+from swapproof.encodings.walk import Meaning, forward
 
 Array = NDArray[Any]
 Dot = Callable[[Array, Array, Array, np.random.Generator], Array]

@@ -26,7 +26,7 @@ from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.evaluation import NUMBERS, Batch, logits, values
 from swapproof.encodings.exact_evaluation import REALS, exact_logits
 from swapproof.encodings.formulas.query_formula import formula
-from swapproof.encodings.network import AFFINE, Affine, Embedding, Network, Node, Rearrangement, Rectifier
+from swapproof.encodings.network import AFFINE, Affine, At, Embedding, Network, Node, Rearrangement, Rectifier
 from swapproof.encodings.onnx_files.onnx_writing import model_behind_embedding
 from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.programs.polarity import DIRECTIONS, Polarity
@@ -36,7 +36,7 @@ from swapproof.encodings.rounding.float_errors import rounding_errors
 from swapproof.encodings.rounding.magnitudes import magnitudes
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.ties import same
-from swapproof.encodings.walk import KINDS, At, Meaning, backward, forward, gather
+from swapproof.encodings.walk import KINDS, Meaning, backward, forward, gather
 
 Array = NDArray[Any]
 
