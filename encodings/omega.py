@@ -2,11 +2,7 @@
 
 Sentences are ordered by their number of swaps; among those with s swaps, positions are looked at in the order of the
 text: first come the sentences that keep the original there, then those with its first alternative, then its second,
-and so on. With a_i alternatives at swappable position i, the number of ways to make j swaps from position i on is
-
-    T[i][j] = T[i+1][j] + a_i T[i+1][j-1]
-
-the elementary symmetric polynomials of the a_i, as exact integers.
+and so on.
 """
 
 from __future__ import annotations
@@ -21,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
-from .space import SwapSpace, suffix_counts
+from .sentence_counts import suffix_counts
+from .space import SwapSpace
 
 Array = NDArray[Any]
 FITS = 2**62
@@ -46,7 +43,7 @@ class Omega:
 
     @cached_property
     def table(self) -> list[list[int]]:
-        return suffix_counts(self.space.alternatives, self.most)
+        return suffix_counts([len(self.space.choices[p]) - 1 for p in self.space.swappable], self.most)
 
     @property
     def by_swaps(self) -> list[int]:

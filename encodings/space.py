@@ -7,12 +7,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
+from .sentence_counts import counts
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,6 @@ class SwapSpace:
         """The positions that have an alternative."""
         return tuple(position for position, options in enumerate(self.choices) if len(options) > 1)
 
-    @property
-    def alternatives(self) -> list[int]:
-        """How many each of these has."""
-        return [len(self.choices[position]) - 1 for position in self.swappable]
-
     @cached_property
     def candidates(self) -> int:
         """Single swaps: alternatives over all positions."""
@@ -67,11 +62,8 @@ class SwapSpace:
         return hashlib.sha256(json.dumps(self.choices, separators=(",", ":")).encode()).hexdigest()
 
     def counts(self) -> list[int]:
-        """Number of sentences with exactly s swaps, for s = 0 .. number of swappable positions.
-
-        The elementary symmetric polynomials of the numbers of alternatives, as exact integers.
-        """
-        return suffix_counts(self.alternatives, len(self.swappable))[0]
+        """Number of sentences with exactly s swaps, for s = 0 .. number of swappable positions."""
+        return counts([len(self.choices[position]) - 1 for position in self.swappable], len(self.swappable))
 
     def sentence(self, swaps: Iterable[tuple[int, int]] = ()) -> tuple[int, ...]:
         """The token ids after these (position, token) swaps."""
@@ -101,17 +93,3 @@ class SwapSpace:
         pairs = [(position, token) for position in self.swappable for token in self.choices[position][1:]]
         table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return table[:, 0], table[:, 1]
-
-
-def suffix_counts(alternatives: Sequence[int], most: int) -> list[list[int]]:
-    """T[i][j], the sentences with exactly j swaps at positions from i on, j = 0 .. most: see `omega`."""
-    table = [[1] + [0] * most]
-    for count in reversed(alternatives):
-        after = table[-1]
-        table.append([same + count * fewer for same, fewer in zip(after, [0, *after], strict=False)])
-    return table[::-1]
-
-
-def suffix_totals(alternatives: Sequence[int], most: int) -> list[list[int]]:
-    """The same with at most j swaps."""
-    return [list(accumulate(row)) for row in suffix_counts(alternatives, most)]

@@ -4,7 +4,7 @@
     backward    a function of node j   = functions of what j reads, added up where two nodes read the same
 
 A meaning names the kinds that it has a rule for. Any other kind is refused by name before anything is computed, so a
-new kind of layer needs one entry for each meaning that is to support it, and nothing else (ADDING.md).
+new kind of layer needs one entry for each meaning that is to support it, and nothing else (README.md).
 """
 
 from __future__ import annotations

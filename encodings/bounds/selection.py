@@ -116,16 +116,16 @@ class Places:
         """[P, C]: whether there is such a swap."""
         return self.swaps >= 0
 
-    @property
-    def alternatives(self) -> list[int]:
-        """How many swaps each position has."""
-        return [int(count) for count in self.there.sum(axis=1)]
-
     @cached_property
     def rows(self) -> Array:
         """[P, C, width]: what each swap adds to the cut; 0 where there is none."""
         padded = np.concatenate([self.differences.rows, np.zeros((1, self.differences.width))])
         return np.asarray(padded[self.swaps])
+
+    @cached_property
+    def words(self) -> NDArray[np.int64]:
+        """[P]: the word at every place, as certificates number them."""
+        return np.searchsorted(np.unique(self.differences.positions), self.positions)
 
     @cached_property
     def positions(self) -> NDArray[np.int64]:

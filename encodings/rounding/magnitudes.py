@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from ..walk import Meaning, forward, gather
 
 Array = NDArray[Any]
@@ -22,6 +22,7 @@ SLOP = 1.0 + 2.0**-20
 class Embedded:
     """Embedding node -> bound [batch, *shape]."""
 
+    network: Network
     bounds: Mapping[int, Array]
 
     def look_up(self, layer: Embedding, inputs: list[Array], at: At) -> Array:
@@ -48,7 +49,10 @@ class Embedded:
         return inputs[0]
 
     def take_greatest(self, layer: Maximum, inputs: list[Array], at: At) -> Array:
-        return np.asarray(inputs[0].max(axis=-1))
+        # A constant far below the others, a mask's, plays no part.
+        fixed = constants(self.network, at.node.inputs[0]).reshape(*at.node.shape, -1)
+        low, high = (np.where(np.isnan(fixed), sign * inputs[0], fixed).max(axis=-1) for sign in (-1, 1))
+        return np.asarray(np.maximum(-low, high))
 
 
 MAGNITUDES: Meaning[Array] = Meaning(
@@ -73,4 +77,16 @@ def magnitudes(network: Network, embedded: Mapping[int, Array], at_cut: Mapping[
         found = found * SLOP
         return np.minimum(found, at_cut[at.index]) if at.index in at_cut else found
 
-    return forward(network, MAGNITUDES, Embedded(embedded), finish=finish)
+    return forward(network, MAGNITUDES, Embedded(network, embedded), finish=finish)
+
+
+@lru_cache(maxsize=64)
+def constants(network: Network, index: int) -> Floats:
+    """[size]: the numbers of those elements of a node that are constants, NaN for others."""
+    node = network.nodes[index]
+    if isinstance(node.layer, Constant):
+        return node.layer.value.reshape(-1)
+    if isinstance(node.layer, Rearrangement):
+        inputs = [constants(network, source) for source in node.inputs]
+        return gather(node.layer, inputs, leading=0).reshape(-1)
+    return np.full(node.size, np.nan)

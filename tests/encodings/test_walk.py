@@ -220,11 +220,7 @@ def test_only_what_is_needed_is_walked() -> None:
     assert set(values(asked, given={3: np.zeros((1, 1, 2))})) == {3, 4}
 
 
-MATCHING = {"certified_float32", "construction"}
-"""Not yet tables: the bound of certificates, and what a reader builds."""
-
-
 def test_encodings_tell_layers_apart_by_tables() -> None:
     """A `match` over layers would be one more place to touch for a new kind."""
     folder = Path(swapproof.encodings.__path__[0])
-    assert {path.stem for path in folder.rglob("*.py") if "case Rearrangement(" in path.read_text()} <= MATCHING
+    assert not [path.stem for path in folder.rglob("*.py") if "case Rearrangement(" in path.read_text()]

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs.check import Refused, read_certificate
+from swapproof.proofs.check import read_certificate
+from swapproof.proofs.onnx_file import Refused
 
 from ..commands.check_measured import counted, has_sample
 from ..commands.check_run import agree, bind, described, own_inputs, read_lines
@@ -25,6 +26,7 @@ from ..runs.run_folder import CERTIFICATE, Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import summarise
 from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from .rereading import misread
 from .run_accounts import (
     about_differs,
     names_differ,
@@ -96,6 +98,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
+    yield from misread(run, inputs, lines.values())
     yield from notes_differ(run, inputs)
 
 

@@ -34,7 +34,7 @@ OF_MEASURE: Known = OF_A_TEXT | {
         **dict.fromkeys(("low", "high", "kind", "total", "robust", "broken", "open", "rounding_may_decide")),
         "sample": {
             **dict.fromkeys(("share", "confidence", "samples", "stopped", "robust_samples", "ambiguous_samples")),
-            **dict.fromkeys(("anytime", "clopper_pearson", "hoeffding"), INTERVAL),
+            **dict.fromkeys(("anytime", "clopper_pearson", "hoeffding", "enumerated"), INTERVAL),
             **dict.fromkeys(("sampled_from", "seed")),
         },
     },
@@ -95,7 +95,7 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
     low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
     proved = 0 if lower is None else lower["swaps"] + 1
     shown = None if upper is None else len(upper["swaps"])
-    movable = 0 if statement is None else sum(len(options) > 1 for options in statement["choices"])
+    movable = 0 if statement is None else sum(len(options) > 1 for _, options in statement["words"])
     certificate = None if statement is None else f"certificates/{id:06d}.json"
     if line["certificate"] != certificate:
         yield f"names {line['certificate']} as its certificate, not {certificate}"

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
@@ -30,13 +30,21 @@ from ..runs.run_summary import STAGE, summarise, summary_from
 from ..runs.store import Store
 from ..runs.task import read_task
 from .line_claims import OF_A_RUN, additions
+from .rereading import misread
 
 AGAIN = "give the same command again to bring the run's files to one state"
 
 
 def differences(run: Run, inputs: Inputs) -> Iterator[str]:
     """What a run of `certify` says in one place and not in the other; `inputs` are those of the run's own files."""
-    return compared(run, STAGE, lambda facts: chain(files_differ(run, inputs, facts), pages_differ(run, inputs, facts)))
+
+    def others(facts: Mapping[str, str]) -> Iterator[str]:
+        yield from files_differ(run, inputs, facts)
+        yield from pages_differ(run, inputs, facts)
+        with Store.open(run.store, readonly=True) as store:
+            yield from misread(run, inputs, store.results(STAGE))
+
+    return compared(run, STAGE, others)
 
 
 def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool) -> Iterator[str]:

@@ -16,7 +16,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 
 from ..engines import engines_named
-from ..ladder.model_trial import Trial, length_of, tried
+from ..ladder.model_trial import Seen, length_of, tried
 from ..ladder.run_certificates import Binding, Checker, binding_of
 from ..runs.inputs import Inputs, read_inputs
 from ..runs.progress import progress as shown_progress
@@ -119,7 +119,7 @@ def require(fact: bool, otherwise: str) -> None:
 
 
 def facts_of(
-    task: Task, binding: Binding, inputs: Inputs, trial: Trial, engines: str, seconds: float | None
+    task: Task, binding: Binding, inputs: Inputs, trial: Seen, engines: str, seconds: float | None
 ) -> dict[str, str]:
     """What the run is about: everything its results depend on, and what its report says of that."""
     freezing = inputs.freezing
@@ -181,7 +181,7 @@ def refuse_changes(run: Run, facts: dict[str, str]) -> None:
 def begin(
     run: Run,
     task: Task,
-    trial: Trial,
+    trial: Seen,
     binding: Binding,
     inputs: Inputs,
     facts: dict[str, str],

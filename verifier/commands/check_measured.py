@@ -15,13 +15,14 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
-from swapproof.proofs.check import Refused, parse_canonical
+from swapproof.proofs.check import parse_canonical
+from swapproof.proofs.onnx_file import Refused
 
 from ..audit.line_claims import OF_MEASURE, additions
 from ..audit.redrawn_samples import drawn_again, drawn_again_deployed
 from ..audit.run_accounts import measured_differences, names_that_differ, once
 from ..counting.binomial import outwards
-from ..counting.fraction import Settings
+from ..counting.fraction import Settings, kind_of
 from ..counting.measuring_text import Measuring
 from ..counting.pr_summary import summarise
 from ..ladder.run_certificates import binding_of
@@ -166,7 +167,10 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
             again = drawn_again(query, about, settings, stated, part)
         if again.line() != stated:
             return "the sample drawn again is another"
-        if part is None and (fraction["low"], fraction["high"]) != outwards(*again.ends):
+        if part is None and line["status"] != kind_of(again):
+            return f"the line says {line['status']}, and its sample is {kind_of(again)}"
+        exactly = (float(again.ends[0]),) * 2 if line["status"] == "exact" else outwards(*again.ends)
+        if part is None and (fraction["low"], fraction["high"]) != exactly:
             return "the interval is not that of the sample"
     except Refused as error:
         return str(error)
@@ -189,7 +193,8 @@ def left_out(measuring: Measuring, station: Station, line: Mapping[str, Any], te
 def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int) -> None:
     """Raises Refused when the line and the certificate's count differ."""
     fraction = line["robust_fraction"]
-    if (part is not None) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
+    listed = part is None and "sample" in fraction and fraction["sample"]["stopped"] in ("all", "some")
+    if (part is not None or listed) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
         raise Refused("the line claims a count that no certificate proves, or the other way round")
     if line["radius"] != radius:
         raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
@@ -135,8 +135,7 @@ def measure_pr(
     deployed = not isinstance(trial, Trial)
     batch = BATCH if trial.batch_dependence is None else 1
     settings = Settings(radius, sampling.samples, sampling.delta, count, seconds, deployed, sampling.width, batch)
-    # A run needs of a trial what both kinds have: the model, remarks and facts.
-    facts = facts_of(given, binding, inputs, cast(Trial, trial), NAME, seconds)
+    facts = facts_of(given, binding, inputs, trial, NAME, seconds)
     question = {"quantity": "pr", "radius": radius, "samples": sampling.samples, "delta": str(sampling.delta)}
     width = None if sampling.width is None else str(sampling.width)
     facts[NAME] = json.dumps({**question, "width": width, "count": count, "deployed": deployed, "batch": batch})
@@ -147,7 +146,7 @@ def measure_pr(
         if resume and run.store.exists():
             refuse_other_question(run, facts)
             refuse_changes(run, facts)
-        begin(run, given, cast(Trial, trial), binding, inputs, facts, made=made, anew=not resume)
+        begin(run, given, trial, binding, inputs, facts, made=made, anew=not resume)
         listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         with Store.open(run.store) as store:
             store.set_facts({FACT: listed})
@@ -214,7 +213,7 @@ def work(run: Run, store: Store, measuring: Measuring, inputs: Inputs, jobs: int
 def out_of_time(line: Mapping[str, Any]) -> bool:
     """Whether more would have been found in more time."""
     found = line["robust_fraction"]
-    if found is None or found["kind"] == "exact":
+    if found is None or found["kind"] == "exact" or ("sample" in found and found["sample"]["stopped"] == "all"):
         return False
     return found["kind"] == "deterministic" or "sample" not in found or bool(found["sample"]["stopped"] == "time")
 

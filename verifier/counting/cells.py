@@ -22,7 +22,7 @@ from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import suffix_counts, suffix_totals
+from swapproof.encodings.sentence_counts import suffix_counts, up_to
 
 from ..engines.protocol import Budget
 from ..ladder.truth import GUARD, Jury
@@ -128,12 +128,12 @@ class Partition:
     @cached_property
     def table(self) -> list[list[int]]:
         """Number of sentences with exactly j swaps among the places from i on."""
-        return suffix_counts(self.places.alternatives, self.k)
+        return suffix_counts(self.places.there.sum(axis=1).tolist(), self.k)
 
     @cached_property
     def upto(self) -> list[list[int]]:
         """The same with at most j swaps."""
-        return suffix_totals(self.places.alternatives, self.k)
+        return up_to(self.table)
 
     @cached_property
     def jury(self) -> Jury:

@@ -11,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs.certificate import Count, Statement, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate
 
-from ..engines.protocol import Unchecked
-from ..ladder.run_certificates import Binding, Checker, statement_of
+from ..ladder.run_certificates import Binding
 from ..ladder.truth import beaten
 from ..runs.inputs import Text
 from ..runs.results import opening
-from ..runs.station import NETWORKS, Lost, Settled, Station
-from ..screening import canonical
-from .fraction import RobustFraction, Settings, deployed_fraction, robust_fraction
+from ..runs.station import Lost, Settled, Station
+from .fraction import CHECKING, RobustFraction, Settings, deployed_fraction, robust_fraction
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Measuring:
         return self.settings.count
 
     def settle(self, station: Station, text: Text) -> Settled:
+        if not self.settings.deployed:
+            station.prepare(text.frozen.space)
         started = time.monotonic()
         space = text.frozen.space
         outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
@@ -56,9 +56,14 @@ class Measuring:
             found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
-        statement = statement_of(self.binding, text, query)
-        found = robust_fraction(query, self.settings, about, lambda part: refusal(station.checker, statement, part))
-        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
+        if self.seconds is not None and station.certifier is not None:
+            station.certifier.until = started + CHECKING * self.seconds
+
+        def counted(part: Count) -> Statement:
+            return replace(station.checker.statement(text, query), count=part)
+
+        found = robust_fraction(query, self.settings, about, lambda part: station.checker.refused(counted(part)))
+        data = None if found.part is None else write_certificate(counted(found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Settled(text.id, self.told(line, found, name, started), data)
 
@@ -89,35 +94,18 @@ class Measuring:
         """What a sample's seed is the SHA-256 of: everything that is claimed but the answer."""
         return {
             "format": "swapproof sample",
-            "version": 1,
+            "version": 2,
             "model": self.binding.model_sha256,
             "tensors": sorted(digest for _, digest in self.binding.tensors),
             "vocabulary": self.binding.vocabulary_sha256,
             "text": hashlib.sha256(text.encoded.text.encode()).hexdigest(),
-            "choices": [list(options) for options in text.frozen.space.choices],
+            "inputs": inputs_of(text.frozen.space),
+            "words": words_of(text.frozen.space),
             "label": text.label,
             "rivals": list(rivals),
             "radius": self.settings.radius,
             "samples": self.settings.announced,
         }
-
-
-def refusal(checker: Checker, statement: Statement, part: Count) -> str | None:
-    """Why the certificate of a count is not accepted; None when it is. Raises Unchecked when time is too short."""
-    data, started = write_certificate(replace(statement, count=part)), time.monotonic()
-    try:
-        if checker.screen is not None and checker.screen.verdict(canonical(data), checker.seconds) is not None:
-            return None
-        check_certificate(data, checker.model, checker.binding.vocabulary_sha256, checker.seconds)
-    except (Refused, Unusable) as error:
-        if time.monotonic() - started >= checker.seconds:
-            limit = f"{checker.seconds:.0f} s"
-            raise Unchecked(f"its certificate of {len(data):,} bytes could not be checked in {limit}") from None
-        return str(error)
-    finally:
-        while len(checker.model.networks) > NETWORKS:
-            checker.model.networks.pop(next(iter(checker.model.networks)))
-    return None
 
 
 def unmeasured(lost: Lost) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from swapproof.proofs.certificate import Linear, Open, Rivals
 from ..interval import Cover, Interval, Level
 from ..ladder.truth import exactly_beaten
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
-from .attempt import GUARD as GUARD
 from .greedy import hardest_swap, without_needless
-from .proof_tree import onnx_numbers
+from .proof_tree import rectifier_layers
 from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
 Array = NDArray[Any]
@@ -67,7 +66,7 @@ class Exact:
         differences = Differences.of(query)
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
-        numbers = onnx_numbers(query.network) if self.joint else None
+        layers = rectifier_layers(query.network) if self.joint else None
         level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
         real_from = 0 if level == "real" else places.count + 1  # swaps from which on only the reals can be spoken of
         low = self.first_look(places, errors, interval, level, budget)
@@ -87,7 +86,7 @@ class Exact:
             if cover is not None and k == cover.swaps:
                 kept = cover.tree
             level = "real" if k >= real_from else "float32"
-            attempt = Attempt(query, places, errors, k, level, budget, numbers, self.effort)
+            attempt = Attempt(query, places, errors, k, level, budget, layers, self.effort)
             top = min(top, real_from - 1) if k < real_from else top
             if direct and kept is None and interval.high is not None and top > k:
                 cells = LinearBounds(places, 0, top).cells

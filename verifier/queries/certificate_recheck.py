@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from swapproof.proofs import check, check_box
 
 from ..runs.run_summary import HOLDS, UNCHECKED
 
-Fact = tuple[frozenset[tuple[int, Fraction]], Fraction, bool]
+Fact = tuple[frozenset[tuple[str, int, Fraction]], Fraction, bool]
 Ends = tuple[tuple[Fraction, Fraction], ...]
 
 
@@ -47,20 +46,13 @@ def compared(certificate: Path, data: bytes) -> str:
     proved = {(tuple(case.box), frozenset(map(fact, case.constraints))) for case in cases}
     for number, case in enumerate(property.cases, 1):
         box = tuple(zip(case.low, case.high, strict=True))
-        own = (box, frozenset(fact_of(atom, property.outputs.size) for atom in case.atoms))
+        own = (box, frozenset(map(fact, case.atoms)))
         check.require(own in proved, f"case {number} of {query.name} is not in the certificate")
     return f"; {query.name} read again: all its cases are there"
 
 
-def fact(constraint: check_box.Constraint) -> Fact:
-    return coefficients(constraint.coefficients.items()), constraint.constant, constraint.strict
-
-
-def fact_of(atom: Atom, outputs: int) -> Fact:
-    """As the certificate counts: the outputs first."""
-    found = [*atom.outputs.items(), *((outputs + place, c) for place, c in atom.inputs.items())]
-    return coefficients(found), atom.constant, atom.strict
-
-
-def coefficients(found: Iterable[tuple[int, Fraction]]) -> frozenset[tuple[int, Fraction]]:
-    return frozenset((place, c) for place, c in found if c)
+def fact(constraint: check_box.Constraint | Atom) -> Fact:
+    """Of a certificate's constraint, or of an atom of the query."""
+    coefficients = [("Y", *pair) for pair in constraint.outputs.items()]
+    coefficients += [("X", *pair) for pair in constraint.inputs.items()]
+    return frozenset(pair for pair in coefficients if pair[2]), constraint.constant, constraint.strict

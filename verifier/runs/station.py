@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,19 +15,21 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 
+from ..audit.rereading import Reading
 from ..engines import engines_named
-from ..engines.protocol import Bound, Budget
+from ..engines.protocol import Bound, Budget, Unchecked
 from ..ladder.climbing import Verdict, climb
 from ..ladder.replay import Replay
-from ..ladder.run_certificates import LONGEST, MODEL, Binding, Certificate, Checker
+from ..ladder.run_certificates import MODEL, Binding, Certificate, Checker
 from .inputs import Text
-from .results import result
+from .results import result, witness_of
 from .resuming import Earlier, kept_line
 from .run_folder import Run
 from .store import intact as undamaged
 
-CHECK_FACTOR = 5
-"""Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
+SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
+"""Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it
+leaves open must have been checked: whatever a search finds at its end can still be checked."""
 NETWORKS = 4
 """Networks kept for a model that takes any length: each holds the weights once more."""
 
@@ -82,13 +85,14 @@ class Station:
     replay: Replay
     certifier: Checker | None
     networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+    prepared: set[int] = field(default_factory=set)
+    """Lengths of texts whose network the checker has read."""
 
     @classmethod
     def open(cls, work: Work) -> Station:
         path = work.folder / MODEL
-        longest = LONGEST if work.seconds is None else CHECK_FACTOR * work.seconds
         model = open_model(path)
-        checker = Checker.open(work.binding, path, work.folder, longest) if work.certified else None
+        checker = Checker.open(work.binding, path, work.folder) if work.certified else None
         return cls(work, model, Replay.open(model), checker)
 
     @property
@@ -96,6 +100,17 @@ class Station:
         if self.certifier is None:
             raise ValueError("a certificate where nothing was to be certified")
         return self.certifier
+
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading.of(Run(self.work.folder))
+
+    def prepare(self, space: SwapSpace) -> None:
+        """Before the clock of a text starts: what all texts of its length share, read when the first one comes."""
+        network = self.network(space)
+        if self.certifier is not None and network.choices is None and space.length not in self.prepared:
+            self.prepared.add(space.length)
+            self.certifier.prepare(space)
 
     def network(self, space: SwapSpace) -> Network:
         return kept_network(self.networks, self.model, space)
@@ -131,11 +146,18 @@ class Setting:
     def certified(self) -> bool:
         return True
 
+    def end(self, started: float, share: float) -> float:
+        """The end of this share of a text's time, in seconds of time.monotonic()."""
+        return float("inf") if self.seconds is None else started + share * self.seconds
+
     def settle(self, station: Station, text: Text) -> Settled:
         """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        station.prepare(text.frozen.space)
+        started = time.monotonic()
         space, checker = text.frozen.space, station.checker
         query = Query.of(station.network(space), space, text.label)
-        budget = Budget() if self.seconds is None else Budget(deadline=time.monotonic() + self.seconds)
+        budget = Budget() if self.seconds is None else Budget(deadline=self.end(started, SEARCHING))
+        checker.until = self.end(started, CHECKING)
 
         def check(bound: Bound) -> str | None:
             return checker.refusal(text, query, bound)
@@ -147,7 +169,9 @@ class Setting:
             checker.recall(text, query, lower)
         verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
         verdict = verdict if before is None else before.added(verdict)
-        certificate = checker.certificate(text, query, verdict)
+        verdict = reread(station.reading, text, verdict)
+        checker.until = self.end(started, ENDING)
+        verdict, certificate = in_time(checker, text, query, verdict)
         kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
         refused = checker.refused_proof(text, query, verdict.refused[0]) if verdict.refused else None
         match certificate:
@@ -162,6 +186,43 @@ class Setting:
             case refusal:
                 verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
                 return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
+
+
+def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
+    """Without its witness when that is another sentence for the model than its swaps of tokens: then these swaps should
+    not have been allowed, nothing that counts swaps of this text means what it says, and the run must not be trusted.
+    """
+    witness = witness_of(text, verdict.interval, ())
+    if witness is None or verdict.interval.high_evidence is None:
+        return verdict
+    judged = text.frozen.space.sentence(verdict.interval.high_evidence.swaps)
+    fault = reading.misreads(witness["sentence"], judged)
+    if fault is None:
+        return verdict
+    return contradicted(unshown(verdict), f"{fault}; leave these candidates out of the swaps")
+
+
+def in_time(checker: Checker, text: Text, query: Query, verdict: Verdict) -> tuple[Verdict, Certificate | str | None]:
+    """The certificate, and the verdict without what could not be checked in time: first the witness, then all."""
+    try:
+        return verdict, checker.certificate(text, query, verdict)
+    except Unchecked as late:
+        shorter = because(unshown(verdict), str(late))
+    try:
+        return shorter, checker.certificate(text, query, shorter)
+    except Unchecked as late:
+        return because(unproved(shorter), str(late)), None
+
+
+def because(verdict: Verdict, reason: str) -> Verdict:
+    """With one more reason to be open."""
+    return replace(verdict, reason=reason if verdict.reason is None else f"{verdict.reason}; {reason}")
+
+
+def unshown(verdict: Verdict) -> Verdict:
+    """Open, without the witness."""
+    interval = replace(verdict.interval, high=None, high_evidence=None)
+    return replace(verdict, interval=interval, status="open")
 
 
 def published(verdict: Verdict) -> Verdict:
