@@ -23,10 +23,8 @@ from .network import (
     Constant,
     Embedding,
     Floats,
-    Layer,
     Maximum,
     Network,
-    Node,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -98,14 +96,6 @@ def exact_values(
     """Node -> its value over the reals, for the wanted nodes (the last one, unless said) and all they need."""
     sentence = Sentence(np.asarray(tokens, dtype=np.int64), network.unit)
     return forward(network, REALS, sentence, given, wanted)
-
-
-def exact_layer(
-    layer: Layer, inputs: list[Exact], shape: tuple[int, ...], tokens: NDArray[np.int64], unit: float
-) -> Exact:
-    """What one layer makes of these inputs."""
-    node = Node(layer, (), shape, "a layer")
-    return REALS.rule(node)(Sentence(tokens, unit), layer, inputs, At(0, node))
 
 
 def look_up(sentence: Sentence, layer: Embedding, inputs: list[Exact], at: At) -> Exact:

@@ -3,8 +3,8 @@
     forward     what node i comes to   = rule of its layer(what its inputs came to)
     backward    a function of node j   = functions of what j reads, added up where two nodes read the same
 
-A meaning names the kinds that it has a rule for. Any other kind is refused by name before anything is computed, so a
-new kind of layer needs one entry for each meaning that is to support it, and nothing else (README.md).
+A meaning names the kinds that it has a rule for. Any other kind is refused by name, never guessed at, so a new kind of
+layer needs one entry for each meaning that is to support it, and nothing else (README.md).
 """
 
 from __future__ import annotations
