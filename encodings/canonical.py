@@ -70,8 +70,8 @@ def canonical_network(
         return Canonical(None, (*network.inexact, *account.foreign)[0])
     try:
         walk = Walk(network, inputs)
-        for index, node in enumerate(network.nodes):
-            walk.visit(index, node)
+        for at in network.places:
+            walk.visit(at)
         last = walk.elements[len(network.nodes) - 1]
     except Unsupported as error:
         return Canonical(None, str(error))

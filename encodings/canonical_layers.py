@@ -28,6 +28,7 @@ from .exact_numbers import (
 )
 from .network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
@@ -41,6 +42,7 @@ from .network import (
     Sum,
     Table,
 )
+from .walk import Meaning, gather
 
 PADDING = -1
 """In the place of an element in a list: nothing."""
@@ -144,43 +146,54 @@ class Walk:
         self.size += step.size
         return found.reshape(node.shape)
 
-    def visit(self, index: int, node: Node) -> None:
-        match node.layer:
-            case Embedding(table, positions) if self.inputs == "tokens":
-                self.elements[index] = self.add(node, Lookup(table, positions.ravel()))
-            case Embedding():
-                self.elements[index] = self.add(node, Inputs(node.size))
-            case Constant(value):
-                self.elements[index] = self.constant(value)
-            case Rearrangement(order):
-                if self.is_inside(node.inputs[0]):
-                    self.close(index, node, self.forms[node.inputs[0]].taken(order))
-                else:
-                    flat = [self.elements[source].ravel() for source in node.inputs]
-                    self.elements[index] = (flat[0] if len(flat) == 1 else np.concatenate(flat))[order]
-            case Affine() as layer if layer.product is not None:
-                x = self.product(node, layer, layer.product)
-                self.close(index, node, scaled(x, np.ones(()), np.ones(()), np.broadcast_to(layer.bias, node.shape)))
-            case Affine() as layer:
-                self.close(index, node, product(self.terms(node, node.number), layer))
-                if index in self.elements and node.number is not None:
-                    self.products[node.number] = self.elements[index]
-            case Scaling(multiply, divide, added, _):
-                (source,) = node.inputs
-                read = self.forms[source] if self.is_inside(source) else self.elements[source]
-                self.close(index, node, scaled(read, multiply, divide, added))
-            case Sum(signs):
-                if any(self.is_inside(source) for source in node.inputs):
-                    kept, leaked = node.inputs
-                    self.close(index, node, bent(self.elements[kept], self.forms[leaked]))
-                else:
-                    lists = np.stack([self.elements[source].ravel() for source in node.inputs], axis=1)
-                    self.close(index, node, plain(lists, np.array([signs], dtype=np.float64), np.zeros(node.size)))
-            case Rectifier(slope):
-                self.elements[index] = self.add(node, Bends(slope, self.elements[node.inputs[0]].ravel()))
-            case Maximum():
-                windows = self.elements[node.inputs[0]]
-                self.elements[index] = self.add(node, Greatest(windows.reshape(-1, windows.shape[-1])))
+    def visit(self, at: At) -> None:
+        LAYERS.rule(at.node)(self, at.node.layer, at)
+
+    def look_up(self, layer: Embedding, at: At) -> None:
+        tokens = self.inputs == "tokens"
+        step = Lookup(layer.table, layer.positions.ravel()) if tokens else Inputs(at.node.size)
+        self.elements[at.index] = self.add(at.node, step)
+
+    def hold(self, layer: Constant, at: At) -> None:
+        self.elements[at.index] = self.constant(layer.value)
+
+    def rearrange(self, layer: Rearrangement, at: At) -> None:
+        first = at.node.inputs[0]
+        if self.is_inside(first):
+            self.close(at, self.forms[first].taken(layer.index))
+        else:
+            read = [self.elements[source] for source in at.node.inputs]
+            self.elements[at.index] = gather(layer, read, leading=0)
+
+    def multiply(self, layer: Affine, at: At) -> None:
+        node = at.node
+        if layer.product is not None:
+            x = self.product(node, layer, layer.product)
+            self.close(at, scaled(x, np.ones(()), np.ones(()), np.broadcast_to(layer.bias, node.shape)))
+            return
+        self.close(at, product(self.terms(node, node.number), layer))
+        if at.index in self.elements and node.number is not None:
+            self.products[node.number] = self.elements[at.index]
+
+    def scale(self, layer: Scaling, at: At) -> None:
+        (source,) = at.node.inputs
+        read = self.forms[source] if self.is_inside(source) else self.elements[source]
+        self.close(at, scaled(read, layer.multiply, layer.divide, layer.add))
+
+    def add_up(self, layer: Sum, at: At) -> None:
+        if any(self.is_inside(source) for source in at.node.inputs):
+            kept, leaked = at.node.inputs
+            self.close(at, bent(self.elements[kept], self.forms[leaked]))
+        else:
+            lists = np.stack([self.elements[source].ravel() for source in at.node.inputs], axis=1)
+            self.close(at, plain(lists, np.array([layer.signs], dtype=np.float64), np.zeros(at.node.size)))
+
+    def rectify(self, layer: Rectifier, at: At) -> None:
+        self.elements[at.index] = self.add(at.node, Bends(layer.slope, self.elements[at.node.inputs[0]].ravel()))
+
+    def take_greatest(self, layer: Maximum, at: At) -> None:
+        windows = self.elements[at.node.inputs[0]]
+        self.elements[at.index] = self.add(at.node, Greatest(windows.reshape(-1, windows.shape[-1])))
 
     def constant(self, value: Floats) -> Indices:
         distinct, which = np.unique(value + 0.0, return_inverse=True)  # 0.0 for -0.0
@@ -190,12 +203,12 @@ class Walk:
     def is_inside(self, index: int) -> bool:
         return index in self.forms
 
-    def close(self, index: int, node: Node, form: Form) -> None:
+    def close(self, at: At, form: Form) -> None:
         """A layer ends here, or goes on."""
-        if index in self.network.inner:
-            self.forms[index] = form
+        if at.index in self.network.inner:
+            self.forms[at.index] = form
         else:
-            self.elements[index] = self.add(node, rows(form))
+            self.elements[at.index] = self.add(at.node, rows(form))
 
     def product(self, node: Node, layer: Affine, number: int) -> Indices:
         if number not in self.products:
@@ -216,6 +229,21 @@ class Walk:
         ends = np.cumsum([one.size for one in own])
         made = np.array([isinstance(one.layer, Constant) and one.number == number for one in own])
         return np.where(made[np.searchsorted(ends, read.layer.index, side="right")], PADDING, found)
+
+
+LAYERS: Meaning[None] = Meaning(
+    "canonical layer",
+    {
+        Embedding: Walk.look_up,
+        Constant: Walk.hold,
+        Rearrangement: Walk.rearrange,
+        Affine: Walk.multiply,
+        Scaling: Walk.scale,
+        Sum: Walk.add_up,
+        Rectifier: Walk.rectify,
+        Maximum: Walk.take_greatest,
+    },
+)
 
 
 def plain(lists: Indices, weights: Floats, bias: Numbers) -> Form:

@@ -3,14 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import Affine, Constant, Embedding, Layer, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from .network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from .walk import Meaning, forward, gather
+from .walk import needed as needed  # to those that look for it beside `values`
 
 Array = NDArray[Any]
+Inputs = list[Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sentences evaluated together, and the float type that does it."""
+
+    size: int
+    tokens: Array | None = None
+    dtype: type[np.floating[Any]] = np.float64
+
+
+def look_up(batch: Batch, layer: Embedding, inputs: Inputs, at: At) -> Array:
+    if batch.tokens is None:
+        raise ValueError("tokens are needed to evaluate an embedding")
+    return layer.table[batch.tokens[:, layer.positions]].astype(batch.dtype, copy=False)
+
+
+def hold(batch: Batch, layer: Constant, inputs: Inputs, at: At) -> Array:
+    return np.broadcast_to(layer.value.astype(batch.dtype), (batch.size, *at.node.shape))
+
+
+def rearrange(batch: Batch, layer: Rearrangement, inputs: Inputs, at: At) -> Array:
+    return gather(layer, inputs)
+
+
+def multiply(batch: Batch, layer: Affine, inputs: Inputs, at: At) -> Array:
+    flat = inputs[0].reshape(-1, layer.weight.shape[0])
+    found = flat @ layer.weight.astype(batch.dtype, copy=False) + layer.bias.astype(batch.dtype)
+    return np.asarray(found.reshape(batch.size, *at.node.shape))
+
+
+def scale(batch: Batch, layer: Scaling, inputs: Inputs, at: At) -> Array:
+    times, under, more = (part.astype(batch.dtype) for part in (layer.multiply, layer.divide, layer.add))
+    return inputs[0] * times / under + more
+
+
+def add_up(batch: Batch, layer: Sum, inputs: Inputs, at: At) -> Array:
+    total = inputs[0] if layer.signs[0] == 1 else -inputs[0]
+    for sign, x in zip(layer.signs[1:], inputs[1:], strict=True):
+        total = total + x if sign == 1 else total - x
+    return total
+
+
+def rectify(batch: Batch, layer: Rectifier, inputs: Inputs, at: At) -> Array:
+    (x,) = inputs
+    return np.maximum(x, batch.dtype(0)) if layer.slope == 0 else np.maximum(x, x * batch.dtype(layer.slope))
+
+
+def take_greatest(batch: Batch, layer: Maximum, inputs: Inputs, at: At) -> Array:
+    return np.asarray(inputs[0].max(axis=-1))
+
+
+NUMBERS: Meaning[Array] = Meaning(
+    "value in floats",
+    {
+        Embedding: look_up,
+        Constant: hold,
+        Rearrangement: rearrange,
+        Affine: multiply,
+        Scaling: scale,
+        Sum: add_up,
+        Rectifier: rectify,
+        Maximum: take_greatest,
+    },
+)
 
 
 def values(
@@ -24,75 +93,15 @@ def values(
 
     `tokens` is [batch, length]; `given` holds nodes already known, whose inputs are then not computed.
     """
-    known: dict[int, Array] = dict(given or {})
-    batch = len(tokens) if tokens is not None else len(next(iter(known.values())))
-    for index in needed(network, frozenset(known), wanted):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        known[index] = layer_value(node.layer, inputs, node.shape, batch, tokens, dtype)
-    return known
-
-
-def needed(network: Network, given: frozenset[int], wanted: Sequence[int] = ()) -> list[int]:
-    """The nodes to compute for the wanted ones (the last one, unless said) when `given` are there, in order."""
-    found: set[int] = set()
-    waiting = list(wanted) or [len(network.nodes) - 1]
-    while waiting:
-        index = waiting.pop()
-        if index not in found and index not in given:
-            found.add(index)
-            waiting.extend(network.nodes[index].inputs)
-    return sorted(found)
-
-
-def layer_value(
-    layer: Layer,
-    inputs: list[Array],
-    shape: tuple[int, ...],
-    batch: int,
-    tokens: Array | None,
-    dtype: type[np.floating[Any]],
-) -> Array:
-    match layer:
-        case Embedding(table, positions):
-            if tokens is None:
-                raise ValueError("tokens are needed to evaluate an embedding")
-            return table[tokens[:, positions]].astype(dtype, copy=False)
-        case Constant(value):
-            return np.broadcast_to(value.astype(dtype), (batch, *shape))
-        case Rearrangement(index):
-            return rearranged(layer, index, inputs, (batch, *shape))
-        case Affine(weight, bias):
-            (x,) = inputs
-            flat = x.reshape(-1, weight.shape[0])
-            return np.asarray((flat @ weight.astype(dtype, copy=False) + bias.astype(dtype)).reshape(batch, *shape))
-        case Scaling(multiply, divide, add, _):
-            (x,) = inputs
-            return x * multiply.astype(dtype) / divide.astype(dtype) + add.astype(dtype)
-        case Sum(signs):
-            total = inputs[0] if signs[0] == 1 else -inputs[0]
-            for sign, x in zip(signs[1:], inputs[1:], strict=True):
-                total = total + x if sign == 1 else total - x
-            return total
-        case Rectifier(slope):
-            (x,) = inputs
-            return np.maximum(x, dtype(0)) if slope == 0 else np.maximum(x, x * dtype(slope))
-        case Maximum():
-            (x,) = inputs
-            return np.asarray(x.max(axis=-1))
-
-
-def rearranged(layer: Rearrangement, index: NDArray[np.int64], inputs: list[Array], shape: tuple[int, ...]) -> Array:
-    if len(inputs) == 1:
-        (x,) = inputs
-        if index.size == x[0].size and layer.is_reshape:
-            return x.reshape(shape)
-        flat = x.reshape(shape[0], -1)
-    else:
-        flat = np.concatenate([x.reshape(shape[0], -1) for x in inputs], axis=1)
-    return np.take(flat, index.ravel(), axis=1).reshape(shape)
+    size = len(tokens) if tokens is not None else len(next(iter((given or {}).values())))
+    return forward(network, NUMBERS, Batch(size, tokens, dtype), given, wanted)
 
 
 def logits(network: Network, tokens: Array, dtype: type[np.floating[Any]] = np.float64) -> Array:
     """[batch, classes] for token ids [batch, length], by numpy in the given precision."""
     return np.asarray(values(network, tokens, dtype=dtype)[len(network.nodes) - 1][:, 0, :])
+
+
+def rearranged(layer: Rearrangement, index: NDArray[np.int64], inputs: list[Array], shape: tuple[int, ...]) -> Array:
+    """`gather`, for those that hold the parts of a layer."""
+    return gather(layer, inputs)

@@ -7,7 +7,7 @@ sums are multiples of one power of two g and the sum of their absolute values st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from .network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
-    Layer,
     Maximum,
     Network,
     Rearrangement,
@@ -30,6 +30,7 @@ from .network import (
     Scaling,
     Sum,
 )
+from .walk import Meaning, forward, gather
 
 Integers = NDArray[Any]  # of dtype object: Python integers
 
@@ -74,66 +75,103 @@ def dyadic_weight(layer: Affine) -> tuple[Integers, Fraction]:
     return dyadic(layer.weight)
 
 
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """One sentence, and the unit roundoff of the floats that would evaluate it."""
+
+    tokens: NDArray[np.int64]
+    unit: float
+
+
 def exact_logits(network: Network, tokens: Sequence[int]) -> tuple[list[Fraction], bool]:
     """The logits of one sentence over the reals, and whether every float evaluation gives exactly these."""
-    known: list[Exact] = []
-    for node in network.nodes:
-        inputs = [known[source] for source in node.inputs]
-        known.append(exact_layer(node.layer, inputs, node.shape, np.asarray(tokens), network.unit))
-    last = known[-1]
+    last = exact_values(network, tokens)[len(network.nodes) - 1]
     plain = network.head == "logits" and not last.rounded
     return [Fraction(int(value)) * last.scale for value in last.integers[0]], plain
 
 
-def exact_layer(
-    layer: Layer, inputs: list[Exact], shape: tuple[int, ...], tokens: NDArray[np.int64], unit: float
-) -> Exact:
-    shape = shape or (1,)  # arithmetic on an object array of rank 0 gives no array
-    match layer:
-        case Embedding(table, positions):
-            return constant(table[tokens[positions]])
-        case Constant(value):
-            return constant(value.reshape(shape))
-        case Rearrangement(index):
-            scale, arrays, grosses = common_scale(inputs)
-            flat = np.concatenate([array.reshape(-1) for array in arrays])
-            gross = np.concatenate([array.reshape(-1) for array in grosses])
-            moved = (part[index.ravel()].reshape(shape) for part in (flat, gross))
-            integers, gross = moved
-            return Exact(integers, scale, any(x.rounded for x in inputs), gross)
-        case Affine(weight, bias):
-            (x,) = inputs
-            factors, grid = dyadic_weight(layer)
-            rows = x.integers.reshape(-1, len(weight))
-            products, sizes = (rows @ factors).reshape(shape), (abs(rows) @ abs(factors)).reshape(shape)
-            return plus(Exact(products, x.scale * grid, x.rounded, sizes), bias, unit)
-        case Scaling(multiply, divide, add, _):
-            (x,) = inputs
-            factors, grid = dyadic(multiply)
-            divisors, unit_of_divisors = dyadic(divide)
-            common = lcm(*(int(d) for d in divisors.ravel()))
-            factors = factors * np.array([common // int(d) for d in divisors.ravel()], dtype=object).reshape(shape)
-            scale = x.scale * grid / unit_of_divisors / common
-            # Divisors that are no powers of two leave a scale that is none: `plus` then finds the quotient rounded.
-            product = Exact(x.integers * factors, scale, x.rounded, x.gross * abs(factors))
-            return plus(product, add, unit)
-        case Sum(signs):
-            scale, arrays, grosses = common_scale(inputs)
-            total = np.add.reduce([sign * array for sign, array in zip(signs, arrays, strict=True)])
-            gross = np.add.reduce(grosses)
-            return Exact(total, scale, any(x.rounded for x in inputs) or too_large(gross, scale, unit), gross)
-        case Rectifier(slope):
-            (x,) = inputs
-            factor, grid = dyadic(np.array([slope]))
-            kept = single_term(np.where(x.integers > 0, x.integers, 0), x.scale, False)
-            leaked = single_term(np.where(x.integers < 0, x.integers, 0) * factor[0], x.scale * grid, False)
-            scale, (integers, added), _ = common_scale([kept, leaked])
-            inexact = slope not in (0.0, 1.0) and too_large(abs(added), scale, unit)
-            return single_term(integers + added, scale, x.rounded or inexact)
-        case Maximum():
-            (x,) = inputs
-            highest = np.asarray(x.integers.max(axis=-1), dtype=object)
-            return single_term(highest.reshape(shape), x.scale, x.rounded)
+def exact_values(
+    network: Network, tokens: Sequence[int] = (), given: Mapping[int, Exact] | None = None, wanted: Sequence[int] = ()
+) -> dict[int, Exact]:
+    """Node -> its value over the reals, for the wanted nodes (the last one, unless said) and all they need."""
+    sentence = Sentence(np.asarray(tokens, dtype=np.int64), network.unit)
+    return forward(network, REALS, sentence, given, wanted)
+
+
+def look_up(sentence: Sentence, layer: Embedding, inputs: list[Exact], at: At) -> Exact:
+    return constant(layer.table[sentence.tokens[layer.positions]])
+
+
+def hold(sentence: Sentence, layer: Constant, inputs: list[Exact], at: At) -> Exact:
+    return constant(layer.value.reshape(shaped(at)))
+
+
+def rearrange(sentence: Sentence, layer: Rearrangement, inputs: list[Exact], at: At) -> Exact:
+    scale, arrays, grosses = common_scale(inputs)
+    integers, gross = (gather(layer, part, leading=0).reshape(shaped(at)) for part in (arrays, grosses))
+    return Exact(integers, scale, any(x.rounded for x in inputs), gross)
+
+
+def multiply(sentence: Sentence, layer: Affine, inputs: list[Exact], at: At) -> Exact:
+    (x,) = inputs
+    factors, grid = dyadic_weight(layer)
+    rows = x.integers.reshape(-1, len(layer.weight))
+    products, sizes = (found.reshape(shaped(at)) for found in (rows @ factors, abs(rows) @ abs(factors)))
+    return plus(Exact(products, x.scale * grid, x.rounded, sizes), layer.bias, sentence.unit)
+
+
+def scale(sentence: Sentence, layer: Scaling, inputs: list[Exact], at: At) -> Exact:
+    (x,) = inputs
+    factors, grid = dyadic(layer.multiply)
+    divisors, unit_of_divisors = dyadic(layer.divide)
+    common = lcm(*(int(d) for d in divisors.ravel()))
+    factors = factors * np.array([common // int(d) for d in divisors.ravel()], dtype=object).reshape(shaped(at))
+    # Divisors that are no powers of two leave a scale that is none: `plus` then finds the quotient rounded.
+    scaled = x.scale * grid / unit_of_divisors / common
+    return plus(Exact(x.integers * factors, scaled, x.rounded, x.gross * abs(factors)), layer.add, sentence.unit)
+
+
+def add_up(sentence: Sentence, layer: Sum, inputs: list[Exact], at: At) -> Exact:
+    scale, arrays, grosses = common_scale(inputs)
+    total = np.add.reduce([sign * array for sign, array in zip(layer.signs, arrays, strict=True)])
+    gross = np.add.reduce(grosses)
+    return Exact(total, scale, any(x.rounded for x in inputs) or too_large(gross, scale, sentence.unit), gross)
+
+
+def rectify(sentence: Sentence, layer: Rectifier, inputs: list[Exact], at: At) -> Exact:
+    (x,) = inputs
+    factor, grid = dyadic(np.array([layer.slope]))
+    kept = single_term(np.where(x.integers > 0, x.integers, 0), x.scale, False)
+    leaked = single_term(np.where(x.integers < 0, x.integers, 0) * factor[0], x.scale * grid, False)
+    scale, (integers, added), _ = common_scale([kept, leaked])
+    inexact = layer.slope not in (0.0, 1.0) and too_large(abs(added), scale, sentence.unit)
+    return single_term(integers + added, scale, x.rounded or inexact)
+
+
+def take_greatest(sentence: Sentence, layer: Maximum, inputs: list[Exact], at: At) -> Exact:
+    (x,) = inputs
+    highest = np.asarray(x.integers.max(axis=-1), dtype=object)
+    return single_term(highest.reshape(shaped(at)), x.scale, x.rounded)
+
+
+def shaped(at: At) -> tuple[int, ...]:
+    """Arithmetic on an object array of rank 0 gives no array."""
+    return at.node.shape or (1,)
+
+
+REALS: Meaning[Exact] = Meaning(
+    "value over the reals",
+    {
+        Embedding: look_up,
+        Constant: hold,
+        Rearrangement: rearrange,
+        Affine: multiply,
+        Scaling: scale,
+        Sum: add_up,
+        Rectifier: rectify,
+        Maximum: take_greatest,
+    },
+)
 
 
 def constant(value: Floats) -> Exact:

@@ -2,14 +2,16 @@
 
 A network is what the ONNX model computes for a batch of one sentence; every array keeps its ONNX shape (with the
 leading 1). Reading an ONNX file reduces its many operators to the eight layers below, so that whoever gives layers
-another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has eight cases to write.
+another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has a table of eight rules to write: `walk`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 import networkx as nx
@@ -125,6 +127,8 @@ class Maximum:
 
 
 Layer = Embedding | Constant | Rearrangement | Affine | Scaling | Sum | Rectifier | Maximum
+AFFINE = (Embedding, Constant, Rearrangement, Affine, Scaling, Sum)
+"""Affine in what they read; whatever else there is counts as nonlinear, which is always right."""
 Head = Literal["logits", "softmax", "log_softmax", "sigmoid", "tanh"]
 
 
@@ -143,6 +147,14 @@ class Node:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class At:
+    """A node by its index: where a walk is."""
+
+    index: int
+    node: Node
 
 
 @dataclass(frozen=True)
@@ -182,6 +194,10 @@ class Network:
         return self.nodes[-1].shape[-1]
 
     @cached_property
+    def places(self) -> tuple[At, ...]:
+        return tuple(At(index, node) for index, node in enumerate(self.nodes))
+
+    @cached_property
     def graph(self) -> nx.DiGraph:
         """Node indices, with an edge from every node to each of its readers."""
         graph = nx.DiGraph()
@@ -199,14 +215,9 @@ class Network:
         for index in reversed(range(len(self.nodes))):
             node = self.nodes[index]
             readers = [reader for reader in self.graph.successors(index) if self.nodes[reader].number == node.number]
-            match node.layer:
-                case Affine() | Scaling() | Sum() if node.number is not None:
-                    goes_on = any(self.goes_on(reader) for reader in readers)
-                case Rearrangement() if node.number is not None and self.computes_here(index):
-                    goes_on = any(self.goes_on(reader) for reader in readers)
-                case _:
-                    goes_on = False
-            if goes_on:
+            moved = isinstance(node.layer, Rearrangement) and self.computes_here(index)
+            computes = moved or isinstance(node.layer, Affine | Scaling | Sum)
+            if computes and node.number is not None and any(self.goes_on(reader) for reader in readers):
                 found.add(index)
         return frozenset(found)
 
@@ -225,15 +236,11 @@ class Network:
 
     @cached_property
     def linear(self) -> frozenset[int]:
-        """The nodes that are affine in the embedded words: no Rectifier or Maximum on any path to them."""
+        """The nodes that are affine in the embedded words: only AFFINE layers on any path to them."""
         found: set[int] = set()
         for index, node in enumerate(self.nodes):
-            match node.layer:
-                case Rectifier() | Maximum():
-                    continue
-                case Embedding() | Constant() | Rearrangement() | Affine() | Scaling() | Sum():
-                    if all(source in found for source in node.inputs):
-                        found.add(index)
+            if isinstance(node.layer, AFFINE) and all(source in found for source in node.inputs):
+                found.add(index)
         return frozenset(found)
 
     @cached_property
@@ -250,7 +257,34 @@ class Network:
             if index == last or any(reader not in self.linear for reader in self.graph.successors(index))
         )
 
+    @cached_property
+    def cut_parts(self) -> dict[int, slice]:
+        """Cut node -> its part of the vector in which the values of all of them lie end to end."""
+        return dict(zip(self.cut, end_to_end([self.nodes[index].size for index in self.cut]), strict=True))
+
+    @property
+    def cut_width(self) -> int:
+        return sum(self.nodes[index].size for index in self.cut)
+
+    def split_cut(self, values: NDArray[Any]) -> dict[int, NDArray[Any]]:
+        """Cut node -> [*batch, *shape], of vectors [*batch, width]."""
+        parts, batch = self.cut_parts.items(), values.shape[:-1]
+        return {index: values[..., part].reshape(*batch, *self.nodes[index].shape) for index, part in parts}
+
+    def join_cut(self, found: Mapping[int, NDArray[Any]]) -> NDArray[Any]:
+        """[batch, width], of cut node -> [batch, *shape]."""
+        return np.concatenate([found[index].reshape(len(found[index]), -1) for index in self.cut], axis=1)
+
+    def laid(self, node: Node) -> list[slice]:
+        """Where each input of a node lies when they are flattened and laid end to end."""
+        return end_to_end([self.nodes[source].size for source in node.inputs])
+
     @property
     def hidden(self) -> int:
         """Number of Rectifier and Maximum outputs: what a solver would need a binary variable for."""
         return sum(node.size for node in self.nodes if isinstance(node.layer, Rectifier | Maximum))
+
+
+def end_to_end(sizes: Sequence[int]) -> list[slice]:
+    """Where vectors of these sizes lie in the one that they make together."""
+    return [slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))]

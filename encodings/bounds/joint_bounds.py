@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .relaxation import BELOW_CHORD, chord_slope
 from .selection import BLOCK_CELLS, Places, greatest, suffix_sums
 
 Array = NDArray[Any]
@@ -124,9 +125,8 @@ class Ascent:
         concave = np.flatnonzero(self.unstable & (weights < 0))
         self.groups = grouped(concave.tolist(), shallow.elements, group_size)
         if start is None:
-            chord = upper / np.where(self.unstable, upper - lower, 1.0)
-            # Measured: the best slopes of concave neurons lie well below the chord's.
-            first_guess = np.where(weights < 0, 0.7 * chord, (upper > -lower) * 1.0)
+            below = BELOW_CHORD * chord_slope(0.0, lower, upper)
+            first_guess = np.where(weights < 0, below, (upper > -lower) * 1.0)
         else:
             first_guess = start.slopes
         self.slopes = np.where(self.unstable, first_guess, self.settled)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, Constant, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..network import AFFINE, Affine, At, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Meaning, gather
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
-from .substitution import Coefficients, Replace, substituted
+from .substitution import Coefficients, Relaxed, Replace, substituted
 from .swap_differences import Differences
 
 Array = NDArray[Any]
@@ -174,29 +175,32 @@ class ElementBounds:
     def of(self, index: int) -> tuple[Array, Array]:
         """[n, size] each."""
         if index not in self.known:
-            self.known[index] = self.computed(index)
+            at = self.network.places[index]
+            self.known[index] = ENDS.rule(at.node)(self, at.node.layer, at)
         return self.known[index]
 
-    def computed(self, index: int) -> tuple[Array, Array]:
-        node, count = self.network.nodes[index], len(self.regions)
-        match node.layer:
-            case Constant(value):
-                flat = np.broadcast_to(value.reshape(-1), (count, node.size))
-                return flat, flat
-            case Rearrangement(order):
-                inputs = [self.of(source) for source in node.inputs]
-                low, high = (np.concatenate([pair[end] for pair in inputs], axis=1) for end in (0, 1))
-                return low[:, order.reshape(-1)], high[:, order.reshape(-1)]
-            case Rectifier(slope):
-                low, high = self.of(node.inputs[0])
-                return np.maximum(low, slope * low), np.maximum(high, slope * high)
-            case Maximum():
-                low, high = (end.reshape(count, node.size, -1).max(axis=2) for end in self.of(node.inputs[0]))
-                return low, high
-            case _:
-                both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
-                least = self.least(index, both[None])
-                return least[:, : node.size], -least[:, node.size :]
+    def hold(self, layer: Constant, at: At) -> tuple[Array, Array]:
+        flat = np.broadcast_to(layer.value.reshape(-1), (len(self.regions), at.node.size))
+        return flat, flat
+
+    def rearrange(self, layer: Rearrangement, at: At) -> tuple[Array, Array]:
+        inputs = [self.of(source) for source in at.node.inputs]
+        low, high = (gather(layer, list(ends)).reshape(-1, at.node.size) for ends in zip(*inputs, strict=True))
+        return low, high
+
+    def rectify(self, layer: Rectifier, at: At) -> tuple[Array, Array]:
+        low, high = self.of(at.node.inputs[0])
+        return np.maximum(low, layer.slope * low), np.maximum(high, layer.slope * high)
+
+    def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
+        shape = (len(self.regions), at.node.size, -1)
+        low, high = (end.reshape(shape).max(axis=2) for end in self.of(at.node.inputs[0]))
+        return low, high
+
+    def substitute(self, layer: Affine | Scaling | Sum, at: At) -> tuple[Array, Array]:
+        size = at.node.size
+        least = self.least(at.index, np.concatenate([np.eye(size), -np.eye(size)])[None])
+        return least[:, :size], -least[:, size:]
 
     def least(self, index: int, coefficients: Array, replace: Replace | None = None) -> Array:
         """[n, R]: lower bounds of functions [n, R, size] of a node, or [1, R, size] for all regions."""
@@ -230,13 +234,38 @@ class ElementBounds:
             falls[np.arange(len(falls)), :, self.still] = 0.0
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
-    def replace(self, index: int, given: Coefficients) -> tuple[Coefficients, Array]:
-        node = self.network.nodes[index]
-        low, high = self.of(node.inputs[0])
-        match node.layer:
-            case Rectifier(slope):
-                passed, constant = replaced_rectifier(slope, given.at(low), given.at(high), given.values)
-                return Coefficients(passed, given.columns), constant
-            case _:
-                shape = (len(low), node.size, -1)
-                return replaced_maximum(low.reshape(shape), high.reshape(shape), given.dense(node.size))
+    def replace(self, index: int, given: Coefficients) -> Relaxed:
+        at = self.network.places[index]
+        return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
+
+
+ENDS: Meaning[tuple[Array, Array]] = Meaning(
+    "bounds of its elements",
+    {
+        Constant: ElementBounds.hold,
+        Rearrangement: ElementBounds.rearrange,
+        Affine: ElementBounds.substitute,
+        Scaling: ElementBounds.substitute,
+        Sum: ElementBounds.substitute,
+        Rectifier: ElementBounds.rectify,
+        Maximum: ElementBounds.take_greatest,
+    },
+    {Embedding: "words are bounded at the cut, and this one is read across it"},
+)
+
+
+def follow_lines(layer: Rectifier, given: Coefficients, low: Array, high: Array, at: At) -> Relaxed:
+    passed, constant = replaced_rectifier(layer.slope, given.at(low), given.at(high), given.values)
+    return Coefficients(passed, given.columns), constant
+
+
+def follow_greatest(layer: Maximum, given: Coefficients, low: Array, high: Array, at: At) -> Relaxed:
+    shape = (len(low), at.node.size, -1)
+    return replaced_maximum(low.reshape(shape), high.reshape(shape), given.dense(at.node.size))
+
+
+LINES: Meaning[Relaxed] = Meaning(
+    "linear bound",
+    {Rectifier: follow_lines, Maximum: follow_greatest},
+    dict.fromkeys(AFFINE, "it is linear, and substituted as it is"),
+)

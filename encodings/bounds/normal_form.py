@@ -9,8 +9,8 @@ the normal form can be widened to bounds of the network over the reals.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import Unsupported
 from ..network import (
     Affine,
+    At,
     Constant,
     Embedding,
     Floats,
@@ -29,6 +30,7 @@ from ..network import (
     Scaling,
     Sum,
 )
+from ..walk import Kind, Meaning, forward
 
 UNIT = 2.0**-53
 MOST_NUMBERS = 2**27
@@ -150,6 +152,25 @@ class Stack:
         return inputs, applied(self.output, known)
 
 
+def handed_back(
+    layers: Sequence[Functions], handed: Mapping[int, Floats], through: Callable[[int, Floats | None], Floats | None]
+) -> Floats | None:
+    """Coefficients of x of sum over j of handed[j] h_j, None where there are none.
+
+    `through` gives the coefficients of z_i that stand for those of h_i; it is asked of the last layer first, with None
+    where nothing reads h_i.
+    """
+    handed = dict(handed)
+    for i in range(len(layers), 0, -1):
+        passed = through(i, handed.pop(i, None))
+        if passed is not None:
+            flat = passed.reshape(-1, passed.shape[-1])
+            for j, weight in layers[i - 1].weights.items():
+                more = (flat @ weight).reshape(*passed.shape[:-1], -1)
+                handed[j] = handed[j] + more if j in handed else more
+    return handed.get(0)
+
+
 def applied(rows: Functions, known: list[Floats]) -> Floats:
     result = np.broadcast_to(rows.bias, (len(known[0]), len(rows)))
     for j, w in rows.weights.items():
@@ -157,52 +178,90 @@ def applied(rows: Functions, known: list[Floats]) -> Floats:
     return np.asarray(result)
 
 
+@dataclass(eq=False)
+class Stacking:
+    """The layers of a stack as they are met."""
+
+    widths: dict[int, int]
+    layers: list[Functions] = field(default_factory=list)
+    spent: int = 0
+    """Numbers in all matrices so far."""
+
+    def room(self, at: At) -> None:
+        self.spent += at.node.size * sum(self.widths.values())
+        if self.spent > MOST_NUMBERS:
+            raise Unsupported(
+                f"{at.node.origin}: the network up to here needs {self.spent:,} numbers as dense matrices"
+            )
+
+    def relu(self, inputs: Functions) -> Functions:
+        self.layers.append(inputs)
+        self.widths[len(self.layers)] = len(inputs)
+        return identity(len(self.layers), len(inputs))
+
+    def start(self, layer: Embedding, inputs: list[Functions], at: At) -> Functions:
+        return identity(0, at.node.size)
+
+    def hold(self, layer: Constant, inputs: list[Functions], at: At) -> Functions:
+        return fixed(layer.value.reshape(-1))
+
+    def rearrange(self, layer: Rearrangement, inputs: list[Functions], at: At) -> Functions:
+        return joined(inputs, self.widths).taken(layer.index.reshape(-1))
+
+    def multiply(self, layer: Affine, inputs: list[Functions], at: At) -> Functions:
+        blocks = len(inputs[0]) // len(layer.weight)
+        matrix = np.asarray(np.kron(np.eye(blocks), layer.weight.T), dtype=np.float64)
+        return inputs[0].mapped(matrix, len(layer.weight) + 2).shifted(np.tile(layer.bias, blocks))
+
+    def scale(self, layer: Scaling, inputs: list[Functions], at: At) -> Functions:
+        return inputs[0].scaled((layer.multiply / layer.divide).reshape(-1)).shifted(layer.add.reshape(-1))
+
+    def add_up(self, layer: Sum, inputs: list[Functions], at: At) -> Functions:
+        return total(inputs, layer.signs)
+
+    def rectify(self, layer: Rectifier, inputs: list[Functions], at: At) -> Functions:
+        (x,), slope = inputs, layer.slope
+        active = self.relu(x)
+        if slope == 0.0:
+            return active
+        leaked = x.scaled(np.full(len(x), slope))
+        return total([leaked, active.scaled(np.full(len(x), 1.0 - slope))], (1, 1))
+
+    def take_greatest(self, layer: Maximum, inputs: list[Functions], at: At) -> Functions:
+        size, window = at.node.size, len(inputs[0]) // at.node.size
+        columns = [inputs[0].taken(np.arange(size) * window + place) for place in range(window)]
+        while len(columns) > 1:
+            pairs = zip(columns[0:-1:2], columns[1::2], strict=False)
+            rest = columns[len(columns) // 2 * 2 :]
+            columns = [total([a, self.relu(total([b, a], (1, -1)))], (1, 1)) for a, b in pairs] + rest
+        return columns[0]
+
+
+def sized(rule: Callable[..., Functions]) -> Callable[..., Functions]:
+    """The rule, once there is room for what it makes."""
+
+    def found(stacking: Stacking, layer: object, inputs: list[Functions], at: At) -> Functions:
+        stacking.room(at)
+        return rule(stacking, layer, inputs, at)
+
+    return found
+
+
+RULES: Mapping[Kind, Callable[..., Functions]] = {
+    Embedding: Stacking.start,
+    Constant: Stacking.hold,
+    Rearrangement: Stacking.rearrange,
+    Affine: Stacking.multiply,
+    Scaling: Stacking.scale,
+    Sum: Stacking.add_up,
+    Rectifier: Stacking.rectify,
+    Maximum: Stacking.take_greatest,
+}
+NORMAL_FORM: Meaning[Functions] = Meaning("normal form", {kind: sized(rule) for kind, rule in RULES.items()})
+
+
 def stack_of(network: Network) -> Stack:
     """The normal form of a network whose node 0 is its input."""
-    widths = {0: network.nodes[0].size}
-    layers: list[Functions] = []
-    known: list[Functions] = []
-    spent = 0
-
-    def relu(inputs: Functions) -> Functions:
-        layers.append(inputs)
-        widths[len(layers)] = len(inputs)
-        return identity(len(layers), len(inputs))
-
-    for node in network.nodes:
-        parts = [known[source] for source in node.inputs]
-        spent += node.size * sum(widths.values())
-        if spent > MOST_NUMBERS:
-            raise Unsupported(f"{node.origin}: the network up to here needs {spent:,} numbers as dense matrices")
-        match node.layer:
-            case Embedding():
-                known.append(identity(0, node.size))
-            case Constant(value):
-                known.append(fixed(value.reshape(-1)))
-            case Rearrangement(index):
-                known.append(joined(parts, widths).taken(index.reshape(-1)))
-            case Affine(weight, bias):
-                blocks = len(parts[0]) // len(weight)
-                matrix = np.asarray(np.kron(np.eye(blocks), weight.T), dtype=np.float64)
-                known.append(parts[0].mapped(matrix, len(weight) + 2).shifted(np.tile(bias, blocks)))
-            case Scaling(multiply, divide, add, _):
-                known.append(parts[0].scaled((multiply / divide).reshape(-1)).shifted(add.reshape(-1)))
-            case Sum(signs):
-                known.append(total(parts, signs))
-            case Rectifier(slope):
-                active = relu(parts[0])
-                if slope == 0.0:
-                    known.append(active)
-                else:
-                    size = len(parts[0])
-                    leaked = parts[0].scaled(np.full(size, slope))
-                    known.append(total([leaked, active.scaled(np.full(size, 1.0 - slope))], (1, 1)))
-            case Maximum():
-                window = len(parts[0]) // node.size
-                columns = [parts[0].taken(np.arange(node.size) * window + place) for place in range(window)]
-                while len(columns) > 1:
-                    pairs = zip(columns[0:-1:2], columns[1::2], strict=False)
-                    rest = columns[len(columns) // 2 * 2 :]
-                    columns = [total([a, relu(total([b, a], (1, -1)))], (1, 1)) for a, b in pairs] + rest
-                known.append(columns[0])
-    return Stack(widths[0], tuple(layers), known[-1])
+    stacking = Stacking({0: network.nodes[0].size})
+    output = forward(network, NORMAL_FORM, stacking)[len(network.nodes) - 1]
+    return Stack(stacking.widths[0], tuple(stacking.layers), output)

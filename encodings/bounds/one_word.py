@@ -10,6 +10,7 @@ is the same for all texts of one length.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import values
-from ..network import Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..evaluation import Batch, add_up, rectify, values
+from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Kind, Meaning
 
 Array = NDArray[Any]
 AT_ONCE = 64
@@ -70,20 +72,17 @@ class OneWord:
                     if start <= coordinate < start + width:
                         flat[row, here, coordinate - start] = 1.0
             given[index], start = array, start + width
-        rows = self.at_cut(values(self.network, given=given, wanted=self.network.cut))
+        rows = self.network.join_cut(values(self.network, given=given, wanted=self.network.cut))
         return np.asarray(rows[:-1] - rows[-1])
 
     @property
     def width(self) -> int:
-        return sum(self.network.nodes[index].size for index in self.network.cut)
-
-    def at_cut(self, found: dict[int, Array]) -> Floats:
-        return np.concatenate([found[index].reshape(len(found[index]), -1) for index in self.network.cut], axis=1)
+        return self.network.cut_width
 
     def cuts(self, sentences: Array) -> Floats:
         """[texts, width]."""
         found = [
-            self.at_cut(values(self.network, sentences[first : first + AT_ONCE], wanted=self.network.cut))
+            self.network.join_cut(values(self.network, sentences[first : first + AT_ONCE], wanted=self.network.cut))
             for first in range(0, len(sentences), AT_ONCE)
         ]
         return np.concatenate([np.zeros((0, self.width)), *found])
@@ -114,20 +113,13 @@ class Tail:
     def __init__(self, network: Network, cut: Array, columns: Array) -> None:
         self.network = network
         self.dtype = cut.dtype.type
-        given, start, parts = {}, 0, {}
-        for index in network.cut:
-            node = network.nodes[index]
-            given[index] = cut[None, start : start + node.size].reshape(1, *node.shape)
-            parts[index] = slice(start, start + node.size)
-            start += node.size
-        self.base = {
-            index: array.reshape(-1) for index, array in values(network, given=given, dtype=self.dtype).items()
-        }
+        base = values(network, given=network.split_cut(cut[None]), dtype=self.dtype)
+        self.base = {index: array.reshape(-1) for index, array in base.items()}
         self.changing: dict[int, Array] = {}
         """Node -> its elements that may differ, for the nodes followed element by element."""
         self.sources: dict[int, Array] = {}
         """Cut node -> which of `columns` its changing elements are."""
-        for index, part in parts.items():
+        for index, part in network.cut_parts.items():
             inside = np.flatnonzero((columns >= part.start) & (columns < part.stop))
             self.changing[index] = columns[inside] - part.start
             self.sources[index] = inside
@@ -145,32 +137,36 @@ class Tail:
         for source in node.inputs:
             if source not in self.changing:  # a constant
                 self.changing[source] = self.sources[source] = np.zeros(0, dtype=np.int64)
-        inputs = [self.changing[source] for source in node.inputs]
-        match node.layer:
-            case Rearrangement(order):
-                starts = np.cumsum([0, *(self.network.nodes[source].size for source in node.inputs)])
-                changed = np.concatenate([part + start for part, start in zip(inputs, starts, strict=False)])
-                self.changing[index] = np.flatnonzero(np.isin(order.reshape(-1), changed))
-            case Rectifier() | Scaling():
-                self.changing[index] = inputs[0]
-            case Sum():
-                self.changing[index] = np.unique(np.concatenate(inputs))
-            case Maximum():
-                width = self.network.nodes[node.inputs[0]].shape[-1]
-                self.changing[index] = np.unique(inputs[0] // width)
-            case _:
-                return
-        self.steps.append(index)
+        changes = CHANGES.rules.get(type(node.layer))
+        if changes is not None:
+            inputs = [self.changing[source] for source in node.inputs]
+            self.changing[index] = changes(self, node.layer, inputs, self.network.places[index])
+            self.steps.append(index)
+
+    def same_elements(self, layer: Rectifier | Scaling, inputs: list[Array], at: At) -> Array:
+        return inputs[0]
+
+    def moved_elements(self, layer: Rearrangement, inputs: list[Array], at: At) -> Array:
+        laid = self.network.laid(at.node)
+        changed = np.concatenate([part + where.start for part, where in zip(inputs, laid, strict=True)])
+        return np.flatnonzero(np.isin(layer.index.reshape(-1), changed))
+
+    def all_elements(self, layer: Sum, inputs: list[Array], at: At) -> Array:
+        return np.unique(np.concatenate(inputs))
+
+    def windows_of(self, layer: Maximum, inputs: list[Array], at: At) -> Array:
+        return np.unique(inputs[0] // self.network.nodes[at.node.inputs[0]].shape[-1])
 
     def logits(self, cut: Array) -> Array:
         """[n, classes] from the values [n, columns] of the columns that differ."""
         count = len(cut)
-        everything = np.arange(cut.shape[1])
+        batch, everything = Batch(count, dtype=self.dtype), np.arange(cut.shape[1])
         known = {
             index: cut if np.array_equal(which, everything) else cut[:, which] for index, which in self.sources.items()
         }
         for index in self.steps:
-            known[index] = self.element_values(index, known, count)
+            at = self.network.places[index]
+            known[index] = ELEMENTS.rule(at.node)(self, at.node.layer, known, at, batch)
         last = len(self.network.nodes) - 1
         given = {}
         for index, found in known.items():
@@ -182,32 +178,27 @@ class Tail:
             return given[last].reshape(count, -1)
         return values(self.network, given=given, dtype=self.dtype)[last].reshape(count, -1)
 
-    def element_values(self, index: int, known: dict[int, Array], count: int) -> Array:
-        node, elements = self.network.nodes[index], self.changing[index]
-        match node.layer:
-            case Rectifier(slope):
-                x = known[node.inputs[0]]
-                return np.asarray(np.maximum(x, self.dtype(0) if slope == 0 else x * self.dtype(slope)))
-            case Scaling(multiply, divide, add, _):
-                factor, divisor, more = (
-                    np.asarray(a, dtype=self.dtype).reshape(-1)[elements] for a in (multiply, divide, add)
-                )
-                return np.asarray(known[node.inputs[0]] * factor / divisor + more)
-            case Rearrangement(order):
-                whole = [self.patched(source, known, count) for source in node.inputs]
-                return np.take(np.concatenate(whole, axis=1), order.reshape(-1)[elements], axis=1)
-            case Sum(signs):
-                parts = [self.patched(source, known, count)[:, elements] for source in node.inputs]
-                total = parts[0] if signs[0] == 1 else -parts[0]
-                for sign, x in zip(signs[1:], parts[1:], strict=True):
-                    total = total + x if sign == 1 else total - x
-                return total
-            case _:
-                return self.maxima(index, known, count)
+    def rectify(self, layer: Rectifier, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        return rectify(batch, layer, [known[at.node.inputs[0]]], at)
 
-    def maxima(self, index: int, known: dict[int, Array], count: int) -> Array:
+    def scale(self, layer: Scaling, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        factor, divisor, more = (
+            np.asarray(part, dtype=self.dtype).reshape(-1)[self.changing[at.index]]
+            for part in (layer.multiply, layer.divide, layer.add)
+        )
+        return np.asarray(known[at.node.inputs[0]] * factor / divisor + more)
+
+    def rearrange(self, layer: Rearrangement, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        whole = np.concatenate([self.patched(source, known, batch.size) for source in at.node.inputs], axis=1)
+        return np.take(whole, layer.index.reshape(-1)[self.changing[at.index]], axis=1)
+
+    def add_up(self, layer: Sum, known: dict[int, Array], at: At, batch: Batch) -> Array:
+        elements = self.changing[at.index]
+        return add_up(batch, layer, [self.patched(one, known, batch.size)[:, elements] for one in at.node.inputs], at)
+
+    def take_greatest(self, layer: Maximum, known: dict[int, Array], at: At, batch: Batch) -> Array:
         """The greatest of what does not change, computed once, and of what does."""
-        (source,) = self.network.nodes[index].inputs
+        (source,), index = at.node.inputs, at.index
         width, elements = self.network.nodes[source].shape[-1], self.changing[index]
         if index not in self.windows:
             still = self.base[source].copy()
@@ -216,7 +207,7 @@ class Tail:
             self.windows[index] = still.reshape(-1, width)[elements].max(axis=1), turns(owners, len(elements))
         rest, order = self.windows[index]
         found = known.get(source)
-        total = np.repeat(rest[None], count, axis=0)
+        total = np.repeat(rest[None], batch.size, axis=0)
         if found is not None:
             # The changing elements of one window are few: the first of all windows, then the second, ...
             for columns, mine in order:
@@ -231,3 +222,29 @@ class Tail:
         if source in known:
             whole[:, self.changing[source]] = known[source]
         return whole
+
+
+WHOLE: Mapping[Kind, str] = dict.fromkeys((Embedding, Constant, Affine), "from here on whole vectors are computed")
+CHANGES: Meaning[Array] = Meaning(
+    "account of which elements change",
+    {
+        Rearrangement: Tail.moved_elements,
+        Scaling: Tail.same_elements,
+        Sum: Tail.all_elements,
+        Rectifier: Tail.same_elements,
+        Maximum: Tail.windows_of,
+    },
+    WHOLE,
+)
+"""What it has no rule for is not refused here: whole vectors are computed, if these have a value."""
+ELEMENTS: Meaning[Array] = Meaning(
+    "value of single elements",
+    {
+        Rearrangement: Tail.rearrange,
+        Scaling: Tail.scale,
+        Sum: Tail.add_up,
+        Rectifier: Tail.rectify,
+        Maximum: Tail.take_greatest,
+    },
+    WHOLE,
+)

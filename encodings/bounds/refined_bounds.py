@@ -98,9 +98,8 @@ class Margin:
             return self.bounds.replace(index, given)
         low, high = self.bounds.of(self.bounds.network.nodes[index].inputs[0])
         low, high, chosen = given.at(low), given.at(high), given.at(chosen)
-        lower, upper, raised = rectifier_lines(layer.slope, low, high)
         grouped, coefficients = given.at(self.multipliers.grouped[index]) >= 0, given.values[:, 0]
-        lower = np.where((low < 0) & (high > 0) & (chosen >= 0) & ~grouped, chosen, lower)
+        lower, upper, raised = rectifier_lines(layer.slope, low, high, chosen=np.where(grouped, -1.0, chosen))
         together = grouped & (coefficients < 0)
         if together.any():
             joined = Coefficients(np.where(together, -coefficients, 0.0), given.columns)

@@ -13,20 +13,33 @@ Array = NDArray[Any]
 
 SLOPE_STEPS = 2.0**16
 """Slopes of upper lines are multiples of 1 / SLOPE_STEPS."""
+BELOW_CHORD = 0.7
+"""Measured: the best lower slopes of neurons with a negative coefficient lie well below the chord's."""
 
 
-def rectifier_lines(slope: float, low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Lower line a x and upper line s x + t of y = max(x, slope x) for low <= x <= high, as arrays a, s, t.
+def chord_slope(slope: float, low: Array, high: Array, steps: float = 0.0) -> Array:
+    """Of y = max(x, slope x) for low <= x <= high: 1 or slope where that is stable, else of the line through both ends.
 
-    Stable: y = x, or y = slope x. Else a = 1 if high > -low, else slope; s is the chord's slope, rounded, and
-    t = max((slope - s) low, (1 - s) high), since y - s x is convex.
+    With `steps` that line's is a multiple of 1 / steps, the nearest.
     """
     unstable = (low < 0) & (high > 0)
-    settled = np.where(low >= 0, 1.0, slope)
-    lower = np.where(unstable, np.where(high > -low, 1.0, slope), settled)
     width = np.where(unstable, high - low, 1.0)
-    chord = np.floor(SLOPE_STEPS * (high - slope * low) / width + 0.5) / SLOPE_STEPS
-    upper = np.where(unstable, chord, settled)
+    chord = np.floor(steps * (high - slope * low) / width + 0.5) / steps if steps else (high - slope * low) / width
+    return np.where(unstable, chord, np.where(low >= 0, 1.0, slope))
+
+
+def rectifier_lines(
+    slope: float, low: Array, high: Array, steps: float = SLOPE_STEPS, chosen: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Lower line a x and upper line s x + t of y = max(x, slope x) for low <= x <= high, as arrays a, s, t.
+
+    Stable: y = x, or y = slope x. Else a is chosen, or (where that is below 0) 1 if high > -low, else slope; s is the
+    chord's slope, and t = max((slope - s) low, (1 - s) high), since y - s x is convex.
+    """
+    unstable = (low < 0) & (high > 0)
+    upper = chord_slope(slope, low, high, steps)
+    usual = np.where(high > -low, 1.0, slope)
+    lower = np.where(unstable, usual if chosen is None else np.where(chosen >= 0, chosen, usual), upper)
     raised = np.where(unstable, np.maximum((slope - upper) * low, (1.0 - upper) * high), 0.0)
     return lower, upper, raised
 

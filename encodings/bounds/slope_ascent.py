@@ -18,18 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import layer_value, needed
-from ..network import Maximum, Rectifier
+from ..evaluation import NUMBERS, Batch, rectify, take_greatest
+from ..network import At, Maximum, Rectifier
+from ..walk import Meaning, forward
 from .joint_bounds import grouped, patterns
 from .linear_bounds import ElementBounds, LinearBounds, Regions
 from .refined_bounds import Multipliers, joinable, on_grid
-from .relaxation import rectifier_lines, replaced_maximum
+from .relaxation import BELOW_CHORD, chord_slope, rectifier_lines, replaced_maximum
 from .substitution import Coefficients, substituted
 
 Array = NDArray[Any]
-
-BELOW_CHORD = 0.7
-"""Measured: the best slopes of neurons with a negative coefficient lie well below the chord's."""
 
 
 @dataclass(eq=False)
@@ -75,7 +73,7 @@ class SlopeAscent:
         for index in self.first:
             if index in met:
                 low, high = self.ends(index)
-                chord = (high - self.own[index] * low) / np.where(self.unstable[index], high - low, 1.0)
+                chord = chord_slope(self.own[index], low, high)
                 concave = self.unstable[index] & (met[index].coefficients < 0)
                 self.slopes[index] = np.where(concave, BELOW_CHORD * chord, self.slopes[index])
                 self.slopes[index] = np.maximum(self.slopes[index], self.own[index])
@@ -95,8 +93,7 @@ class SlopeAscent:
                 passed, constant = replaced_maximum(low, high, coefficients[None, None])
                 self.follow[index] = self.maximum(low[0], high[0], coefficients, node.shape)
                 return Coefficients(passed.values[0, 0], passed.columns), constant[0, 0]
-            lower, upper, raised = rectifier_lines(self.own[index], low, high)
-            lower = np.where(self.unstable[index], self.slopes[index], lower)
+            lower, upper, raised = rectifier_lines(self.own[index], low, high, chosen=self.slopes[index])
             together = self.unstable[index] & (coefficients < 0) if index in self.first else np.zeros(node.size, bool)
             line = np.where((coefficients >= 0) | together, lower, upper)
             offset = np.where((coefficients >= 0) | together, 0.0, raised)
@@ -164,31 +161,27 @@ class SlopeAscent:
 
     def followed(self, met: dict[int, Met], state: Array) -> tuple[dict[int, Array], dict[int, Array]]:
         """Values of all nodes from this cut on when nonlinear layers follow their lines, and where groups peak."""
-        network = self.network
-        values: dict[int, Array] = {}
         reached: dict[int, Array] = {}
         self.excesses: dict[int, float] = {}
-        for index, part in self.linear.differences.parts.items():
-            values[index] = state[part].reshape(1, *network.nodes[index].shape)
-        for index in needed(network, frozenset(values)):
-            node = network.nodes[index]
-            inputs = [values[source] for source in node.inputs]
-            if index in met:
-                layer, x = met[index], inputs[0].reshape(-1)
-                y = layer.line * x + layer.offset
-                if layer.together.any():
-                    reached[index], self.excesses[index] = self.peaks(index, layer)
-                    own = self.own[index]
-                    peak = np.maximum(reached[index], own * reached[index])
-                    y = y + np.where(layer.together, peak - layer.line * reached[index], 0.0)
-                else:
-                    reached[index] = x
-                values[index] = y.reshape(1, *node.shape)
-            elif isinstance(node.layer, Maximum) and index in self.follow:
-                values[index] = self.follow[index](inputs[0])
-            else:
-                values[index] = layer_value(node.layer, inputs, node.shape, 1, None, np.float64)
-        return values, reached
+
+        def follow(batch: Batch, layer: Rectifier, inputs: list[Array], at: At) -> Array:
+            if at.index not in met:
+                return rectify(batch, layer, inputs, at)
+            here, x = met[at.index], inputs[0].reshape(-1)
+            y = here.line * x + here.offset
+            peak = x
+            if here.together.any():
+                peak, self.excesses[at.index] = self.peaks(at.index, here)
+                y = y + np.where(here.together, np.maximum(peak, layer.slope * peak) - here.line * peak, 0.0)
+            reached[at.index] = peak
+            return np.asarray(y.reshape(1, *at.node.shape))
+
+        def choose(batch: Batch, layer: Maximum, inputs: list[Array], at: At) -> Array:
+            chosen = self.follow.get(at.index)
+            return take_greatest(batch, layer, inputs, at) if chosen is None else chosen(inputs[0])
+
+        lines: Meaning[Array] = Meaning("line to follow", {**NUMBERS.rules, Rectifier: follow, Maximum: choose})
+        return forward(self.network, lines, Batch(1), self.network.split_cut(state[None])), reached
 
     def peaks(self, index: int, layer: Met) -> tuple[Array, float]:
         """Where each neuron of a group lies when its group peaks, and the sum of the peaks."""

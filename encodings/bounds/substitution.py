@@ -6,7 +6,7 @@ a nonlinear layer is replaced by is up to whoever asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Meaning, backward
 
 Array = NDArray[Any]
 
@@ -38,60 +39,77 @@ class Coefficients:
         return array if self.columns is None else array[..., self.columns]
 
 
-Replace = Callable[[int, Coefficients], tuple[Coefficients, Array]]
-"""(nonlinear node, its coefficients) -> (coefficients of its input, constant part [...])."""
+Relaxed = tuple[Coefficients, Array]
+"""Coefficients of the input of a nonlinear node, and the constant part [...]."""
+Replace = Callable[[int, Coefficients], Relaxed]
+"""(nonlinear node, its coefficients) -> what it is replaced by."""
+
+
+@dataclass(eq=False)
+class Rewriting:
+    """One substitution, and the constant [...] that it has come to so far."""
+
+    network: Network
+    replace: Replace
+    constant: Array
+
+    def size(self, node: int) -> int:
+        return self.network.nodes[node].size
+
+    def add(self, source: int, one: Coefficients, more: Coefficients) -> Coefficients:
+        size = self.size(source)
+        return Coefficients(one.dense(size) + more.dense(size))
+
+    def hold(self, layer: Constant, given: Coefficients, at: At) -> list[Coefficients]:
+        self.constant = self.constant + given.values @ given.at(layer.value.reshape(-1))
+        return []
+
+    def rearrange(self, layer: Rearrangement, given: Coefficients, at: At) -> list[Coefficients]:
+        moved = gathered(layer.index, given)
+        return [part_of(moved, part, len(at.node.inputs) == 1) for part in self.network.laid(at.node)]
+
+    def multiply(self, layer: Affine, given: Coefficients, at: At) -> list[Coefficients]:
+        values = given.dense(at.node.size)
+        blocks = values.reshape(*values.shape[:-1], -1, len(layer.bias))
+        self.constant = self.constant + blocks.sum(axis=-2) @ layer.bias
+        return [Coefficients((blocks @ layer.weight.T).reshape(*values.shape[:-1], -1))]
+
+    def scale(self, layer: Scaling, given: Coefficients, at: At) -> list[Coefficients]:
+        self.constant = self.constant + given.values @ given.at(layer.add.reshape(-1))
+        factors = given.at((layer.multiply / layer.divide).reshape(-1))
+        return [Coefficients(given.values * factors, given.columns)]
+
+    def add_up(self, layer: Sum, given: Coefficients, at: At) -> list[Coefficients]:
+        return [Coefficients(given.values * sign, given.columns) for sign in layer.signs]
+
+    def relax(self, layer: Rectifier | Maximum, given: Coefficients, at: At) -> list[Coefficients]:
+        passed, extra = self.replace(at.index, given)
+        self.constant = self.constant + extra
+        return [passed]
+
+
+COEFFICIENTS: Meaning[Sequence[Coefficients]] = Meaning(
+    "backward substitution",
+    {
+        Constant: Rewriting.hold,
+        Rearrangement: Rewriting.rearrange,
+        Affine: Rewriting.multiply,
+        Scaling: Rewriting.scale,
+        Sum: Rewriting.add_up,
+        Rectifier: Rewriting.relax,
+        Maximum: Rewriting.relax,
+    },
+    {Embedding: "words are reached at the cut, and this one is read across it"},
+)
 
 
 def substituted(
     network: Network, node: int, coefficients: Array, replace: Replace
 ) -> tuple[dict[int, Coefficients], Array]:
     """Coefficients of the cut nodes, and the constant [...], of a function [..., size] of a node."""
-    handed: dict[int, Coefficients] = {node: Coefficients(coefficients)}
-    constant: Array = np.zeros(coefficients.shape[:-1])
-    kept: dict[int, Coefficients] = {}
-    for index in range(node, -1, -1):
-        given = handed.pop(index, None)
-        if given is None:
-            continue
-        if index in network.cut:
-            kept[index] = given
-            continue
-        layer, inputs = network.nodes[index].layer, network.nodes[index].inputs
-        sizes = [network.nodes[source].size for source in inputs]
-        match layer:
-            case Constant(value):
-                constant = constant + given.values @ given.at(value.reshape(-1))
-            case Affine(weight, bias):
-                values = given.dense(network.nodes[index].size)
-                blocks = values.reshape(*values.shape[:-1], -1, len(bias))
-                constant = constant + blocks.sum(axis=-2) @ bias
-                passed = Coefficients((blocks @ weight.T).reshape(*values.shape[:-1], -1))
-                hand(handed, inputs[0], passed, sizes[0])
-            case Scaling(multiply, divide, add, _):
-                constant = constant + given.values @ given.at(add.reshape(-1))
-                factors = given.at((multiply / divide).reshape(-1))
-                hand(handed, inputs[0], Coefficients(given.values * factors, given.columns), sizes[0])
-            case Sum(signs):
-                for sign, source, size in zip(signs, inputs, sizes, strict=True):
-                    hand(handed, source, Coefficients(given.values * sign, given.columns), size)
-            case Rearrangement(order):
-                moved = gathered(order, given)
-                starts = [sum(sizes[:number]) for number in range(len(sizes))]
-                for source, start, size in zip(inputs, starts, sizes, strict=True):
-                    hand(handed, source, part_of(moved, start, size, len(inputs) == 1), size)
-            case Rectifier() | Maximum():
-                passed, extra = replace(index, given)
-                constant = constant + extra
-                hand(handed, inputs[0], passed, sizes[0])
-            case Embedding():
-                raise ValueError(f"node {index}: an embedding that is read across the cut")
-    return kept, constant
-
-
-def hand(handed: dict[int, Coefficients], source: int, more: Coefficients, size: int) -> None:
-    if source in handed:
-        more = Coefficients(handed[source].dense(size) + more.dense(size))
-    handed[source] = more
+    rewriting = Rewriting(network, replace, np.zeros(coefficients.shape[:-1]))
+    reached = backward(network, COEFFICIENTS, rewriting, node, Coefficients(coefficients), rewriting.add, network.cut)
+    return {index: given for index, given in reached if index in network.cut}, rewriting.constant
 
 
 def gathered(order: Array, given: Coefficients) -> Coefficients:
@@ -113,9 +131,9 @@ def copies_of(order: bytes) -> tuple[Array, Array | None, Array | None]:
     return elements, np.argsort(index, kind="stable"), starts
 
 
-def part_of(whole: Coefficients, start: int, size: int, alone: bool) -> Coefficients:
+def part_of(whole: Coefficients, part: slice, alone: bool) -> Coefficients:
     columns = whole.columns
-    if columns is None or (alone and len(columns) == size):
+    if columns is None or (alone and len(columns) == part.stop):
         return Coefficients(whole.values)
-    inside = slice(*np.searchsorted(columns, (start, start + size)).tolist())
-    return Coefficients(whole.values[..., inside], columns[inside] - start)
+    inside = slice(*np.searchsorted(columns, (part.start, part.stop)).tolist())
+    return Coefficients(whole.values[..., inside], columns[inside] - part.start)

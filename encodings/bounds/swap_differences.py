@@ -65,15 +65,10 @@ class Differences:
     def width(self) -> int:
         return len(self.base)
 
-    @cached_property
+    @property
     def parts(self) -> dict[int, slice]:
         """Cut node -> its part of the width."""
-        result, start = {}, 0
-        for index in self.query.network.cut:
-            size = self.query.network.nodes[index].size
-            result[index] = slice(start, start + size)
-            start += size
-        return result
+        return self.query.network.cut_parts
 
     def numbers(self, tokens: tuple[int, ...]) -> NDArray[np.int64]:
         """Of the swaps that make this sentence."""
@@ -90,10 +85,7 @@ class Differences:
     def margins(self, cut: Array) -> Array:
         """[batch, rivals] of logit[label] - logit[rival], from [batch, width] values of the cut, in their precision."""
         network = self.query.network
-        given = {
-            index: cut[:, part].reshape(len(cut), *network.nodes[index].shape) for index, part in self.parts.items()
-        }
-        logits = values(network, given=given, dtype=cut.dtype.type)[len(network.nodes) - 1][:, 0, :]
+        logits = values(network, given=network.split_cut(cut), dtype=cut.dtype.type)[len(network.nodes) - 1][:, 0, :]
         return np.asarray(logits[:, [self.query.label]] - logits[:, list(self.query.rivals)])
 
     @cached_property
@@ -146,7 +138,7 @@ class Differences:
     def errors_at_cut(self) -> Floats:
         """[width]: how far a float64 evaluation of the cut can be from the real one, anywhere in the space."""
         errors = rounding_errors(self.query.network, self.magnitudes, DOUBLE)
-        return np.concatenate([errors[index].reshape(-1) for index in self.query.network.cut])
+        return np.asarray(self.query.network.join_cut({index: error[None] for index, error in errors.items()})[0])
 
     def evaluation_errors(self, swaps: int, unit: float) -> Floats:
         """[rivals]: how far `margins` can be from the real margins, for `swaps` swaps and floats of this unit.
@@ -159,8 +151,7 @@ class Differences:
         travelled = np.abs(self.base) + swaps * np.abs(self.rows).max(axis=0, initial=0.0)
         own = (2 * swaps + 1) * linear + (swaps + 1) * DOUBLE * travelled
         at_cut_errors = ((swaps + 2) * unit * (travelled + own) + own) * SLOP
-        given = {index: at_cut_errors[part].reshape(network.nodes[index].shape) for index, part in self.parts.items()}
-        errors = rounding_errors(network, self.magnitudes, unit, given)[last][0]
+        errors = rounding_errors(network, self.magnitudes, unit, network.split_cut(at_cut_errors))[last][0]
         logits = self.magnitudes[last][0] + errors
         label = self.query.label
         both = errors + errors[label] + unit * (logits + logits[label])
@@ -169,6 +160,4 @@ class Differences:
 
 def at_cut(query: Query, sentences: NDArray[np.int64]) -> Floats:
     """[batch, width]: the cut of these sentences, flattened and side by side."""
-    network = query.network
-    found = values(network, sentences, wanted=network.cut)
-    return np.concatenate([found[index].reshape(len(sentences), -1) for index in network.cut], axis=1)
+    return np.asarray(query.network.join_cut(values(query.network, sentences, wanted=query.network.cut)))

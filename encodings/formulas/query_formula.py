@@ -10,31 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..exact_evaluation import Exact, exact_layer
-from ..network import Affine, Constant, Embedding, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..exact_evaluation import exact_values
+from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..programs.exact_functions import Function, Terms, combined
 from ..programs.polarity import Polarity
 from ..query import Query
+from ..walk import Meaning, forward
 from .formula import Formula, Linear, Margin, Unit
 
-ZERO = Fraction(0)
+ZERO, ONE = Fraction(0), Fraction(1)
+Forms = list["Form"]
+"""Of the elements of a node."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
-    """An affine function: {term: coefficient} and constant, between low and high."""
+    """A function of words (position, token) and units, and what it lies between."""
 
-    terms: dict[int, Fraction]
-    constant: Fraction
+    function: Function
     low: Fraction
     high: Fraction
-
-    @property
-    def linear(self) -> Linear:
-        return Linear(self.constant, tuple(sorted(self.terms.items())))
 
 
 @dataclass
@@ -44,106 +43,120 @@ class Writer:
     k: int
     swaps: list[tuple[int, int]]
     units: list[Unit] = field(default_factory=list)
-    ends: list[tuple[Fraction, Fraction]] = field(default_factory=list)
-    """Of every unit."""
+    ends: dict[tuple[int, int], tuple[Fraction, Fraction]] = field(default_factory=dict)
+    """(node, element) -> of every unit."""
+    places: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The same -> its number as a term."""
 
-    def form(self, terms: dict[int, Fraction], constant: Fraction) -> Form:
+    @cached_property
+    def numbers(self) -> dict[tuple[int, int], int]:
+        return {swap: number for number, swap in enumerate(self.swaps)}
+
+    def form(self, function: Function) -> Form:
         """With its ends: swaps by the k best positions, units one by one."""
         down: dict[int, Fraction] = {}
         up: dict[int, Fraction] = {}
-        low = high = constant
-        for term, factor in terms.items():
-            if term < len(self.swaps):
-                position = self.swaps[term][0]
-                down[position] = min(down.get(position, ZERO), factor)
-                up[position] = max(up.get(position, ZERO), factor)
-                continue
-            ends = [factor * end for end in self.ends[term - len(self.swaps)]]
+        low = high = function.constant
+        for (position, _), factor in function.words.items():
+            down[position] = min(down.get(position, ZERO), factor)
+            up[position] = max(up.get(position, ZERO), factor)
+        for unit, factor in function.units.items():
+            ends = [factor * end for end in self.ends[unit]]
             low, high = low + min(ends), high + max(ends)
         low += sum(sorted(down.values())[: self.k], ZERO)
         high += sum(sorted(up.values(), reverse=True)[: self.k], ZERO)
-        return Form(terms, constant, low, high)
+        return Form(function, low, high)
 
-    def unit(self, name: str, index: int, element: int, inputs: list[Form]) -> Form:
+    def linear(self, form: Form) -> Linear:
+        """The same by numbers: swaps, then units."""
+        terms = [(self.numbers[key], factor) for key, factor in form.function.words.items()]
+        terms += [(self.places[key], factor) for key, factor in form.function.units.items()]
+        return Linear(form.function.constant, tuple(sorted(terms)))
+
+    def combine(self, parts: list[tuple[Fraction, Form]], constant: Fraction = ZERO) -> Form:
+        return self.form(combined([(factor, part.function) for factor, part in parts], constant))
+
+    def unit(self, name: str, at: tuple[int, int], inputs: list[Form]) -> Form:
         """max of these; the forms that another always exceeds are left out."""
         least = max(one.low for one in inputs)
         able = [one for one in inputs if one.high > least]
-        if not able:
-            return next(one for one in inputs if one.low == least)
         leaders = [one for one in inputs if one.low == least]
-        distinct = {(tuple(sorted(one.terms.items())), one.constant): one for one in (*able, *leaders[:1])}
+        if not able:
+            return leaders[0]
+        distinct = {self.linear(one): one for one in (*able, *leaders[:1])}
         able = list(distinct.values())
         if len(able) == 1:
             return able[0]
-        raises, lowers = self.polarity.of_node(index)
-        linear = tuple(one.linear for one in able)
-        self.units.append(Unit(f"{name}[{index},{element}]", linear, bool(raises[element]), bool(lowers[element])))
-        self.ends.append((least, max(one.high for one in able)))
-        low, high = self.ends[-1]
-        return Form({len(self.swaps) + len(self.units) - 1: Fraction(1)}, ZERO, low, high)
+        raises, lowers = (bool(flags[at[1]]) for flags in self.polarity.of_node(at[0]))
+        self.units.append(Unit(f"{name}[{at[0]},{at[1]}]", tuple(distinct), raises, lowers))
+        self.places[at] = len(self.swaps) + len(self.units) - 1
+        self.ends[at] = low, high = least, max(one.high for one in able)
+        return Form(Function(ZERO, {}, {at: ONE}), low, high)
 
-    def rectified(self, index: int, element: int, slope: Fraction, x: Form) -> Form:
+    def rectified(self, at: tuple[int, int], slope: Fraction, x: Form) -> Form:
         if x.low >= 0 or slope == 1:
             return x
-        terms = {term: factor * slope for term, factor in x.terms.items() if slope}
-        scaled = Form(terms, x.constant * slope, x.low * slope, x.high * slope)
+        scaled = Form(combined([(slope, x.function)]), x.low * slope, x.high * slope)
         if x.high <= 0:
             return scaled
-        found = self.unit("relu", index, element, [x, scaled])
+        found = self.unit("relu", at, [x, scaled])
         # The interval of both, taken together: max(x, slope x) is monotone in x.
-        self.ends[-1] = (scaled.low, x.high)
-        return Form(found.terms, found.constant, *self.ends[-1])
+        self.ends[at] = scaled.low, x.high
+        return Form(found.function, scaled.low, x.high)
 
-    def combined(self, parts: list[tuple[Fraction, Form]], constant: Fraction) -> Form:
-        terms: dict[int, Fraction] = {}
-        for factor, part in parts:
-            constant += factor * part.constant
-            for term, coefficient in part.terms.items():
-                terms[term] = terms.get(term, ZERO) + factor * coefficient
-        return self.form({term: factor for term, factor in terms.items() if factor}, constant)
+    def hold(self, layer: Constant, inputs: list[Forms], at: At) -> Forms:
+        return [self.combine([], Fraction(float(one))) for one in layer.value.reshape(-1)]
 
-    def layer(self, index: int, node: Node, inputs: list[list[Form]]) -> list[Form]:
-        match node.layer:
-            case Constant(value):
-                return [Form({}, Fraction(float(one)), *[Fraction(float(one))] * 2) for one in value.reshape(-1)]
-            case Rearrangement(order):
-                together = [one for part in inputs for one in part]
-                return [together[place] for place in order.reshape(-1).tolist()]
-            case Affine(weight, bias):
-                width, outputs = weight.shape
-                columns = [
-                    [(row, Fraction(float(weight[row, m]))) for row in np.flatnonzero(weight[:, m])]
-                    for m in range(outputs)
-                ]
-                added = [Fraction(float(one)) for one in bias]
-                return [
-                    self.combined([(factor, inputs[0][block + row]) for row, factor in columns[m]], added[m])
-                    for block in range(0, len(inputs[0]), width)
-                    for m in range(outputs)
-                ]
-            case Scaling(multiply, divide, add, _):
-                factors = [
-                    Fraction(float(m)) / Fraction(float(d)) for m, d in zip(multiply.flat, divide.flat, strict=True)
-                ]
-                return [
-                    self.combined([(factor, one)], Fraction(float(more)))
-                    for factor, one, more in zip(factors, inputs[0], add.flat, strict=True)
-                ]
-            case Sum(signs):
-                return [
-                    self.combined([(Fraction(sign), one) for sign, one in zip(signs, ones, strict=True)], ZERO)
-                    for ones in zip(*inputs, strict=True)
-                ]
-            case Rectifier(slope):
-                exact = Fraction(float(slope))
-                return [self.rectified(index, e, exact, one) for e, one in enumerate(inputs[0])]
-            case Maximum():
-                width = len(inputs[0]) // node.size
-                return [
-                    self.unit("maximum", index, e, inputs[0][e * width : (e + 1) * width]) for e in range(node.size)
-                ]
-            case Embedding():
-                raise ValueError(f"node {index} is before the cut")
+    def rearrange(self, layer: Rearrangement, inputs: list[Forms], at: At) -> Forms:
+        together = [one for part in inputs for one in part]
+        return [together[place] for place in layer.index.reshape(-1).tolist()]
+
+    def multiply(self, layer: Affine, inputs: list[Forms], at: At) -> Forms:
+        width, outputs = layer.weight.shape
+        columns = [
+            [(row, Fraction(float(layer.weight[row, m]))) for row in np.flatnonzero(layer.weight[:, m])]
+            for m in range(outputs)
+        ]
+        added = [Fraction(float(one)) for one in layer.bias]
+        return [
+            self.combine([(factor, inputs[0][block + row]) for row, factor in columns[m]], added[m])
+            for block in range(0, len(inputs[0]), width)
+            for m in range(outputs)
+        ]
+
+    def scale(self, layer: Scaling, inputs: list[Forms], at: At) -> Forms:
+        times, under, more = (
+            [Fraction(float(one)) for one in part.flat] for part in (layer.multiply, layer.divide, layer.add)
+        )
+        return [self.combine([(m / d, one)], a) for m, d, one, a in zip(times, under, inputs[0], more, strict=True)]
+
+    def add_up(self, layer: Sum, inputs: list[Forms], at: At) -> Forms:
+        signs = [Fraction(sign) for sign in layer.signs]
+        return [self.combine(list(zip(signs, ones, strict=True))) for ones in zip(*inputs, strict=True)]
+
+    def rectify(self, layer: Rectifier, inputs: list[Forms], at: At) -> Forms:
+        slope = Fraction(float(layer.slope))
+        return [self.rectified((at.index, e), slope, one) for e, one in enumerate(inputs[0])]
+
+    def take_greatest(self, layer: Maximum, inputs: list[Forms], at: At) -> Forms:
+        width = len(inputs[0]) // at.node.size
+        windows = [inputs[0][e * width : (e + 1) * width] for e in range(at.node.size)]
+        return [self.unit("maximum", (at.index, e), window) for e, window in enumerate(windows)]
+
+
+TERMS: Meaning[Forms] = Meaning(
+    "terms in a formula",
+    {
+        Constant: Writer.hold,
+        Rearrangement: Writer.rearrange,
+        Affine: Writer.multiply,
+        Scaling: Writer.scale,
+        Sum: Writer.add_up,
+        Rectifier: Writer.rectify,
+        Maximum: Writer.take_greatest,
+    },
+    {Embedding: "words are reached at the cut, and this one is read across it"},
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,24 +195,21 @@ def formula(query: Query, k: int, made: tuple[tuple[int, int], ...] = (), *, few
     k = min(k, len({position for position, _ in swaps}))
     writer = Writer(query, Polarity.of(query, range(len(query.rivals))), k, swaps)
     fixed = [cut.rows[cut.swaps.index(swap)] for swap in made]
-    known: dict[int, list[Form]] = {}
+    known: dict[int, Forms] = {}
     for index, part in cut.base.items():
-        terms: list[dict[int, Fraction]] = [{} for _ in part]
-        for place, number in enumerate(numbers):
+        words: list[Terms] = [{} for _ in part]
+        for number in numbers:
             for element, difference in cut.rows[number][index].items():
-                terms[element][place] = difference
+                words[element][cut.swaps[number]] = difference
         constants = [one + sum((row[index].get(e, ZERO) for row in fixed), ZERO) for e, one in enumerate(part)]
-        known[index] = [writer.form(of, constant) for of, constant in zip(terms, constants, strict=True)]
-    for index, node in enumerate(network.nodes):
-        if index not in known and (index not in network.linear or isinstance(node.layer, Constant)):
-            known[index] = writer.layer(index, node, [known[source] for source in node.inputs])
-    logits = known[len(network.nodes) - 1]
+        known[index] = [writer.form(Function(base, of, {})) for of, base in zip(words, constants, strict=True)]
+    logits = forward(network, TERMS, writer, known)[len(network.nodes) - 1]
     margins = []
     for rival in query.rivals:
-        margin = writer.combined([(Fraction(1), logits[query.label]), (Fraction(-1), logits[rival])], ZERO)
+        margin = writer.combine([(ONE, logits[query.label]), (-ONE, logits[rival])])
         ties = rival < query.label
         if margin.low < 0 or (margin.low == 0 and ties):
-            margins.append(Margin(margin.linear, ties))
+            margins.append(Margin(writer.linear(margin), ties))
     return Formula(tuple(swaps), k, tuple(writer.units), tuple(margins), made, fewest)
 
 
@@ -214,15 +224,10 @@ def parts(query: Query, k: int) -> Iterator[Formula]:
 
 def exact_cut(network: Network, tokens: tuple[int, ...]) -> dict[int, list[Fraction]]:
     """The cut of a sentence over the reals."""
-    known: dict[int, Exact] = {}
-    found: dict[int, list[Fraction]] = {}
-    for index in sorted(network.linear):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        known[index] = exact_layer(node.layer, inputs, node.shape, np.asarray(tokens), network.unit)
-        if index in network.cut:
-            found[index] = [int(one) * known[index].scale for one in known[index].integers.reshape(-1)]
-    return found
+    known = exact_values(network, tokens, wanted=network.cut)
+    return {
+        index: [int(one) * known[index].scale for one in known[index].integers.reshape(-1)] for index in network.cut
+    }
 
 
 def chosen_of(query: Query, problem: Formula, tokens: tuple[int, ...]) -> set[int]:

@@ -209,13 +209,9 @@ class Builder:
 
 def rounds(layer: Layer) -> bool:
     """Whether the layer computes; the others only choose among numbers that are there."""
-    match layer:
-        case Affine() | Scaling() | Sum():
-            return True
-        case Rectifier(slope):
-            return slope not in (0.0, 1.0)
-        case Embedding() | Constant() | Rearrangement() | Maximum():
-            return False
+    if isinstance(layer, Rectifier):
+        return layer.slope not in (0.0, 1.0)
+    return not isinstance(layer, Embedding | Constant | Rearrangement | Maximum)
 
 
 def numbered(shape: Sequence[int]) -> Indices:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..computed import is_floating
 from ..errors import BadInput, Unsupported
 from ..network import Embedding, Network, Node
+from .computed import is_floating
 from .construction import Builder, Known, Value, Wire
 from .onnx_reading import HEADS, UNITS, Model, call_of, moved, needed_nodes, translate
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..computed import is_floating, is_foreign, is_real_only
 from ..errors import BadInput, Unsupported
 from ..network import Embedding, Head, Network, Node
+from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
 from .construction import FLOATS, Array, Builder, Call, Known, Tokens, Value, Wire
 from .operators import OPERATORS

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from ..errors import Unsupported
 from ..exact_evaluation import dyadic, dyadic_weight
-from ..network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Rearrangement, Rectifier, Scaling, Sum
 from ..query import Query
 from ..space import SwapSpace
+from ..walk import Meaning, backward, needed
 
 Terms = dict[tuple[int, int], Fraction]
 
@@ -31,7 +32,19 @@ class Function:
     words: Terms
     """(position, choice > 0) -> what this choice adds to the original."""
     units: Terms
-    """(rectifier node, element) -> coefficient of its output."""
+    """(nonlinear node, element) -> coefficient of its output."""
+
+
+def combined(parts: Iterable[tuple[Fraction, Function]], constant: Fraction = Fraction(0)) -> Function:
+    """constant + sum of factor * function."""
+    words, units = Terms(), Terms()
+    for factor, part in parts:
+        constant += factor * part.constant
+        for total, terms in ((words, part.words), (units, part.units)):
+            for key, coefficient in terms.items():
+                more = factor * coefficient
+                total[key] = total[key] + more if key in total else more
+    return Function(constant, *({key: c for key, c in total.items() if c} for total in (words, units)))
 
 
 class Vectors:
@@ -85,30 +98,18 @@ def exact_functions(query: Query) -> Exact:
     if network.inexact:
         raise Unsupported(f"{network.inexact[0]}: its constants are rounded, so the network has no exact program")
     last = len(network.nodes) - 1
-    reached = ancestors(network, last)
-    for index in sorted(reached):
-        if isinstance(network.nodes[index].layer, Maximum):
-            origin = network.nodes[index].origin
-            raise Unsupported(f"{origin}: only feed-forward networks of affine layers and rectifiers can be written")
+    reached = needed(network, ())
+    for index in reached:
+        FUNCTIONS.rule(network.nodes[index])
     rewriting = Rewriting(query)
     layers = []
-    for index in sorted(reached):
+    for index in reached:
         node = network.nodes[index]
         if isinstance(node.layer, Rectifier):
             inputs = tuple(rewriting.function(node.inputs[0], e) for e in range(node.size))
             layers.append(Layer(index, Fraction(node.layer.slope), inputs))
     logits = tuple(rewriting.function(last, c) for c in range(network.classes))
     return Exact(tuple(layers), logits)
-
-
-def ancestors(network: Network, target: int) -> set[int]:
-    found, waiting = set(), [target]
-    while waiting:
-        index = waiting.pop()
-        if index not in found:
-            found.add(index)
-            waiting += network.nodes[index].inputs
-    return found
 
 
 @dataclass
@@ -133,92 +134,101 @@ class Rewriting:
     """Rewrites elements backwards, layer by layer, down to rectifiers and embedded words."""
 
     def __init__(self, query: Query) -> None:
-        self.query = query
-        self.nodes = query.network.nodes
+        self.query, self.network = query, query.network
         self.columns: dict[int, list[list[tuple[int, int]]]] = {}
         self.rows: dict[tuple[int, int], tuple[list[list[int]], Fraction]] = {}
 
     def function(self, index: int, element: int) -> Function:
-        given = {index: Given(Fraction(1), {element: 1})}
-        constant, units = Fraction(0), {}
-        places: dict[int, list[tuple[int, Fraction, dict[int, int]]]] = {}
-        for n in range(index, -1, -1):
-            part = given.pop(n, None)
-            if part is None:
-                continue
-            match self.nodes[n].layer:
-                case Rectifier():
-                    units.update({(n, e): c * part.scale for e, c in part.coefficients.items() if c})
-                case Embedding(_, positions):
-                    width = self.nodes[n].shape[-1]
-                    kernels: dict[int, dict[int, int]] = {}
-                    for e, c in part.coefficients.items():
-                        kernels.setdefault(e // width, {})[e % width] = c
-                    for place, kernel in kernels.items():
-                        position = int(positions.reshape(-1)[place])
-                        places.setdefault(position, []).append((n, part.scale, kernel))
-                case _:
-                    constant += self.backward(n, part, given)
+        self.constant, self.units = Fraction(0), Terms()
+        self.places: dict[int, list[tuple[int, Fraction, dict[int, int]]]] = {}
+        for _ in backward(self.network, FUNCTIONS, self, index, Given(Fraction(1), {element: 1}), joined):
+            pass
         words: Terms = {}
-        for position, readers in places.items():
+        for position, readers in self.places.items():
             values = [Fraction(0)] * len(self.query.space.choices[position])
             for n, scale, kernel in readers:
-                rows, unit = self.embedded(n, position)
+                rows, unit = self.rows[n, position]
                 factor = scale * unit
                 for choice, row in enumerate(rows):
                     values[choice] += factor * sum(c * row[d] for d, c in kernel.items())
-            constant += values[0]
+            self.constant += values[0]
             words.update({(position, c): v - values[0] for c, v in enumerate(values) if c and v != values[0]})
-        return Function(constant, words, units)
+        return Function(self.constant, words, self.units)
 
-    def embedded(self, n: int, position: int) -> tuple[list[list[int]], Fraction]:
-        """The rows of the choices at a position, as integers times a scale."""
-        if (n, position) not in self.rows:
-            layer = self.nodes[n].layer
-            if not isinstance(layer, Embedding):
-                raise TypeError(f"node {n} is no embedding")
-            integers, scale = dyadic(np.asarray(layer.table[list(self.query.space.choices[position])]))
-            self.rows[n, position] = integers.tolist(), scale
-        return self.rows[n, position]
+    def look_up(self, layer: Embedding, given: Given, at: At) -> list[Given]:
+        width = at.node.shape[-1]
+        kernels: dict[int, dict[int, int]] = {}
+        for e, c in given.coefficients.items():
+            kernels.setdefault(e // width, {})[e % width] = c
+        for place, kernel in kernels.items():
+            position = int(layer.positions.reshape(-1)[place])
+            self.places.setdefault(position, []).append((at.index, given.scale, kernel))
+            if (at.index, position) not in self.rows:
+                integers, scale = dyadic(np.asarray(layer.table[list(self.query.space.choices[position])]))
+                self.rows[at.index, position] = integers.tolist(), scale
+        return []
 
-    def backward(self, n: int, part: Given, given: dict[int, Given]) -> Fraction:
-        """Hands the coefficients of a linear node on to what it reads; returns the constant part."""
-        node, scale, items = self.nodes[n], part.scale, list(part.coefficients.items())
+    def rectify(self, layer: Rectifier, given: Given, at: At) -> list[Given]:
+        self.units.update({(at.index, e): c * given.scale for e, c in given.coefficients.items() if c})
+        return []
 
-        def hand(source: int, scale: Fraction, terms: Sequence[tuple[int, int]]) -> None:
-            given.setdefault(source, Given(scale)).add(scale, terms)
+    def hold(self, layer: Constant, given: Given, at: At) -> list[Given]:
+        self.add(given, layer.value.reshape(-1))
+        return []
 
-        match node.layer:
-            case Constant(value):
-                flat = value.reshape(-1)
-                return scale * sum(c * Fraction(float(flat[e])) for e, c in items)
-            case Rearrangement(index):
-                order, starts = index.reshape(-1), [0]
-                for source in node.inputs:
-                    starts.append(starts[-1] + self.nodes[source].size)
-                for at, source in enumerate(node.inputs):
-                    moved = [(int(order[e]) - starts[at], c) for e, c in items]
-                    size = starts[at + 1] - starts[at]
-                    hand(source, scale, [(e, c) for e, c in moved if 0 <= e < size])
-                return Fraction(0)
-            case Affine(weight, bias) as layer:
-                if n not in self.columns:
-                    factors, _ = dyadic_weight(layer)
-                    self.columns[n] = [[(k, int(w)) for k, w in enumerate(column) if w] for column in factors.T]
-                rows, outputs = weight.shape
-                grid = dyadic_weight(layer)[1]
-                for e, c in items:
-                    start = e // outputs * rows
-                    hand(node.inputs[0], scale * grid, [(start + k, c * w) for k, w in self.columns[n][e % outputs]])
-                return scale * sum(c * Fraction(float(bias[e % outputs])) for e, c in items)
-            case Scaling(multiply, divide, add, _):
-                times, under, more = (array.reshape(-1) for array in (multiply, divide, add))
-                ratios = {e: Fraction(float(times[e])) / Fraction(float(under[e])) for e, _ in items}
-                common = lcm(*(ratio.denominator for ratio in ratios.values()))
-                hand(node.inputs[0], scale / common, [(e, int(c * ratios[e] * common)) for e, c in items])
-                return scale * sum(c * Fraction(float(more[e])) for e, c in items)
-            case Sum(signs):
-                for source, sign in zip(node.inputs, signs, strict=True):
-                    hand(source, scale, [(e, sign * c) for e, c in items])
-                return Fraction(0)
-        raise TypeError(f"node {n} is not linear")
+    def rearrange(self, layer: Rearrangement, given: Given, at: At) -> list[Given]:
+        order, parts = layer.index.reshape(-1), self.network.laid(at.node)
+        moved = [(int(order[e]), c) for e, c in given.coefficients.items()]
+        found = [Given(given.scale) for _ in parts]
+        for one, part in zip(found, parts, strict=True):
+            one.add(given.scale, [(e - part.start, c) for e, c in moved if part.start <= e < part.stop])
+        return found
+
+    def multiply(self, layer: Affine, given: Given, at: At) -> list[Given]:
+        factors, grid = dyadic_weight(layer)
+        if at.index not in self.columns:
+            self.columns[at.index] = [[(k, int(w)) for k, w in enumerate(column) if w] for column in factors.T]
+        (rows, outputs), columns = layer.weight.shape, self.columns[at.index]
+        found = Given(given.scale * grid)
+        for e, c in given.coefficients.items():
+            start = e // outputs * rows
+            found.add(found.scale, [(start + k, c * w) for k, w in columns[e % outputs]])
+        self.add(given, layer.bias)
+        return [found]
+
+    def scale(self, layer: Scaling, given: Given, at: At) -> list[Given]:
+        times, under = (array.reshape(-1) for array in (layer.multiply, layer.divide))
+        ratios = {e: Fraction(float(times[e])) / Fraction(float(under[e])) for e in given.coefficients}
+        common = lcm(*(ratio.denominator for ratio in ratios.values()))
+        self.add(given, layer.add.reshape(-1))
+        return [Given(given.scale / common, {e: int(c * ratios[e] * common) for e, c in given.coefficients.items()})]
+
+    def add_up(self, layer: Sum, given: Given, at: At) -> list[Given]:
+        return [Given(given.scale, {e: sign * c for e, c in given.coefficients.items()}) for sign in layer.signs]
+
+    def add(self, given: Given, constants: Floats) -> None:
+        """What the coefficients make of constants, which repeat from block to block."""
+        size = len(constants)
+        self.constant += given.scale * sum(
+            c * Fraction(float(constants[e % size])) for e, c in given.coefficients.items()
+        )
+
+
+def joined(source: int, one: Given, more: Given) -> Given:
+    one.add(more.scale, list(more.coefficients.items()))
+    return one
+
+
+FUNCTIONS: Meaning[Sequence[Given]] = Meaning(
+    "exact affine function",
+    {
+        Embedding: Rewriting.look_up,
+        Constant: Rewriting.hold,
+        Rearrangement: Rewriting.rearrange,
+        Affine: Rewriting.multiply,
+        Scaling: Rewriting.scale,
+        Sum: Rewriting.add_up,
+        Rectifier: Rewriting.rectify,
+    },
+    {Maximum: "only feed-forward networks of affine layers and rectifiers can be written"},
+)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, Constant, Embedding, Maximum, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from ..query import Query
+from ..walk import Meaning, backward
 
 Flags = NDArray[np.bool_]
 
@@ -33,34 +34,58 @@ class Polarity:
         network = query.network
         last = len(network.nodes) - 1
         flags = {index: np.zeros((2, node.size), dtype=np.bool_) for index, node in enumerate(network.nodes)}
-        flags[last][0, query.label] = True
-        flags[last][1, [query.rivals[rival] for rival in rivals]] = True
-        for index in range(last, -1, -1):
-            node, own = network.nodes[index], flags[index]
-            inputs = [flags[source] for source in node.inputs]
-            match node.layer:
-                case Embedding() | Constant():
-                    continue
-                case Rearrangement(order):
-                    moved = np.zeros((2, sum(part.shape[1] for part in inputs)), dtype=np.bool_)
-                    for side in (0, 1):
-                        moved[side, order.reshape(-1)[own[side]]] = True
-                    ends = np.cumsum([0, *(part.shape[1] for part in inputs)])
-                    for number, part in enumerate(inputs):
-                        part |= moved[:, ends[number] : ends[number + 1]]
-                case Affine(weight, bias):
-                    blocks = own.reshape(2, -1, len(bias)).astype(np.float64)
-                    up, down = (weight > 0).T.astype(np.float64), (weight < 0).T.astype(np.float64)
-                    inputs[0][0] |= ((blocks[0] @ up + blocks[1] @ down) > 0).reshape(-1)
-                    inputs[0][1] |= ((blocks[1] @ up + blocks[0] @ down) > 0).reshape(-1)
-                case Scaling(multiply, divide, _, _):
-                    factor = (multiply / divide).reshape(-1)
-                    inputs[0] |= (own & (factor > 0)) | (own[::-1] & (factor < 0))
-                case Sum(signs):
-                    for sign, part in zip(signs, inputs, strict=True):
-                        part |= own if sign > 0 else own[::-1]
-                case Rectifier():
-                    inputs[0] |= own
-                case Maximum():
-                    inputs[0] |= np.repeat(own, inputs[0].shape[1] // own.shape[1], axis=1)
+        asked = flags[last].copy()
+        asked[0, query.label] = True
+        asked[1, [query.rivals[rival] for rival in rivals]] = True
+        flags.update(backward(network, DIRECTIONS, network, last, asked, lambda _, one, more: one | more))
         return cls(flags)
+
+
+def end(network: Network, layer: Embedding | Constant, own: Flags, at: At) -> list[Flags]:
+    return []
+
+
+def rearrange(network: Network, layer: Rearrangement, own: Flags, at: At) -> list[Flags]:
+    laid = network.laid(at.node)
+    moved = np.zeros((2, laid[-1].stop), dtype=np.bool_)
+    for side in (0, 1):
+        moved[side, layer.index.reshape(-1)[own[side]]] = True
+    return [moved[:, part] for part in laid]
+
+
+def multiply(network: Network, layer: Affine, own: Flags, at: At) -> list[Flags]:
+    blocks = own.reshape(2, -1, len(layer.bias)).astype(np.float64)
+    up, down = (layer.weight > 0).T.astype(np.float64), (layer.weight < 0).T.astype(np.float64)
+    return [np.stack([blocks[0] @ up + blocks[1] @ down, blocks[1] @ up + blocks[0] @ down]).reshape(2, -1) > 0]
+
+
+def scale(network: Network, layer: Scaling, own: Flags, at: At) -> list[Flags]:
+    factor = (layer.multiply / layer.divide).reshape(-1)
+    return [(own & (factor > 0)) | (own[::-1] & (factor < 0))]
+
+
+def add_up(network: Network, layer: Sum, own: Flags, at: At) -> list[Flags]:
+    return [own if sign > 0 else own[::-1] for sign in layer.signs]
+
+
+def rectify(network: Network, layer: Rectifier, own: Flags, at: At) -> list[Flags]:
+    return [own]
+
+
+def take_greatest(network: Network, layer: Maximum, own: Flags, at: At) -> list[Flags]:
+    return [np.repeat(own, network.nodes[at.node.inputs[0]].size // at.node.size, axis=1)]
+
+
+DIRECTIONS: Meaning[Sequence[Flags]] = Meaning(
+    "known direction",
+    {
+        Embedding: end,
+        Constant: end,
+        Rearrangement: rearrange,
+        Affine: multiply,
+        Scaling: scale,
+        Sum: add_up,
+        Rectifier: rectify,
+        Maximum: take_greatest,
+    },
+)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..network import Affine, Constant, Rearrangement, Scaling, Sum
+from ..network import Affine, At, Constant, Rearrangement, Scaling, Sum
+from ..walk import Kind
 from .affine_functions import Expressions, added, joined
 from .integer_program import Floats, Indices, Row, Variable
 
-Linear = Constant | Rearrangement | Affine | Scaling | Sum
 INFINITY = float("inf")
 
 
@@ -51,19 +52,34 @@ class Rows:
         self.rows.append(compared(name, terms, x, times, low, high))
 
 
-def linear(layer: Linear, inputs: list[Expressions]) -> Expressions:
-    """What a layer comes to that adds neither variables nor rows."""
-    match layer:
-        case Constant(value):
-            return Expressions.fixed(value)
-        case Rearrangement(order):
-            return joined(inputs).taken(order)
-        case Affine(weight, bias):
-            return inputs[0].mapped(weight, bias)
-        case Scaling(multiply, divide, add, _):
-            return inputs[0].scaled((multiply / divide).reshape(-1), add.reshape(-1))
-        case Sum(signs):
-            return added(inputs, signs)
+def hold(writer: Rows, layer: Constant, inputs: list[Expressions], at: At) -> Expressions:
+    return Expressions.fixed(layer.value)
+
+
+def rearrange(writer: Rows, layer: Rearrangement, inputs: list[Expressions], at: At) -> Expressions:
+    return joined(inputs).taken(layer.index)
+
+
+def multiply(writer: Rows, layer: Affine, inputs: list[Expressions], at: At) -> Expressions:
+    return inputs[0].mapped(layer.weight, layer.bias)
+
+
+def scale(writer: Rows, layer: Scaling, inputs: list[Expressions], at: At) -> Expressions:
+    return inputs[0].scaled((layer.multiply / layer.divide).reshape(-1), layer.add.reshape(-1))
+
+
+def add_up(writer: Rows, layer: Sum, inputs: list[Expressions], at: At) -> Expressions:
+    return added(inputs, layer.signs)
+
+
+LINEAR: Mapping[Kind, Callable[..., Expressions]] = {
+    Constant: hold,
+    Rearrangement: rearrange,
+    Affine: multiply,
+    Scaling: scale,
+    Sum: add_up,
+}
+"""The layers that add neither variables nor rows."""
 
 
 def compared(name: str, terms: dict[int, float], x: Expressions, times: float, low: float, high: float) -> Row:

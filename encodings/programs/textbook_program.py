@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..evaluation import values
-from ..network import Embedding, Maximum, Node, Rectifier, Table
+from ..network import At, Embedding, Maximum, Rectifier
 from ..query import Query
 from ..space import SwapSpace
+from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
 from .integer_program import Floats, Indices, Program, Row, Variable
-from .program_rows import INFINITY, Rows, distinct, linear, replaced
+from .program_rows import INFINITY, LINEAR, Rows, distinct, replaced
 
 TOLERANCE = 1e-5
 """Stands for "strictly greater", which a linear program cannot say: ten times what solvers let a row be violated.
@@ -47,11 +48,9 @@ class Textbook:
     def of(cls, query: Query, *, inputs: bool = True) -> Textbook:
         """`inputs`: whether each nonlinear element's input is a variable of its own, defined by a row of its own."""
         writer = Writer(query.space, inputs=inputs)
-        known: list[Expressions] = []
-        for index, node in enumerate(query.network.nodes):
-            known.append(writer.layer(index, node, [known[source] for source in node.inputs]))
+        logits = forward(query.network, ROWS, writer)[len(query.network.nodes) - 1]
         remark = "" if inputs else "no variables for the inputs of neurons"
-        return cls(query, tuple(writer.variables), tuple(writer.rows), known[-1], remark)
+        return cls(query, tuple(writer.variables), tuple(writer.rows), logits, remark)
 
     def margin(self, rival: int) -> Expressions:
         """logit[rival] - logit[label]."""
@@ -122,19 +121,8 @@ class Writer(Rows):
             self.columns[position] = np.arange(first, len(self.variables))
             self.rows.append(Row(f"word[{position}]", self.columns[position], np.ones(len(choices)), 1.0, 1.0))
 
-    def layer(self, index: int, node: Node, inputs: list[Expressions]) -> Expressions:
-        """What a node comes to, as affine functions of the variables; a nonlinear one adds variables and rows."""
-        match node.layer:
-            case Embedding(table, positions):
-                return self.embedded(table, positions)
-            case Rectifier(slope):
-                return self.rectified(index, slope, inputs[0])
-            case Maximum():
-                return self.largest(index, node.size, inputs[0])
-            case layer:
-                return linear(layer, inputs)
-
-    def embedded(self, table: Floats | Table, positions: Indices) -> Expressions:
+    def embed(self, layer: Embedding, inputs: list[Expressions], at: At) -> Expressions:
+        table, positions = layer.table, layer.positions
         size = table.shape[1]
         rows, columns, coefficients = [], [], []
         constant = np.zeros((positions.size, size))
@@ -160,13 +148,14 @@ class Writer(Rows):
         low, high = (np.array([getattr(one, end) for one in self.variables]) for end in ("low", "high"))
         return functions.bounds(low, high, group)
 
-    def rectified(self, index: int, slope: float, inputs: Expressions) -> Expressions:
+    def rectify(self, layer: Rectifier, inputs: list[Expressions], at: At) -> Expressions:
         """y = max(x, slope x): y >= x, y >= slope x, y <= x - (1 - slope) l (1 - a), y <= slope x + (1 - slope) u a."""
-        low, high = self.bounds(inputs)
+        (read,), slope, index = inputs, layer.slope, at.index
+        low, high = self.bounds(read)
         outputs: dict[int, int] = {}
         for element in np.flatnonzero((low < 0) & (high > 0) & (slope < 1)).tolist():
             least, greatest = float(low[element]), float(high[element])
-            x = self.input((index, element), inputs, element, least, greatest)
+            x = self.input((index, element), read, element, least, greatest)
             y = self.variable(Variable("relu", (index, element), min(0.0, slope * least), greatest))
             a = self.variable(Variable("active", (index, element), 0.0, 1.0, True))
             where, room = f"[{index},{element}]", (1.0 - slope) * -least
@@ -176,25 +165,26 @@ class Writer(Rows):
             self.compare(f"if_active{where}", {y: 1.0, a: room}, x, high=room)
             self.compare(f"if_inactive{where}", {y: 1.0, a: (slope - 1.0) * greatest}, x, times=slope, high=0.0)
             outputs[element] = y
-        settled = inputs.scaled(np.where(low >= 0, 1.0, slope), np.zeros(len(inputs)))
+        settled = read.scaled(np.where(low >= 0, 1.0, slope), np.zeros(len(read)))
         return replaced(settled, outputs)
 
-    def largest(self, index: int, size: int, inputs: Expressions) -> Expressions:
+    def take_greatest(self, layer: Maximum, inputs: list[Expressions], at: At) -> Expressions:
         """y = max over i of x_i, without the elements that another always exceeds, and without copies."""
-        low, high = (end.reshape(size, -1) for end in self.bounds(inputs))
+        (read,), index, size = inputs, at.index, at.node.size
+        low, high = (end.reshape(size, -1) for end in self.bounds(read))
         width, leaders = low.shape[1], low.argmax(axis=1)
         outputs: dict[int, int] = {}
         for element, leader in enumerate(leaders.tolist()):
             least = float(low[element, leader])
             able = [leader, *(place for place in np.flatnonzero(high[element] > least).tolist() if place != leader)]
-            able = distinct(inputs, element * width, able)
+            able = distinct(read, element * width, able)
             if len(able) == 1:
                 continue
             y = self.variable(Variable("maximum", (index, element), least, float(high[element, able].max())))
             chosen = []
             for place in able:
                 number, bottom = element * width + place, float(low[element, place])
-                x = self.input((index, number), inputs, number, bottom, float(high[element, place]))
+                x = self.input((index, number), read, number, bottom, float(high[element, place]))
                 a = self.variable(Variable("largest", (index, element, place), 0.0, 1.0, True))
                 chosen.append(a)
                 room = max(0.0, float(max(high[element, other] for other in able if other != place)) - bottom)
@@ -202,4 +192,10 @@ class Writer(Rows):
                 self.compare(f"if_largest[{index},{element},{place}]", {y: 1.0, a: room}, x, high=room)
             self.rows.append(Row(f"one[{index},{element}]", np.array(chosen), np.ones(len(chosen)), 1.0, 1.0))
             outputs[element] = y
-        return replaced(inputs.taken(leaders + np.arange(size) * width), outputs)
+        return replaced(read.taken(leaders + np.arange(size) * width), outputs)
+
+
+ROWS: Meaning[Expressions] = Meaning(
+    "rows in the textbook's program",
+    {**LINEAR, Embedding: Writer.embed, Rectifier: Writer.rectify, Maximum: Writer.take_greatest},
+)

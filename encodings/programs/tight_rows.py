@@ -9,17 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-from ..bounds.linear_bounds import Array
 from ..bounds.selection import Places
 from ..bounds.shallow_margin import shallow_margin
-from ..network import Constant, Embedding, Maximum, Network, Node, Rectifier
+from ..network import At, Embedding, Maximum, Network, Rectifier
 from ..query import Query
+from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
 from .integer_program import Exclusive, Floats, Indicator, Program, Row, Variable
 from .joint_cuts import joint_cuts
 from .polarity import Polarity
 from .program_reduction import Reduction
-from .program_rows import INFINITY, Rows, compared, distinct, linear, replaced
+from .program_rows import INFINITY, LINEAR, Rows, compared, distinct, replaced
 from .textbook_program import TOLERANCE
 
 
@@ -82,34 +82,21 @@ class Writer(Rows):
             swaps, elements = np.nonzero(differences.rows[:, part])
             coefficients = differences.rows[:, part][swaps, elements]
             known[index] = Expressions.of_terms(elements, swaps, coefficients, differences.base[part].copy())
-        for index, node in enumerate(network.nodes):
-            if index in known or (index in network.linear and not isinstance(node.layer, Constant)):
-                continue
-            known[index] = self.layer(index, node, [known[source] for source in node.inputs])
-        logits = known[len(network.nodes) - 1]
+        logits = forward(network, ROWS, self, known)[len(network.nodes) - 1]
         own = logits.taken(np.full(len(rivals), self.query.label))
         return added([own, logits.taken(np.array([self.query.rivals[rival] for rival in rivals]))], (1, -1))
 
-    def layer(self, index: int, node: Node, inputs: list[Expressions]) -> Expressions:
-        match node.layer:
-            case Rectifier(slope):
-                return self.rectified(index, slope, inputs[0], *self.reduction.elements[node.inputs[0]])
-            case Maximum():
-                return self.largest(index, node.size, inputs[0], *self.reduction.elements[node.inputs[0]])
-            case Embedding():
-                raise ValueError(f"node {index} is before the cut")
-            case layer:
-                return linear(layer, inputs)
-
-    def rectified(self, index: int, slope: float, inputs: Expressions, low: Array, high: Array) -> Expressions:
+    def rectify(self, layer: Rectifier, inputs: list[Expressions], at: At) -> Expressions:
+        (read,), slope, index = inputs, layer.slope, at.index
+        low, high = self.reduction.elements[at.node.inputs[0]]
         outputs: dict[int, int] = {}
         raises, lowers = self.polarity.of_node(index)
         for element in np.flatnonzero((low < 0) & (high > 0) & (slope < 1) & (raises | lowers)).tolist():
-            x = self.input((index, element), inputs, element, float(low[element]), float(high[element]))
+            x = self.input((index, element), read, element, float(low[element]), float(high[element]))
             sides = (bool(raises[element]), bool(lowers[element])) if self.options.one_sided else (True, True)
             outputs[element] = self.neuron((index, element), slope, x, float(low[element]), float(high[element]), sides)
             self.neurons[index, element] = x, outputs[element]
-        settled = inputs.scaled(np.where(low >= 0, 1.0, slope), np.zeros(len(inputs)))
+        settled = read.scaled(np.where(low >= 0, 1.0, slope), np.zeros(len(read)))
         return replaced(settled, outputs)
 
     def neuron(
@@ -143,27 +130,28 @@ class Writer(Rows):
                 self.compare(f"if_inactive{where}", {y: 1.0, a: (slope - 1.0) * high}, x, times=slope, high=0.0)
         return y
 
-    def largest(self, index: int, size: int, inputs: Expressions, low: Array, high: Array) -> Expressions:
-        low, high = low.reshape(size, -1), high.reshape(size, -1)
+    def take_greatest(self, layer: Maximum, inputs: list[Expressions], at: At) -> Expressions:
+        (functions,), index, size = inputs, at.index, at.node.size
+        low, high = (end.reshape(size, -1) for end in self.reduction.elements[at.node.inputs[0]])
         width, leaders = low.shape[1], low.argmax(axis=1)
         raises, lowers = self.polarity.of_node(index)
         outputs: dict[int, int] = {}
         for element in np.flatnonzero(raises | lowers).tolist():
             leader, least = int(leaders[element]), float(low[element].max())
             able = [leader, *(place for place in np.flatnonzero(high[element] > least).tolist() if place != leader)]
-            able = distinct(inputs, element * width, able)
+            able = distinct(functions, element * width, able)
             if len(able) == 1:
                 continue
             sides = (bool(raises[element]), bool(lowers[element])) if self.options.one_sided else (True, True)
             read = [
-                self.input((index, n), inputs, n, float(low[element, place]), float(high[element, place]))
+                self.input((index, n), functions, n, float(low[element, place]), float(high[element, place]))
                 for place in able
                 for n in [element * width + place]
             ]
             ends = [(float(low[element, place]), float(high[element, place])) for place in able]
             choose = self.pairwise if self.options.maximum == "pairwise" else self.k_way
             outputs[element] = choose((index, element), able, read, ends, sides)
-        return replaced(inputs.taken(leaders + np.arange(size) * width), outputs)
+        return replaced(functions.taken(leaders + np.arange(size) * width), outputs)
 
     def k_way(
         self,
@@ -282,3 +270,10 @@ class Writer(Rows):
         high: float,
     ) -> None:  # fmt: skip
         self.indicators.append(Indicator(column, value, compared(name, terms, x, times, -INFINITY, high)))
+
+
+ROWS: Meaning[Expressions] = Meaning(
+    "rows in our program",
+    {**LINEAR, Rectifier: Writer.rectify, Maximum: Writer.take_greatest},
+    {Embedding: "words are reached at the cut, and this one is read across it"},
+)

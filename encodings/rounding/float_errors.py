@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluation import needed
-from ..network import Affine, Constant, Embedding, Head, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, At, Constant, Embedding, Head, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..walk import Meaning, forward, gather
 
 Array = NDArray[Any]
 
@@ -66,6 +66,99 @@ class Bound:
     """Met by any one term on its way to the total; 0 for a value that is one term."""
 
 
+@dataclass(frozen=True, eq=False)
+class Rounding:
+    """Floats of unit roundoff u, and bounds of what each node is over the reals."""
+
+    unit: float
+    magnitudes: Mapping[int, Array]
+    cast: int
+    """1 when constants are rounded to these floats as well."""
+
+    @property
+    def underflow(self) -> float:
+        return HALF_UNDERFLOW if self.unit > SINGLE else UNDERFLOW
+
+    @property
+    def largest(self) -> float:
+        return HALF_LARGEST if self.unit > SINGLE else LARGEST
+
+    def hold(self, layer: Embedding | Constant, inputs: list[Bound], at: At) -> Bound:
+        magnitude = self.magnitudes[at.index]
+        return single_term(magnitude, self.cast * (self.unit * magnitude + self.underflow))
+
+    def rearrange(self, layer: Rearrangement, inputs: list[Bound], at: At) -> Bound:
+        magnitude = self.magnitudes[at.index]
+        leading = magnitude.ndim - len(at.node.shape)
+        error = gather(layer, [x.error for x in inputs], leading)
+        roundings = max(x.roundings for x in inputs)
+        if not roundings:
+            return single_term(magnitude, error)
+        outside, gross = (gather(layer, [getattr(x, part) for x in inputs], leading) for part in ("outside", "gross"))
+        return Bound(error, magnitude + error, outside, gross, roundings)
+
+    def multiply(self, layer: Affine, inputs: list[Bound], at: At) -> Bound:
+        (x,) = inputs
+        absolute, extra = np.abs(layer.weight), layer.roundings - 1 + 2 * self.cast
+        terms = layer.terms + extra
+        gross = x.size @ absolute + np.abs(layer.bias)
+        outside = x.error @ absolute + 2 * terms * self.underflow
+        error = (outside + (growth(terms, self.unit) if extra else terms * self.unit) * gross) * SLOP
+        return Bound(error, self.magnitudes[at.index] + error, outside, gross, int(terms.max()))
+
+    def scale(self, layer: Scaling, inputs: list[Bound], at: At) -> Bound:
+        (x,) = inputs
+        multiply, divide, mine = layer.multiply, layer.divide, layer.roundings + 1 + 3 * self.cast
+        factor, divisor = np.abs(multiply / divide), np.abs(divide)
+        gross = factor * x.gross + np.abs(layer.add)
+        spread = np.maximum(np.maximum(np.abs(multiply), 1.0 / divisor), 1.0)
+        outside = factor * x.outside + mine * spread * self.underflow
+        outside = np.where((divisor > DIVISORS[0]) & (divisor < DIVISORS[1]), outside, np.inf)
+        # More roundings than usual mark what is not the identity it looks like: a cast, a normalisation.
+        changes = (multiply != 1) | (divide != 1) | (layer.add != 0) | (layer.roundings > 1)
+        error = np.where(changes, (outside + growth(x.roundings + mine, self.unit) * gross) * SLOP, x.error)
+        return Bound(error, self.magnitudes[at.index] + error, outside, gross, x.roundings + mine)
+
+    def add_up(self, layer: Sum, inputs: list[Bound], at: At) -> Bound:
+        more = len(inputs) - 1
+        outside = np.add.reduce([x.outside for x in inputs]) + more * self.underflow
+        gross = np.add.reduce([x.gross for x in inputs])
+        roundings = sum(x.roundings for x in inputs) + more
+        error = (outside + growth(roundings, self.unit) * gross) * SLOP
+        return Bound(error, self.magnitudes[at.index] + error, outside, gross, roundings)
+
+    def rectify(self, layer: Rectifier, inputs: list[Bound], at: At) -> Bound:
+        (x,) = inputs
+        rounds = layer.slope not in (0.0, 1.0)
+        leak = growth(1 + self.cast, self.unit) * x.size + self.underflow if rounds else 0.0
+        return single_term(self.magnitudes[at.index], (x.error + leak) * SLOP)
+
+    def take_greatest(self, layer: Maximum, inputs: list[Bound], at: At) -> Bound:
+        return single_term(self.magnitudes[at.index], inputs[0].error.max(axis=-1))
+
+    def finish(self, at: At, found: Bound) -> Bound:
+        return replace(found, error=np.where(found.gross + found.error < self.largest, found.error, np.inf))
+
+
+def single_term(magnitude: Array, error: Array) -> Bound:
+    return Bound(error, magnitude + error, error, magnitude + error)
+
+
+ERRORS: Meaning[Bound] = Meaning(
+    "bound of its rounding",
+    {
+        Embedding: Rounding.hold,
+        Constant: Rounding.hold,
+        Rearrangement: Rounding.rearrange,
+        Affine: Rounding.multiply,
+        Scaling: Rounding.scale,
+        Sum: Rounding.add_up,
+        Rectifier: Rounding.rectify,
+        Maximum: Rounding.take_greatest,
+    },
+)
+
+
 def rounding_errors(
     network: Network,
     magnitudes: Mapping[int, Array],
@@ -79,72 +172,11 @@ def rounding_errors(
     covers rounding its constants to that unit.
     """
     u = network.unit if unit is None else unit
-    largest = HALF_LARGEST if u > SINGLE else LARGEST
-    bounds = {index: single_term(magnitudes[index], error) for index, error in (given or {}).items()}
+    rounding = Rounding(u, magnitudes, 1 if u > network.unit else 0)
+    known = {index: single_term(magnitudes[index], error) for index, error in (given or {}).items()}
     with np.errstate(invalid="ignore", over="ignore"):  # an infinite error may become NaN, and ends as infinite
-        for index in needed(network, frozenset(bounds)):
-            node, magnitude = network.nodes[index], magnitudes[index]
-            cast = 1 if u > network.unit else 0
-            found = layer_bound(node, [bounds[source] for source in node.inputs], magnitude, u, cast)
-            bounds[index] = replace(found, error=np.where(found.gross + found.error < largest, found.error, np.inf))
-    return {index: bound.error for index, bound in bounds.items()}
-
-
-def single_term(magnitude: Array, error: Array) -> Bound:
-    return Bound(error, magnitude + error, error, magnitude + error)
-
-
-def layer_bound(node: Node, inputs: list[Bound], magnitude: Array, u: float, cast: int) -> Bound:
-    """The bound of one node; `cast` is 1 when its constants are rounded as well."""
-    underflow = HALF_UNDERFLOW if u > SINGLE else UNDERFLOW
-    match node.layer:
-        case Embedding() | Constant():
-            return single_term(magnitude, cast * (u * magnitude + underflow))
-        case Rearrangement(order):
-            shape = (*magnitude.shape[: magnitude.ndim - len(node.shape)], -1)
-
-            def picked(arrays: list[Array]) -> Array:
-                flat = np.concatenate([array.reshape(shape) for array in arrays], axis=-1)
-                return np.take(flat, order.ravel(), axis=-1).reshape(magnitude.shape)
-
-            error = picked([x.error for x in inputs])
-            roundings = max(x.roundings for x in inputs)
-            if not roundings:
-                return single_term(magnitude, error)
-            outside, gross = picked([x.outside for x in inputs]), picked([x.gross for x in inputs])
-            return Bound(error, magnitude + error, outside, gross, roundings)
-        case Affine(weight, bias) as layer:
-            (x,) = inputs
-            absolute, extra = np.abs(weight), layer.roundings - 1 + 2 * cast
-            terms = layer.terms + extra
-            gross = x.size @ absolute + np.abs(bias)
-            outside = x.error @ absolute + 2 * terms * underflow
-            error = (outside + (growth(terms, u) if extra else terms * u) * gross) * SLOP
-            return Bound(error, magnitude + error, outside, gross, int(terms.max()))
-        case Scaling(multiply, divide, add, roundings):
-            (x,) = inputs
-            factor, divisor, mine = np.abs(multiply / divide), np.abs(divide), roundings + 1 + 3 * cast
-            gross = factor * x.gross + np.abs(add)
-            spread = np.maximum(np.maximum(np.abs(multiply), 1.0 / divisor), 1.0)
-            outside = factor * x.outside + mine * spread * underflow
-            outside = np.where((divisor > DIVISORS[0]) & (divisor < DIVISORS[1]), outside, np.inf)
-            # More roundings than usual mark what is not the identity it looks like: a cast, a normalisation.
-            changes = (multiply != 1) | (divide != 1) | (add != 0) | (roundings > 1)
-            error = np.where(changes, (outside + growth(x.roundings + mine, u) * gross) * SLOP, x.error)
-            return Bound(error, magnitude + error, outside, gross, x.roundings + mine)
-        case Sum():
-            more = len(inputs) - 1
-            outside = np.add.reduce([x.outside for x in inputs]) + more * underflow
-            gross = np.add.reduce([x.gross for x in inputs])
-            roundings = sum(x.roundings for x in inputs) + more
-            error = (outside + growth(roundings, u) * gross) * SLOP
-            return Bound(error, magnitude + error, outside, gross, roundings)
-        case Rectifier(slope):
-            (x,) = inputs
-            leak = 0.0 if slope in (0.0, 1.0) else growth(1 + cast, u) * x.size + underflow
-            return single_term(magnitude, (x.error + leak) * SLOP)
-        case Maximum():
-            return single_term(magnitude, inputs[0].error.max(axis=-1))
+        found = forward(network, ERRORS, rounding, known, finish=rounding.finish)
+    return {index: bound.error for index, bound in found.items()}
 
 
 def growth(roundings: Array | int, u: float) -> Array:

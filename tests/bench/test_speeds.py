@@ -42,7 +42,7 @@ def test_sentences_a_second(mmws: Path, positions: int) -> None:
     differences = Differences.of(query)
     judge = Judge(differences)
     for size in (1, 2):
-        judge.threshold(size)  # once per text: a few milliseconds
+        judge.jury(size)  # once per text: a few milliseconds
         count = query.space.counts()[size]
         started, doubtful = time.perf_counter(), 0
         for block in Tables(differences).blocks(size):

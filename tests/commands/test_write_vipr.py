@@ -23,8 +23,7 @@ from tiny import ROWS, write_task
 from vipr_checker import Checked, Rejected, check_infeasible
 
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.exact_evaluation import Exact as ExactValue
-from swapproof.encodings.exact_evaluation import exact_layer, exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits, exact_values
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.encodings.programs.exact_functions import Vectors, exact_functions
@@ -177,11 +176,11 @@ def last_bound(query: Query, engine: Exact) -> Bound | None:
 
 def values(network: Network, tokens: Sequence[int]) -> list[list[Fraction]]:
     """Of every element of every node, by exact evaluation."""
-    known: list[ExactValue] = []
-    for node in network.nodes:
-        inputs = [known[source] for source in node.inputs]
-        known.append(exact_layer(node.layer, inputs, node.shape, np.asarray(tokens), network.unit))
-    return [[Fraction(int(value)) * one.scale for value in one.integers.reshape(-1)] for one in known]
+    known = exact_values(network, tokens, wanted=range(len(network.nodes)))
+    return [
+        [Fraction(int(value)) * one.scale for value in one.integers.reshape(-1)]
+        for one in (known[index] for index in range(len(network.nodes)))
+    ]
 
 
 def assert_program_is_the_network(checked: Checked, query: Query, swaps: int) -> None:

@@ -19,11 +19,12 @@ from random_networks import Graph, Sample, finished, networks, tiny_networks
 
 from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.errors import BadInput, Disagreement
-from swapproof.encodings.evaluation import layer_value, logits, values
+from swapproof.encodings.evaluation import NUMBERS, Batch, logits, values
 from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.network import Affine, Constant, Embedding, Network, Node, Scaling, Sum
+from swapproof.encodings.network import Affine, At, Constant, Embedding, Network, Node, Scaling, Sum
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.rounding.float_errors import HEAD_SLACK, margin_errors, rounding_errors
+from swapproof.encodings.walk import Meaning, forward
 
 Array = NDArray[Any]
 Dot = Callable[[Array, Array, Array, np.random.Generator], Array]
@@ -74,15 +75,14 @@ DOTS: tuple[Dot, ...] = (permuted, pairwise, fused, blocked)
 
 
 def in_single(network: Network, tokens: Array, dot: Dot, random: np.random.Generator) -> dict[int, Array]:
-    found: dict[int, Array] = {}
-    for index, node in enumerate(network.nodes):
-        inputs = [found[source] for source in node.inputs]
-        if isinstance(node.layer, Affine):
-            weight, bias = (part.astype(np.float32) for part in (node.layer.weight, node.layer.bias))
-            found[index] = dot(inputs[0].reshape(-1, len(weight)), weight, bias, random).reshape(-1, *node.shape)
-        else:
-            found[index] = layer_value(node.layer, inputs, node.shape, len(tokens), tokens, np.float32)
-        assert found[index].dtype == np.float32
+    def multiply(batch: Batch, layer: Affine, inputs: list[Array], at: At) -> Array:
+        weight, bias = (part.astype(np.float32) for part in (layer.weight, layer.bias))
+        return dot(inputs[0].reshape(-1, len(weight)), weight, bias, random).reshape(-1, *at.node.shape)
+
+    own = Meaning("value in another order of sums", {**NUMBERS.rules, Affine: multiply})
+    everything = range(len(network.nodes))
+    found = forward(network, own, Batch(len(tokens), tokens, np.float32), wanted=everything)
+    assert all(array.dtype == np.float32 for array in found.values())
     return found
 
 

@@ -17,9 +17,9 @@ from swapproof.proofs.tree_reader import decode_tree
 
 from ..counting.draws import seed_of
 from ..counting.fraction import Estimate, Settings
-from ..counting.judging import Jury
 from ..counting.sampling import Classify, Remainder, sampled, sampled_deployed, sampled_open
 from ..engines.protocol import Budget
+from ..ladder.truth import Jury
 
 
 def drawn_again(

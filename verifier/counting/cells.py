@@ -25,7 +25,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.sentence_counts import suffix_counts, up_to
 
 from ..engines.protocol import Budget
-from .judging import GUARD, Jury
+from ..ladder.truth import GUARD, Jury
 
 Array = NDArray[Any]
 Kind = Literal["open", "robust", "broken", "enumerated", "split"]
@@ -55,7 +55,7 @@ class Cell:
     robust: int = 0
     """Of the sentences of an enumerated cell."""
     infirm: int = 0
-    """Of these, sentences whose answer rounding may change: those that are not firm (judging.py)."""
+    """Of these, sentences whose answer rounding may change: those that are not firm (truth.py)."""
 
     @property
     def children(self) -> Iterator[Cell]:

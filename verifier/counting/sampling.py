@@ -16,9 +16,9 @@ from swapproof.encodings.omega import Omega
 from swapproof.encodings.space import SwapSpace
 
 from ..engines.protocol import Budget
+from ..ladder.truth import Jury
 from .cells import BLOCK_CELLS, Partition
 from .draws import drawn
-from .judging import Jury
 from .stopping import Sample, Stop
 
 Array = NDArray[Any]

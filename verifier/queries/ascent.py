@@ -88,34 +88,24 @@ def ascended(
     slopes = [np.where(o, a, low) for o, a, low in zip(is_open, start.slopes, lines.lower, strict=True)]
     splits = [np.where(p != 0, b, 0.0) for p, b in zip(regions.phases, start.splits, strict=True)]
     weights = start.weights
-    count = len(regions)
     best: Ascended | None = None
     atom_error = (SLOP * atoms.roundings * UNIT + bounds.unit(len(atoms))) * bounds.size(atoms) + TINY
     moments: list[tuple[Floats, Floats]] = []
     for step in range(1, steps + 1):
         used = [np.round(slope * parts) / parts if parts else slope for slope in slopes]
-        handed = {j: weights @ w for j, w in atoms.weights.items()}
-        constant, error = weights @ atoms.bias, weights @ atom_error
-        given_at: list[Floats] = [np.zeros(0)] * bounds.depth
-        for i in range(bounds.depth, 0, -1):
-            given = handed.pop(i, None)
-            if given is None:
-                given = np.zeros((count, bounds.stack.widths[i]))
-            given_at[i - 1] = given
-            above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
-            split = regions.phases[i - 1] * splits[i - 1]
-            passed = above * used[i - 1] + below * lines.upper[i - 1] - split
-            raised = below * lines.raised[i - 1]
-            layer = bounds.stack.layers[i - 1]
-            constant = constant + raised.sum(axis=1) + passed @ layer.bias
-            # A split's multiplier is added to the rest, so both sizes count.
-            error = error + (np.abs(passed) + 2 * np.abs(split)) @ bounds.errors[i]
-            for j, weight in layer.weights.items():
-                more = passed @ weight
-                handed[j] = handed[j] + more if j in handed else more
-        coefficients = handed.get(0, np.zeros((count, bounds.stack.inputs)))
+        down = bounds.descend(
+            {j: (weights @ w)[:, None] for j, w in atoms.weights.items()},
+            (weights @ atoms.bias)[:, None],
+            (weights @ atom_error)[:, None],
+            Lines(lines.parts, used, lines.upper, lines.raised),
+            [
+                np.asarray(phases * split, dtype=np.float64)
+                for phases, split in zip(regions.phases, splits, strict=True)
+            ],
+        )
+        coefficients, given_at = down.coefficients[:, 0], [given[:, 0] for given in down.given]
         corners = np.where(coefficients >= 0, regions.low, regions.high)
-        low = constant + (coefficients * corners).sum(axis=1) - SLOP * (error + np.abs(coefficients) @ bounds.errors[0])
+        low = down.constant[:, 0] + (coefficients * corners).sum(axis=1) - SLOP * down.error[:, 0]
         now = Ascended(low, corners, given_at, coefficients, Multipliers(used, splits, weights))
         best = now if best is None else better(best, now)
         if step == steps or (best.low > 0).all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from swapproof.encodings.bounds.normal_form import Functions, Stack, applied
+from swapproof.encodings.bounds.normal_form import Functions, Stack, applied, handed_back
 from swapproof.encodings.network import Floats
 
 from .question import Question
@@ -27,16 +27,12 @@ def descent(question: Question, x: Floats) -> tuple[Floats, Floats]:
     """The worst atom at x, and its gradient in x: the analytic one, backwards through the layers."""
     inputs, found = atoms_at(question.stack, question.atoms, x)
     rows = found.argmax(axis=1)
-    handed = {j: w[rows] for j, w in question.atoms.weights.items()}
-    for i in range(len(inputs), 0, -1):
-        given = handed.pop(i, None)
-        if given is None:
-            continue
-        passed = given * (inputs[i - 1] > 0)
-        for j, weight in question.stack.layers[i - 1].weights.items():
-            more = passed @ weight
-            handed[j] = handed[j] + more if j in handed else more
-    return found.max(axis=1), handed.get(0, np.zeros_like(x))
+
+    def through(i: int, given: Floats | None) -> Floats | None:
+        return None if given is None else given * (inputs[i - 1] > 0)
+
+    gradient = handed_back(question.stack.layers, {j: w[rows] for j, w in question.atoms.weights.items()}, through)
+    return found.max(axis=1), np.zeros_like(x) if gradient is None else gradient
 
 
 def attack(question: Question, source: np.random.Generator, starts: int = STARTS, steps: int = STEPS) -> Floats:

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from swapproof.encodings.exact_evaluation import Exact, exact_layer
-from swapproof.encodings.network import Affine, Constant, Network
+from swapproof.encodings.exact_evaluation import constant, exact_values
+from swapproof.encodings.network import Affine, Network
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
 
 from .input_witness import Witness
@@ -53,9 +53,6 @@ def products(network: Network) -> int:
 def exact_outputs(network: Network, witness: Witness) -> list[Fraction]:
     """The flat output over the reals; node 0 is the input."""
     first = network.nodes[0]
-    known: list[Exact] = []
-    for number, node in enumerate(network.nodes):
-        layer = node.layer if number else Constant(np.array(witness.inputs).reshape(first.shape))
-        known.append(exact_layer(layer, [known[i] for i in node.inputs], node.shape, np.empty(0, int), network.unit))
-    last = known[-1]
+    given = {0: constant(np.array(witness.inputs).reshape(first.shape or (1,)))}
+    last = exact_values(network, given=given)[len(network.nodes) - 1]
     return [Fraction(int(value)) * last.scale for value in last.integers.reshape(-1)]

@@ -10,12 +10,14 @@ neuron, n counting operations; the same for the rounding of the stack's own matr
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.normal_form import UNIT, Functions, Stack
+from swapproof.encodings.bounds.normal_form import UNIT, Functions, Stack, handed_back
+from swapproof.encodings.bounds.relaxation import rectifier_lines
 from swapproof.encodings.network import Floats, Indices
 
 Truths = NDArray[np.bool_]
@@ -93,15 +95,9 @@ class Lines:
     raised: list[Floats] = field(default_factory=list)
 
     def add(self, low: Floats, high: Floats) -> None:
-        """max((-s) l, (1 - s) u) is where the chord's line, its slope s rounded, is above relu at both ends."""
-        is_open = (low < 0) & (high > 0)
-        width = np.where(is_open, high - low, 1.0)
-        slope = np.where(is_open, np.minimum(np.maximum(high, 0.0) / width, 1.0), (low >= 0).astype(np.float64))
-        if self.parts:
-            slope = np.where(is_open, np.floor(slope * self.parts + 0.5) / self.parts, slope)
-        self.lower.append(np.where(is_open, (high > -low).astype(np.float64), slope))
-        self.upper.append(slope)
-        self.raised.append(np.where(is_open, np.maximum(-slope * low, (1.0 - slope) * high), 0.0))
+        found = rectifier_lines(0.0, low, high, self.parts)
+        for lines, array in zip((self.lower, self.upper, self.raised), found, strict=True):
+            lines.append(array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +106,17 @@ class Bounded:
 
     low: Floats
     coefficients: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Descended:
+    """Of each region and row: constant [n, R] and coefficients [n, R, inputs] of a linear lower bound, what rounding
+    can take away, and the coefficients that each layer's outputs had on the way."""
+
+    constant: Floats
+    error: Floats
+    coefficients: Floats
+    given: list[Floats]
 
 
 class Bounds:
@@ -187,32 +194,54 @@ class Bounds:
 
     def least(self, rows: Functions, regions: Regions, lines: Lines) -> Bounded:
         """Lower bounds of rows that read layers 0 .. len(lines.lower)."""
-        count = len(regions)
-        handed: dict[int, Floats] = dict(rows.weights)
-        constant = np.broadcast_to(rows.bias, (count, len(rows)))
+        shape = (len(regions), len(rows))
         row_error = (SLOP * rows.roundings * UNIT + self.unit(1)) * self.size(rows) + TINY
-        error = np.broadcast_to(row_error, (count, len(rows)))
-        for i in range(len(lines.lower), 0, -1):
-            given = handed.pop(i, None)
+        found = self.descend(rows.weights, np.broadcast_to(rows.bias, shape), np.broadcast_to(row_error, shape), lines)
+        given = found.coefficients
+        above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
+        corner = (above @ regions.low[:, :, None] + below @ regions.high[:, :, None])[:, :, 0]
+        return Bounded(found.constant + corner - SLOP * found.error, given)
+
+    def descend(
+        self,
+        weights: Mapping[int, Floats],
+        constant: Floats,
+        error: Floats,
+        lines: Lines,
+        splits: Sequence[Floats] | None = None,
+    ) -> Descended:
+        """Functions [n, R] by their coefficients of h_j, as lower bounds that are linear in x.
+
+        `splits` [n, size] of each layer are multipliers of its neurons' inputs, taken off.
+        """
+        count, rows = constant.shape
+        given_at: list[Floats] = [np.zeros((count, rows, 0))] * len(lines.lower)
+
+        def through(i: int, given: Floats | None) -> Floats | None:
+            nonlocal constant, error
             if given is None:
-                continue
+                if splits is None:
+                    return None
+                given = np.zeros((count, rows, self.stack.widths[i]))
+            given_at[i - 1] = given
             above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
             lower, upper, raised = (part[i - 1][:, None, :] for part in (lines.lower, lines.upper, lines.raised))
             passed = above * lower + below * upper
             constant = constant + (below * raised).sum(axis=-1)
-            layer = self.stack.layers[i - 1]
-            flat = passed.reshape(-1, passed.shape[-1])
-            constant = constant + (flat @ layer.bias).reshape(count, -1)
-            error = error + (np.abs(flat) @ self.errors[i]).reshape(count, -1)
-            for j, weight in layer.weights.items():
-                more = (flat @ weight).reshape(count, len(rows), -1)
-                handed[j] = handed[j] + more if j in handed else more
-        zero = np.zeros((1, len(rows), self.stack.inputs))
-        given = np.broadcast_to(handed.get(0, zero), (count, len(rows), self.stack.inputs))
-        above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
-        corner = (above @ regions.low[:, :, None] + below @ regions.high[:, :, None])[:, :, 0]
-        error = error + np.abs(given) @ self.errors[0]
-        return Bounded(constant + corner - SLOP * error, given)
+            sizes = np.abs(passed)
+            if splits is not None:
+                passed = passed - splits[i - 1][:, None, :]
+                # A split's multiplier is added to the rest, so both sizes count.
+                sizes = np.abs(passed) + 2 * np.abs(splits[i - 1][:, None, :])
+            flat, sizes = (part.reshape(-1, part.shape[-1]) for part in (passed, sizes))
+            constant = constant + (flat @ self.stack.layers[i - 1].bias).reshape(count, rows)
+            error = error + (sizes @ self.errors[i]).reshape(count, rows)
+            return passed
+
+        found = handed_back(self.stack.layers[: len(lines.lower)], weights, through)
+        shape = (count, rows, self.stack.inputs)
+        coefficients = np.broadcast_to(np.zeros(1) if found is None else found, shape)
+        return Descended(constant, error + np.abs(coefficients) @ self.errors[0], coefficients, given_at)
 
     def all_lines(self, regions: Regions) -> Lines:
         lines = Lines(self.parts)

@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from swapproof.encodings.bounds.relaxation import chord_slope
 from swapproof.encodings.network import Floats, Indices
 
 from . import ascent
@@ -252,7 +253,7 @@ class Search:
         for layer, given in enumerate(best.given):
             low, high = regions.least[layer], regions.greatest[layer]
             is_open = (low < 0) & (high > 0)
-            raised = np.where(is_open, -low * high / np.where(is_open, high - low, 1.0), 0.0)
+            raised = np.where(is_open, chord_slope(0.0, low, high) * -low, 0.0)
             cost = np.maximum(-given, 0.0) * raised
             scores.append(np.where(is_open, cost + 1e-9 * np.minimum(-low, high), -1.0))
         return np.concatenate(scores, axis=1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor
 
-from swapproof.encodings.programs.exact_functions import Exact, Function, Layer, Vectors
+from swapproof.encodings.programs.exact_functions import Exact, Function, Layer, Vectors, combined
 from swapproof.encodings.programs.priced_words import Key, Words, least
 
 ZERO = Fraction(0)
@@ -222,18 +222,11 @@ class Bounding:
 
 
 def negative(function: Function) -> Function:
-    return Function(
-        -function.constant,
-        {key: -c for key, c in function.words.items()},
-        {key: -c for key, c in function.units.items()},
-    )
+    return combined([(Fraction(-1), function)])
 
 
 def difference(one: Function, other: Function) -> Function:
-    words, units = dict(one.words), dict(one.units)
-    spread(words, other.words, Fraction(-1))
-    spread(units, other.units, Fraction(-1))
-    return Function(one.constant - other.constant, words, units)
+    return combined([(Fraction(1), one), (Fraction(-1), other)])
 
 
 def add(to: Multipliers, key: Key, c: Fraction) -> None:

@@ -39,12 +39,7 @@ class OneLength:
     def logits(self, cuts: Array) -> Array:
         """[n, classes] of values at the cut [n, width]."""
         network = self.one_word.network
-        given, start = {}, 0
-        for index in network.cut:
-            node = network.nodes[index]
-            given[index] = cuts[:, start : start + node.size].reshape(len(cuts), *node.shape)
-            start += node.size
-        return np.asarray(values(network, given=given)[len(network.nodes) - 1].reshape(len(cuts), -1))
+        return np.asarray(values(network, given=network.split_cut(cuts))[len(network.nodes) - 1].reshape(len(cuts), -1))
 
 
 class KnownNetwork:

@@ -25,8 +25,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.float_errors import SLOP, margin_errors
 from swapproof.encodings.space import SwapSpace
 
-from ...counting.judging import GUARD
-from ...ladder.truth import exactly_beaten
+from ...ladder.truth import GUARD, exactly_beaten
 from .margin_errors import MarginErrors
 from .pooled_bounds import Pooled
 from .tail_search import TailSearch

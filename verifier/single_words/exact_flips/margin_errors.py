@@ -15,8 +15,7 @@ from swapproof.encodings.network import Embedding, Network
 from swapproof.encodings.rounding.float_errors import margin_errors, rounding_errors
 from swapproof.encodings.rounding.magnitudes import magnitudes
 
-from ...counting.judging import GUARD
-from ...ladder.truth import SINGLE
+from ...ladder.truth import GUARD, SINGLE
 
 Array = NDArray[Any]
 
@@ -100,18 +99,12 @@ class MarginErrors:
                 array[:, layer.positions == position] = self.reach[start : start + width]
                 embedded[index] = array
             start += width
-        at_cut, own, first = {}, {}, 0
         # J is a difference of two values computed in float64; a word's coordinates multiply its error.
         double = GUARD * DOUBLE * (1.0 + self.reach.sum()) * (cut + 1.0)
         # Float32 rounds the cut, J_p, the coordinates, their products and the sums of all: 3 + dimensions at most.
         single = (4 + len(self.reach)) * SINGLE * cut
-        for index in network.cut:
-            node = network.nodes[index]
-            part = slice(first, first + node.size)
-            at_cut[index] = cut[:, part].reshape(-1, *node.shape)
-            own[index] = (single + double)[:, part].reshape(-1, *node.shape)
-            first += node.size
-        return self.through(network, magnitudes(network, embedded, at_cut), own)
+        own = network.split_cut(single + double)
+        return self.through(network, magnitudes(network, embedded, network.split_cut(cut)), own)
 
     def through(self, network: Network, sizes: dict[int, Array], own: dict[int, Array]) -> Rounding:
         last, label = len(network.nodes) - 1, self.label

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.relaxation import chord_slope
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.network import Affine, Constant, Maximum, Network, Rearrangement, Rectifier, Scaling
+from swapproof.encodings.network import Affine, Constant, Maximum, Network, Node, Rearrangement, Rectifier, Scaling
 
 Array = NDArray[Any]
 
@@ -72,14 +73,9 @@ class Pooled:
         """[n, features]: of cuts [n, width], these columns left out of every maximum."""
         cuts = cuts.copy()
         cuts[:, columns] = -np.inf
-        given, start = {}, 0
-        for index in self.network.cut:
-            node = self.network.nodes[index]
-            given[index] = cuts[:, start : start + node.size].reshape(len(cuts), *node.shape)
-            start += node.size
-        return np.asarray(values(self.network, given=given, wanted=(self.features,))[self.features]).reshape(
-            len(cuts), -1
-        )
+        given = self.network.split_cut(cuts)
+        found = values(self.network, given=given, wanted=(self.features,))[self.features]
+        return np.asarray(found.reshape(len(cuts), -1))
 
     def lower(self, rest: Array, most: Array) -> tuple[Array, Array]:
         """value [blocks, rivals] and g [blocks, rivals, features] for d between 0 and `most` [blocks, features]."""
@@ -87,8 +83,7 @@ class Pooled:
         high = center + most @ np.maximum(self.matrix, 0.0)
         low = center + most @ np.minimum(self.matrix, 0.0)
         tangent = np.broadcast_to(center > 0, high.shape).astype(np.float64)
-        width = high - low
-        chord = np.where(low >= 0, 1.0, np.where(high <= 0, 0.0, high / np.where(width > 0, width, 1.0)))
+        chord = chord_slope(0.0, low, high)
         above = np.where((low < 0) & (high > 0), -chord * low, 0.0)  # the chord at 0, less 0
         falling = (self.weights < 0)[None]
         slopes = np.where(falling, chord[:, None], tangent[:, None])
@@ -119,11 +114,10 @@ def behind(network: Network) -> tuple[int, int] | None:
 def owners(network: Network, features: int) -> NDArray[np.int64] | None:
     """Which feature each element of the cut is an argument of, if nothing but maxima stands between."""
     where: dict[int, NDArray[np.int64]] = {}
-    start, width = 0, sum(network.nodes[index].size for index in network.cut)
-    for index in network.cut:
+    width = network.cut_width
+    for index, part in network.cut_parts.items():
         where[index] = np.full(width, -1, dtype=np.int64)
-        where[index][start : start + network.nodes[index].size] = np.arange(network.nodes[index].size)
-        start += network.nodes[index].size
+        where[index][part] = np.arange(part.stop - part.start)
     for index in range(features + 1):
         node = network.nodes[index]
         sources = [source for source in node.inputs if source in where]
@@ -139,7 +133,7 @@ def owners(network: Network, features: int) -> NDArray[np.int64] | None:
                 length = network.nodes[sources[0]].shape[-1]
                 where[index] = np.where(where[sources[0]] < 0, -1, where[sources[0]] // length)
             case Rearrangement(order):
-                moved = placed(network, node.inputs, where, order.reshape(-1), width)
+                moved = placed(network, node, where, order.reshape(-1), width)
                 if moved is None:
                     return None
                 where[index] = moved
@@ -150,23 +144,22 @@ def owners(network: Network, features: int) -> NDArray[np.int64] | None:
 
 def placed(
     network: Network,
-    inputs: Sequence[int],
+    node: Node,
     where: dict[int, NDArray[np.int64]],
     order: NDArray[np.int64],
     width: int,
 ) -> NDArray[np.int64] | None:
     """Where elements of the cut are in what a rearrangement gives; None if some element is there twice."""
-    sizes = [network.nodes[source].size for source in inputs]
-    starts = np.cumsum([0, *sizes])
+    laid = network.laid(node)
     if len(np.unique(order)) < len(order):
         return None
-    target = np.full(starts[-1], -1, dtype=np.int64)
+    target = np.full(laid[-1].stop, -1, dtype=np.int64)
     target[order] = np.arange(len(order))
     found = np.full(width, -1, dtype=np.int64)
-    for source, start in zip(inputs, starts.tolist(), strict=False):
+    for source, part in zip(node.inputs, laid, strict=True):
         if source in where:
             here = where[source] >= 0
-            found[here] = target[start + where[source][here]]
+            found[here] = target[part.start + where[source][here]]
     return found
 
 

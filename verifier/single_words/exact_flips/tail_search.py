@@ -185,11 +185,6 @@ class TailSearch:
         for part in parts(len(self.boxes.start), max(1, CELLS // max(1, slope.shape[1]))):
             moved = self.boxes.radius[part] @ np.abs(slope) * SLOP
             nothing = {i: np.broadcast_to(0.0, (len(moved), *node.shape)) for i, node in enumerate(network.nodes)}
-            given, start = {}, 0
-            for index in network.cut:
-                node = network.nodes[index]
-                given[index] = moved[:, start : start + node.size].reshape(-1, *node.shape)
-                start += node.size
-            logits = rounding_errors(network, nothing, 0.0, given)[last][:, 0, :]
+            logits = rounding_errors(network, nothing, 0.0, network.split_cut(moved))[last][:, 0, :]
             found.append((logits[:, self.rivals] + logits[:, [self.label]]) * SLOP)
         return np.concatenate(found).astype(np.float32)

@@ -41,7 +41,7 @@ class Form:
 
 def shallow_form(query: Query, rival: int) -> Form:
     """`shallow_margin` read off at the unit vectors of the cut."""
-    width = sum(query.network.nodes[index].size for index in query.network.cut)
+    width = query.network.cut_width
     numbers = np.arange(width)
     units = Differences(query, numbers, numbers, np.zeros(width), np.eye(width))
     shallow = shallow_margin(Places(units, numbers[None]), rival)
