@@ -3,6 +3,7 @@
     Unsupported  (NotImplementedError)  the input is well formed, and beyond what is implemented
     BadInput     (ValueError)           the input is not what it should be
     Disagreement (ArithmeticError)      two evaluations that must agree do not
+    OutOfTime    (TimeoutError)         reading took longer than there was
 
 A message says what was met, where, and what would work.
 """
@@ -14,6 +15,10 @@ class Unsupported(NotImplementedError):
 
 class BadInput(ValueError):
     """Not what it should be."""
+
+
+class OutOfTime(TimeoutError):
+    """Not read in the time there was."""
 
 
 class Disagreement(ArithmeticError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper
@@ -15,13 +16,21 @@ import typer
 from typer.core import TyperGroup
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-USAGE, UNCHECKED, INTERRUPTED = 2, 4, 130
+USAGE, UNCHECKED, BUG, INTERRUPTED, CLOSED_PIPE = 2, 4, 70, 130, 141
+"""141 is what shells call a program that a closed pipe ended: nobody reads the answer any more."""
 MET_ANYWHERE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """A full disk, a file that is not ours and a path that cannot be are nobody's bug."""
 
 
 class Commands(TyperGroup):
-    """Our commands; an interrupt of any of them has its own exit code, whatever the version of typer."""
+    """Our commands; an interrupt of any of them, a pipe that is closed and an end of file that nobody foresaw have exit
+    codes of their own, whatever the version of typer: it has 1 for the last two, which means violated."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:  # --help | head -1
+            raise unread() from None
 
     def invoke(self, ctx: Any) -> Any:
         from .runs.interrupting import stopped_like_ctrl_c
@@ -34,6 +43,49 @@ class Commands(TyperGroup):
             with suppress(OSError):  # the terminal may be gone
                 print(f"swapproof: interrupted; {left_by(ctx.invoked_subcommand, anew=anew)}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            raise unread() from None
+        except EOFError as error:
+            raise RuntimeError("an end of file that was not foreseen") from error
+
+
+def unread() -> typer.Exit:
+    """The end of a command whose output nobody reads; what is still buffered goes nowhere."""
+    discard_output()
+    return typer.Exit(CLOSED_PIPE)
+
+
+def discard_output() -> None:
+    """Python writes its buffers once more when it ends, and would then fail a second time."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def open_closed_streams() -> None:
+    """A stream that was closed before we began (`>&-`) leads nowhere: the next file opened would else take its place,
+    and printing would fail."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDONLY if mode == "r" else os.O_WRONLY)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            # Open as long as we run.
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+def refuse_unwritable_names(arguments: Sequence[str]) -> None:
+    """Runs name their files in UTF-8, and so do the libraries that read models."""
+    from swapproof.encodings.errors import BadInput
+
+    here = []
+    with suppress(OSError):  # a folder that was removed has no name
+        here.append(str(Path.cwd()))
+    for name in (*here, *arguments):
+        if any("\udc80" <= character <= "\udcff" for character in name):
+            raise BadInput(f"{name}: a name that is not UTF-8; rename it, or work in another folder")
 
 
 def left_by(command: str | None, *, anew: bool) -> str:
@@ -53,8 +105,8 @@ app = typer.Typer(
     name="swapproof",
     help="How many words must an adversary swap for synonyms before a text classifier changes its answer? "
     "An interval with evidence at both ends.",
-    epilog="Exit codes: 0 holds, 1 violated, 2 usage or bad input, 3 incomplete, 4 an answer did not check, 130 "
-    "interrupted.",
+    epilog="Exit codes: 0 holds, 1 violated, 2 usage or bad input, 3 incomplete, 4 an answer did not check, 70 an "
+    "error of ours, 130 interrupted, 141 nobody reads the output.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -440,7 +492,9 @@ def doctor() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug."""
+    """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug, shown
+    with its traceback."""
+    open_closed_streams()
     for (
         variable
     ) in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
@@ -449,19 +503,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a text never fails to be shown
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="swapproof")
-    except SystemExit as exit:
-        return exit_code(exit)
+        code = ended(None if arguments is None else list(arguments))
+        sys.stdout.flush()  # a pipe that is closed, or a disk that is full, may only be noticed now
+    except BrokenPipeError:
+        discard_output()
+        return CLOSED_PIPE
     except (ArithmeticError, NotImplementedError, OSError, ValueError) as error:
-        code = code_of(error)
-        if code is None:
-            raise
+        refused = code_of(error)
+        if refused is None:
+            return bug()
         print(f"swapproof: {one_line(error)}", file=sys.stderr)
-        return code
+        if isinstance(error, OSError):
+            discard_output()
+        return refused
     except MemoryError:
         print("swapproof: out of memory; a smaller file, fewer --jobs or more memory would do", file=sys.stderr)
         return USAGE
+    except Exception:
+        return bug()
+    return code
+
+
+def ended(arguments: list[str] | None) -> int:
+    """The exit code of a command."""
+    refuse_unwritable_names(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(args=arguments, prog_name="swapproof")
+    except SystemExit as exit:
+        return exit_code(exit)
     return 0
+
+
+def bug() -> int:
+    traceback.print_exc()
+    return BUG
 
 
 def code_of(error: BaseException) -> int | None:
@@ -493,4 +568,4 @@ def one_line(error: BaseException) -> str:
 def exit_code(exit: SystemExit) -> int:
     if exit.code is None:
         return 0
-    return exit.code if isinstance(exit.code, int) else 1
+    return exit.code if isinstance(exit.code, int) else BUG

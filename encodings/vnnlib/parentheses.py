@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..errors import BadInput
+from ..errors import BadInput, OutOfTime
 
 MOST_TOKENS = 20_000_000
 """More is no query that could be verified."""
 DEEPEST = 200
+BETWEEN_LOOKS = 10_000
+"""Words read between two looks at the clock."""
 
 TOKEN = re.compile(
     r"""(?P<skip>[ \t\r\f]+|;[^\n]*)|(?P<newline>\n)|(?P<token>[()]|"[^"\n]*"|\[[^][()\n]*\]|[^\s()\[\];"]+)"""
@@ -34,7 +37,7 @@ class Group:
 Term = Word | Group
 
 
-def tokens(text: str, source: str) -> Iterator[Word]:
+def tokens(text: str, source: str, until: float | None = None) -> Iterator[Word]:
     line, at, count = 1, 0, 0
     while at < len(text):
         match = TOKEN.match(text, at)
@@ -47,13 +50,15 @@ def tokens(text: str, source: str) -> Iterator[Word]:
             count += 1
             if count > MOST_TOKENS:
                 raise BadInput(f"{source} line {line}: more than {MOST_TOKENS} words")
+            if until is not None and count % BETWEEN_LOOKS == 0 and time.monotonic() > until:
+                raise OutOfTime(f"{source} line {line}: not read in time")
             yield Word(match["token"], line)
 
 
-def groups(text: str, source: str) -> Iterator[Group]:
-    """The outermost groups, one after the other."""
+def groups(text: str, source: str, until: float | None = None) -> Iterator[Group]:
+    """The outermost groups, one after the other; OutOfTime when time.monotonic() has passed `until`."""
     open_groups: list[tuple[int, list[Term]]] = []
-    for word in tokens(text, source):
+    for word in tokens(text, source, until):
         if word.text == "(":
             if len(open_groups) >= DEEPEST:
                 raise BadInput(f"{source} line {word.line}: parentheses nested more than {DEEPEST} deep")

@@ -11,21 +11,24 @@ Anything else is refused with its line.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from ..errors import BadInput, Unsupported
+from ..errors import BadInput, OutOfTime, Unsupported
 from .linear_property import Atom, Property, Tensor
 from .parentheses import Group, Term, Word, groups
-from .property_cases import And, Formula, Or, cases_of
+from .property_cases import LARGEST, And, Formula, Or, cases_of
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LARGEST_EXPONENT = 1000
 LONGEST = 4000
 """Characters of a number."""
-OLD_NAME = re.compile(r"([XY])_(\d+)")
+LONGEST_INDEX = 18
+"""Digits of an index or a size: no file declares so many numbers, and Python refuses to read thousands of digits."""
+OLD_NAME = re.compile(r"([XY])_(\d+)", re.ASCII)
 COMPARISONS = ("<=", ">=", "<", ">", "=", "==", "!=")
 SUPPORTED = "and, or, <=, >=, <, >, ==, !=, +, - and * are read"
 
@@ -58,6 +61,8 @@ class Reader:
     """Version 1: numbers declared, with their lines."""
     tensors: dict[str, tuple[str, Tensor]] = field(default_factory=dict)
     """Version 2: name -> ("X" or "Y", tensor)."""
+    until: float | None = None
+    """In seconds of time.monotonic()."""
     asserted: list[Formula] = field(default_factory=list)
 
     def bad(self, line: int, what: str) -> BadInput:
@@ -90,7 +95,7 @@ class Reader:
 
     def versions(self, group: Group) -> None:
         words = [part.text for part in group.parts[1:] if isinstance(part, Word)]
-        found = re.fullmatch(r"<?(\d+)\.(\d+)>?", "".join(words))
+        found = re.fullmatch(r"<?([0-9]+)\.([0-9]+)>?", "".join(words))
         if found is None or found[1] not in ("1", "2"):
             raise self.unsupported(group.line, f"vnnlib-version {' '.join(words)}: 1.0 and 2.0 are read")
         if self.version:
@@ -112,6 +117,8 @@ class Reader:
         found = OLD_NAME.fullmatch(name)
         if found is None:
             raise self.bad(group.line, f"{name}: inputs are X_0, X_1, ... and outputs Y_0, Y_1, ...")
+        if len(found[2]) > LONGEST_INDEX:
+            raise self.bad(group.line, f"{name[:20]}...: more than {LONGEST_INDEX} digits; numbers begin with 0")
         numbers = self.old[found[1]]
         if int(found[2]) in numbers:
             raise self.bad(group.line, f"{name} is declared twice")
@@ -158,11 +165,15 @@ class Reader:
         if not inside:
             return ()
         parts = [part.strip() for part in inside.split(",")]
-        if not all(part.isdecimal() for part in parts):
+        if not all(part.isascii() and part.isdecimal() for part in parts):
             raise self.bad(line, f"{text}: whole numbers separated by commas are needed")
+        if any(len(part) > LONGEST_INDEX for part in parts):
+            raise self.bad(line, f"{text[:20]}...: a number of more than {LONGEST_INDEX} digits")
         return tuple(int(part) for part in parts)
 
     def formula(self, term: Term) -> Formula:
+        if self.until is not None and time.monotonic() > self.until:
+            raise OutOfTime(f"{self.source} line {term.line}: not read in time")
         if isinstance(term, Word):
             raise self.bad(term.line, f"{term.text!r} where a formula is needed")
         name, parts = head(term), term.parts[1:]
@@ -177,6 +188,8 @@ class Reader:
         if len(sides) != 2:
             raise self.bad(term.line, f"{name} compares two terms, not {len(sides)}")
         difference = sides[0].plus(sides[1], -1)
+        if any(abs(value) > LARGEST for value in (difference.constant, *difference.coefficients.values())):
+            raise self.bad(term.line, f"{name} with a number beyond {float(LARGEST):g}; smaller ones are read")
         less, greater = difference, difference.times(Fraction(-1))
         match name:
             case "<=" | "<":
@@ -221,12 +234,13 @@ class Reader:
                 flat = flat * size + place
             return Linear({(side, flat): Fraction(1)}, Fraction(0))
         found = OLD_NAME.fullmatch(word.text)
-        if found is None or int(found[2]) not in self.old[found[1]] or index is not None:
-            raise self.bad(word.line, f"{word.text} is not declared")
+        known = found is not None and len(found[2]) <= LONGEST_INDEX and int(found[2]) in self.old[found[1]]
+        if found is None or not known or index is not None:
+            raise self.bad(word.line, f"{word.text[:30]} is not declared")
         return Linear({(found[1], int(found[2])): Fraction(1)}, Fraction(0))
 
     def number(self, word: Word) -> Fraction:
-        exponent = re.search(r"[eE]([+-]?\d+)$", word.text)
+        exponent = re.search(r"[eE]([+-]?[0-9]+)$", word.text)
         if len(word.text) > LONGEST or (exponent and abs(int(exponent[1])) > LARGEST_EXPONENT):
             raise self.bad(word.line, f"{word.text[:20]}: a number too long, or beyond 10 to the {LARGEST_EXPONENT}")
         return Fraction(word.text)
@@ -276,7 +290,8 @@ def atom(linear: Linear, strict: bool, line: int) -> Atom:
     return Atom(parts["X"], parts["Y"], linear.constant, strict, line)
 
 
-def read_vnnlib(path: Path) -> Property:
+def read_vnnlib(path: Path, until: float | None = None) -> Property:
+    """Raises OutOfTime when time.monotonic() has passed `until`."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -284,14 +299,14 @@ def read_vnnlib(path: Path) -> Property:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from None
-    return parsed(text, str(path))
+    return parsed(text, str(path), until)
 
 
-def parsed(text: str, source: str = "query") -> Property:
+def parsed(text: str, source: str = "query", until: float | None = None) -> Property:
     """The property of a text; `source` is named in errors."""
-    reader = Reader(source)
-    for group in groups(text, source):
+    reader = Reader(source, until=until)
+    for group in groups(text, source, until):
         reader.command(group)
     inputs, outputs = reader.sides()
-    cases = cases_of(reader.asserted, inputs, source)
+    cases = cases_of(reader.asserted, inputs, source, until)
     return Property(reader.version, reader.network, inputs, outputs, cases, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -258,3 +259,71 @@ def test_no_public_instance_is_answered_wrongly(suite: str, shared_data: Path) -
             settled += 1
             assert verdict.answer == row["expected"]
     assert settled
+
+
+@pytest.mark.parametrize("fact", ["(<= Y_0 -1e400)", "(<= Y_0 1e400)", "(<= (* 1e400 Y_0) -1)", "(>= X_0 -1e400)"])
+def test_numbers_beyond_float64_are_one_line(fact: str, tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    """They ended in a traceback and exit code 1, which means sat."""
+    assert main(written(tmp_path, sample, [fact])) == 2
+    error = capsys.readouterr().err
+    assert "a number beyond 1e+100" in error
+    assert error.count("\n") == 1
+
+
+def test_an_index_of_thousands_of_digits_is_not_declared(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    digits = "9" * 5000
+    for fact in (f"(<= X_{digits} 1)", f"(<= Y_{digits} 1)"):
+        assert main(written(tmp_path, sample, [fact])) == 2
+        error = capsys.readouterr().err
+        assert "is not declared" in error
+        assert len(error) < 300
+
+
+def test_a_box_beyond_float64_is_one_line(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    arguments = written(tmp_path, sample, ["(<= Y_0 0)"])
+    path = tmp_path / "q.vnnlib"
+    path.write_text(path.read_text().replace("(<= X_0 0.5)", "(<= X_0 1e400)"))
+    assert main(arguments) == 2
+    assert "a number beyond 1e+100" in capsys.readouterr().err
+
+
+def test_an_empty_box_is_unsat_at_once(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    """2^40 conjunctions were listed, though no input is left; a strict bound from each side leaves none either."""
+    wide = "(and " + " ".join(f"(or (<= Y_0 {i}) (>= Y_0 {i + 1}))" for i in range(40)) + ")"
+    for facts in (["(>= X_0 2)", wide], ["(< X_0 0.25)", "(> X_0 0.25)"], ["(< X_0 0.25)", "(>= X_0 0.25)"]):
+        assert main(written(tmp_path, sample, facts)) == 0
+        assert capsys.readouterr().out == "unsat\n"
+
+
+def test_reading_counts_as_time(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    choices = " ".join(f"(<= X_0 0.{i:05d})" for i in range(300))
+    arguments = written(tmp_path, sample, [f"(or {choices})", f"(or {choices} (<= X_1 0.1))"])
+    began = time.monotonic()
+    assert main([*arguments[:-1], "0.05"]) == 3
+    assert time.monotonic() - began < 2.0
+    shown = capsys.readouterr()
+    assert shown.out == "timed-out\n"
+    assert "in time" in shown.err
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "0"])
+def test_a_timeout_is_a_time(seconds: str, tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    arguments = written(tmp_path, sample, ["(<= Y_0 0)"])
+    assert main([*arguments[:-1], seconds]) == 2
+    assert "seconds above 0" in capsys.readouterr().err
+    (tmp_path / "i.csv").write_text(f"model.onnx,q.vnnlib,{seconds}\n")
+    assert main(["verify", "--batch", str(tmp_path / "i.csv")]) == 2
+    assert "a time above 0" in capsys.readouterr().err
+
+
+def test_a_batch_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    written(tmp_path, sample, ["(>= Y_0 1000)"])
+    (tmp_path / "bad.vnnlib").write_text("(assert\n")
+    table = tmp_path / "instances.csv"
+    table.write_text("model.onnx,bad.vnnlib,9\nnone.onnx,q.vnnlib,9\nmodel.onnx,q.vnnlib,9\n")
+    for proof in ([], ["--proof", str(tmp_path / "proofs")]):
+        assert main(["verify", "--batch", str(table), *proof]) == 2
+        shown = capsys.readouterr()
+        assert [row["answer"] for row in csv.DictReader(shown.out.splitlines())] == ["error", "error", "unsat"]
+        assert "bad.vnnlib line 1" in shown.err
+        assert "none.onnx: no such file" in shown.err

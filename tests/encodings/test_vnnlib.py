@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -190,3 +191,20 @@ def test_public_queries_are_read(suite: str, shared_data: Path) -> None:
         assert property.version == 1
         assert all(len(case.low) == property.inputs.size for case in property.cases)
         assert all(case.atoms for case in property.cases)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (OLD + "(assert (<= Y_0 \u0663))", "line 9: \u0663 is not declared"),
+        (OLD + "(assert (<= Y_\u0660 1))", "line 9: Y_\u0660 is not declared"),
+        (NEW + "(assert (<= Y[0,\u0661] 1.0))", "whole numbers"),
+        (f"(declare-const X_{'9' * 5000} Real)", "more than 18 digits"),
+        (NEW.replace("[1,2]))", f"[1,{'9' * 5000}]))"), "more than 18 digits"),
+        (OLD.replace("(<= X_0 0.1)", "(<= (* 1e-400 X_0) 1)"), "upper bound is beyond"),
+    ],
+)
+def test_digits_are_ascii_and_not_thousands(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        parsed(text, "q.vnnlib")
+    assert len(str(error.value)) < 200

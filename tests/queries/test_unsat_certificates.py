@@ -122,7 +122,7 @@ def test_what_the_format_cannot_say_is_refused_before_the_search(
         raise AssertionError("searched")
 
     monkeypatch.setattr(Plan, "record", searched)
-    assert main(asked(tmp_path, sample, [f"(>= Y_0 1{'0' * 2100})"])) == 2
+    assert main(asked(tmp_path, sample, [f"(>= Y_0 0.{'0' * 2100}1)"])) == 2
     said = capsys.readouterr().err
     assert "q.vnnlib is outside the certificate format" in said
     assert said.count("\n") == 1

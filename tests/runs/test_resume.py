@@ -55,6 +55,11 @@ def started(task: Path, run: Path, *options: str, **how: Any) -> subprocess.Pope
     return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
 
 
+def hear_ctrl_c() -> None:
+    """In the child: under nohup, cron and some CI systems the parent ignores Ctrl-C, and its children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stop_when(process: subprocess.Popen[bytes], reached: Callable[[], bool], number: int) -> bool:
     """Send the signal as soon as the moment has come; False when the process ended before."""
     deadline = time.monotonic() + 60
@@ -149,7 +154,7 @@ class TestInterrupt:
         self, task: Path, peaceful: Path, tmp_path: Path, options: list[str]
     ) -> None:
         run = tmp_path / "run"
-        process = started(task, run, *options, start_new_session=True)
+        process = started(task, run, *options, start_new_session=True, preexec_fn=hear_ctrl_c)
         assert stop_when(process, lambda: (run / "certificates" / "000010.json").exists(), signal.SIGINT)
         assert process.returncode == 130
         lines = (run / "results.jsonl").read_text().splitlines()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -32,33 +33,39 @@ def report(folder: Path) -> int:
     from jinja2 import TemplateError
     from rich.errors import ConsoleError
 
-    run = existing(folder)
+    run, console = existing(folder), terminal()
     with intact(run.store):
         try:
-            summary = shown(run)
+            with console.capture() as drawn:
+                summary = shown(run, console)
             write_report(run)
         except (ConsoleError, TemplateError) as error:
             raise ValueError(str(error)) from error
-    print(f"\n{run.report}")
-    return int(summary["verdict"]["exit_code"])
+        code = int(summary["verdict"]["exit_code"])
+    print(f"{drawn.get()}\n{run.report}")  # out here, where a failure to print is not taken for a damaged store
+    return code
 
 
-def shown(run: Run) -> dict[str, Any]:
-    """The summary of the run, which is printed with its hardest texts."""
+def shown(run: Run, console: Console) -> dict[str, Any]:
+    """The summary of the run, which is drawn with its hardest texts."""
     with Store.open(run.store, readonly=True) as store:
         summary = summary_of(store)
         order = hardest_first(store)
-        console = terminal()
         console.print(rows_table(read(store, order[:ROWS_SHOWN]), len(order), console.width))
         console.print(f"{HARDEST_FIRST} min_swaps: {DEFINITIONS['min_swaps']}.\n", style="dim")
-    print_summary(run.folder, summary)
+    print_summary(run.folder, summary, console)
     return summary
 
 
 def terminal() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else COLUMNS_UNSEEN)
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would exit with code 1, which means violated; the command line has a code for it."""
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output")
+
+    return Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else COLUMNS_UNSEEN)
 
 
 def hardest_first(store: Store) -> list[int]:
@@ -107,12 +114,12 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def print_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+def print_summary(folder: Path, summary: Mapping[str, Any], console: Console | None = None) -> None:
     """The numbers of a run, the definition of each, and its verdict."""
     from rich.table import Table
     from rich.text import Text
 
-    console = terminal()
+    console = terminal() if console is None else console
     table = Table(title=f"Summary of {folder}", title_justify="left")
     table.add_column("quantity")
     table.add_column("value", justify="right")

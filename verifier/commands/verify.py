@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from swapproof.encodings.errors import BadInput
+from swapproof.encodings.errors import BadInput, OutOfTime, Unsupported
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
-from swapproof.models.errors import unreadable
+from swapproof.models.errors import unreadable, visible
 
-from ..queries.answering import Verifier
+from ..queries.answering import Verdict, Verifier
 from ..queries.search import Answer
 
 EXIT: dict[Answer, int] = {"unsat": 0, "sat": 1, "unknown": 3, "timed-out": 3}
 """No input breaks the property; one does; not settled."""
-WRONG = 4
+UNREAD, WRONG = 2, 4
+ERROR = "error"
+"""The answer in a table for a query or model that cannot be read."""
 SECONDS = 60.0
 SETTLED = ("sat", "unsat")
 
@@ -29,7 +34,7 @@ def command(
     """A query, or a table of queries."""
     if (query is None) == (batch is None):
         raise BadInput("verify needs a QUERY.vnnlib with --network, or --batch instances.csv")
-    if seconds is not None and seconds <= 0:
+    if seconds is not None and not is_time(seconds):
         raise BadInput(f"--timeout {seconds:g}: seconds above 0 are needed")
     if batch is not None:
         return verify_batch(batch, seconds, proof)
@@ -46,16 +51,36 @@ def verify(query: Path, networks: Sequence[str], seconds: float, proof: Path | N
     if len(networks) != 1:
         raise BadInput(f"{len(networks)} networks given; one is needed: --network N=MODEL.onnx")
     name, _, path = networks[0].rpartition("=")
-    property = read_vnnlib(query)
+    until = time.monotonic() + seconds
+    try:
+        property = read_vnnlib(query, until)
+    except OutOfTime as error:
+        print(f"swapproof: {error}", file=sys.stderr)
+        print("timed-out")
+        return EXIT["timed-out"]
     if property.version == 2 and name not in ("", property.network):
         raise BadInput(f"{query}: declares network {property.network}, and --network names {name}")
-    verdict = Verifier().verify(query, Path(path), seconds, proof)
+    verdict = Verifier().verify(query, Path(path), max(0.0, until - time.monotonic()), proof)
     for remark in verdict.remarks:
         print(f"swapproof: {remark}", file=sys.stderr)
     print(verdict.answer)
     if verdict.witness is not None:
         print(verdict.witness.text(property))
     return EXIT[verdict.answer]
+
+
+def is_time(seconds: float) -> bool:
+    return seconds > 0 and math.isfinite(seconds)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """In place of a verdict: what cannot be read, and why."""
+
+    remarks: tuple[str, ...]
+    seconds: float
+    answer: str = ERROR
+    regions: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,15 +109,19 @@ def instances(path: Path) -> Iterator[Instance]:
             continue
         cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
         try:
-            yield Instance(cells["onnx"], cells["vnnlib"], float(cells["seconds"]), cells.get("expected", ""))
+            found = Instance(cells["onnx"], cells["vnnlib"], float(cells["seconds"]), cells.get("expected", ""))
         except (KeyError, ValueError):
             raise BadInput(f"{path} line {number}: onnx,vnnlib,seconds are needed, not {','.join(row)}") from None
+        if not is_time(found.seconds):
+            raise BadInput(f"{path} line {number}: {cells['seconds']} seconds; a time above 0 is needed")
+        yield found
 
 
 def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) -> int:
     """One line of CSV per instance on stdout: onnx, vnnlib, answer, seconds, regions; a summary on stderr.
 
-    `seconds` lowers the limits of the table. Exit code 4 when an answer contradicts the table, 3 when some are open.
+    `seconds` lowers the limits of the table. A file that cannot be read has the answer `error`, and the next follows.
+    Exit code 4 when an answer contradicts the table, 2 when files could not be read, 3 when some are open.
     With the folder `proof` every unsat has a certificate there, named after its place among the instances.
     """
     verifier, counts, wrong, spent = Verifier(), Counter[str](), 0, []
@@ -100,13 +129,14 @@ def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) 
     rows = list(instances(table))
     if proof is not None:
         for place, instance in enumerate(rows):
-            verifier.plan(table.parent / instance.vnnlib, table.parent / instance.onnx, numbered(proof, place))
+            planned(verifier, table.parent, instance, numbered(proof, place))
     out.writerow(["onnx", "vnnlib", "answer", "seconds", "regions", "expected"])
     for place, instance in enumerate(rows):
         limit = instance.seconds if seconds is None else min(seconds, instance.seconds)
         certificate = None if proof is None else numbered(proof, place)
-        verdict = verifier.verify(table.parent / instance.vnnlib, table.parent / instance.onnx, limit, certificate)
-        for remark in verdict.remarks if proof is not None or verdict.answer == "sat" else ():
+        verdict = answered(verifier, table.parent, instance, limit, certificate)
+        told = proof is not None or verdict.answer in ("sat", ERROR)
+        for remark in verdict.remarks if told else ():
             print(f"swapproof: {instance.vnnlib}: {remark}", file=sys.stderr)
         counts[verdict.answer] += 1
         spent.append(verdict.seconds)
@@ -126,7 +156,31 @@ def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) 
     print(f"{len(spent)} instances: {shown}; median {median:.3f} s, total {sum(spent):.1f} s", file=sys.stderr)
     if wrong:
         return WRONG
+    if counts[ERROR]:
+        return UNREAD
     return 0 if all(answer in SETTLED for answer in counts) else EXIT["unknown"]
+
+
+def planned(verifier: Verifier, folder: Path, instance: Instance, certificate: Path) -> None:
+    """Raises what keeps this certificate from being written; a file that cannot be read is met again in its turn."""
+    query, model = folder / instance.vnnlib, folder / instance.onnx
+    readable = False
+    with suppress(BadInput, OutOfTime, Unsupported):
+        verifier.read(query, model, time.monotonic() + instance.seconds)
+        readable = True
+    if readable:
+        verifier.plan(query, model, certificate)
+
+
+def answered(
+    verifier: Verifier, folder: Path, instance: Instance, seconds: float, certificate: Path | None
+) -> Verdict | Unread:
+    """The verdict, or why there is none."""
+    began = time.monotonic()
+    try:
+        return verifier.verify(folder / instance.vnnlib, folder / instance.onnx, seconds, certificate)
+    except (BadInput, Unsupported) as error:
+        return Unread((visible(str(error)),), time.monotonic() - began)
 
 
 def numbered(folder: Path, place: int) -> Path:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.normal_form import Stack, stack_of
-from swapproof.encodings.errors import BadInput, Disagreement
+from swapproof.encodings.errors import BadInput, Disagreement, OutOfTime
 from swapproof.encodings.network import Floats, Network
 from swapproof.encodings.onnx_files.numeric_input import NumericModel, numeric_network, open_numeric
 from swapproof.encodings.vnnlib.linear_property import Case, Property
@@ -22,6 +22,7 @@ from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 
 from ..ladder.optimiser import blamed, harmful_merge
 from ..ladder.replay import session_of
+from ..runs.external_tensors import TEXT_FORMATS
 from .attack import attack
 from .input_witness import Deployed, Witness
 from .last_resort import last_resort
@@ -74,6 +75,8 @@ class Verifier:
 
     def load(self, path: Path) -> Loaded:
         path = path.absolute()
+        if path.suffix.lower() in TEXT_FORMATS:
+            raise BadInput(f"{path}: a binary .onnx file is needed, not {path.suffix}; convert it with onnx.save")
         if path not in self.loaded:
             model = open_numeric(path)
             network = numeric_network(model)
@@ -84,7 +87,10 @@ class Verifier:
     def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
         """With `proof` unsat is answered only when its certificate was written there and accepted."""
         began = time.monotonic()
-        property, loaded = self.read(query, model)
+        try:
+            property, loaded = self.read(query, model, began + seconds)
+        except OutOfTime as error:
+            return Verdict("timed-out", None, time.monotonic() - began, 0, (str(error),))
         check_agreement(property, loaded)
         planned = None if proof is None else plan(query, property, loaded.model, proof)
         if planned is not None:
@@ -96,8 +102,8 @@ class Verifier:
         property, loaded = self.read(query, model)
         return plan(query, property, loaded.model, proof)
 
-    def read(self, query: Path, model: Path) -> tuple[Property, Loaded]:
-        property = read_vnnlib(query)
+    def read(self, query: Path, model: Path, until: float | None = None) -> tuple[Property, Loaded]:
+        property = read_vnnlib(query, until)
         loaded = self.load(model)
         check_shapes(property, loaded)
         return property, loaded

@@ -9,6 +9,8 @@ from typing import Any
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model
 
+TEXT_FORMATS = frozenset({".json", ".onnxjson", ".textproto", ".prototxt", ".pbtxt", ".onnxtxt", ".onnxtext"})
+"""Endings by which onnx guesses that a model is written as text; only binary files are read here."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """File names that a certificate can bind."""
 TAKEN = {

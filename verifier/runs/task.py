@@ -24,6 +24,8 @@ from pydantic import (
 
 from swapproof.models.errors import BadInput, unreadable, visible
 
+from .external_tensors import TEXT_FORMATS
+
 Origin = Literal["table", "wordnet", "embeddings"]
 ORIGINS: dict[Origin, frozenset[str]] = {  # where candidates come from, and the keys that say more about it
     "table": frozenset({"file"}),
@@ -65,7 +67,14 @@ def _classes(labels: tuple[str, ...]) -> tuple[str, ...]:
     return labels
 
 
+def _protobuf(path: Path) -> Path:
+    if path.suffix.lower() in TEXT_FORMATS:
+        raise ValueError(f"should be a binary .onnx file, which {path.suffix} does not name: convert it with onnx.save")
+    return path
+
+
 File = Annotated[Path, BeforeValidator(_located)]
+Onnx = Annotated[Path, BeforeValidator(_located), AfterValidator(_protobuf)]
 Files = Annotated[tuple[File, ...], BeforeValidator(_tuple)]
 Labels = Annotated[tuple[str, ...], BeforeValidator(_tuple), AfterValidator(_classes)]
 Token = Annotated[str | int, BeforeValidator(_token)]
@@ -81,7 +90,7 @@ class Section(BaseModel):
 class ModelSection(Section):
     """The classifier and how texts become its input."""
 
-    onnx: File
+    onnx: Onnx
     vocabulary: File
     length: Count | None = None
     pad: Token | None = None
