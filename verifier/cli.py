@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-USAGE, UNCHECKED, BUG, INTERRUPTED, CLOSED_PIPE = 2, 4, 70, 130, 141
-"""141 is what shells call a program that a closed pipe ended: nobody reads the answer any more."""
+from swapproof.encodings.solvers.one_thread import ONE_THREAD
+
+from .exit_codes import BUG, CLOSED_PIPE, HOLDS, INTERRUPTED, UNCHECKED, USAGE
+
 MET_ANYWHERE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """A full disk, a file that is not ours and a path that cannot be are nobody's bug."""
 
@@ -188,7 +189,7 @@ def certify(
     Each is an interval whose ends carry evidence: a checked proof, and a sentence that fools the model.
     """
     from .commands.certify import certify
-    from .commands.report import print_summary
+    from .pages.run_tables import print_summary
 
     if small_proofs:
         from .engines import small_proofs as smaller
@@ -495,10 +496,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug, shown
     with its traceback."""
     open_closed_streams()
-    for (
-        variable
-    ) in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
-        os.environ.setdefault(variable, "1")
+    for variable, number in ONE_THREAD.items():
+        os.environ.setdefault(variable, number)  # before numpy loads; the answer is the same with any --jobs
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a text never fails to be shown
@@ -531,7 +530,7 @@ def ended(arguments: list[str] | None) -> int:
         app(args=arguments, prog_name="swapproof")
     except SystemExit as exit:
         return exit_code(exit)
-    return 0
+    return HOLDS
 
 
 def bug() -> int:
@@ -567,5 +566,5 @@ def one_line(error: BaseException) -> str:
 
 def exit_code(exit: SystemExit) -> int:
     if exit.code is None:
-        return 0
+        return HOLDS
     return exit.code if isinstance(exit.code, int) else BUG

@@ -15,7 +15,7 @@ import pytest
 from tiny import WORDS, model, write_task
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands.report import write_report
+from swapproof.verifier.pages.report_file import write_report
 from swapproof.verifier.runs.inputs import Text
 from swapproof.verifier.runs.run_folder import Run
 from swapproof.verifier.runs.station import Settled, Station

@@ -451,7 +451,7 @@ class TestBench:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, width: int
     ) -> None:
         """And no number is cut: every engine has its median, its total and its ratios."""
-        monkeypatch.setattr("swapproof.verifier.commands.report.COLUMNS_UNSEEN", width)
+        monkeypatch.setattr("swapproof.verifier.pages.terminal.COLUMNS_UNSEEN", width)
         task = tiny_task.write_task(tmp_path)
         assert main(["bench", "exact", str(task), "--engines", "exact,enumerate,greedy", "--limit", "2"]) == 0
         tables, _, _ = capsys.readouterr().out.partition("Time: wall clock")

@@ -690,7 +690,7 @@ class TestTrust:
 
 class TestOthers:
     def test_progress_that_no_terminal_shows_is_a_plain_line_on_stderr(self, monkeypatch: Any, capsys: Capture) -> None:
-        from swapproof.verifier.runs import progress
+        from swapproof.verifier.pages import progress
 
         monkeypatch.setattr(progress, "EVERY", 0.0)
         with progress.progress("certify", 10, 4) as advance:

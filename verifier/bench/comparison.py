@@ -9,13 +9,12 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ..commands.report import terminal
+from ..exit_codes import HOLDS, UNCHECKED
+from ..pages.terminal import terminal
 
 if TYPE_CHECKING:
     from .answers import Answer
 
-UNCHECKED = 4
-"""Exit code: an answer did not check."""
 LEAST = 1e-6
 """Seconds below which a time is not measured: ratios are of no less than this."""
 ROWS_SHOWN = 30
@@ -83,7 +82,7 @@ class Table:
 
     @property
     def exit_code(self) -> int:
-        return UNCHECKED if self.disagreements else 0
+        return UNCHECKED if self.disagreements else HOLDS
 
     def score(self, engine: str) -> Score:
         own = [answers for answers in self.texts.values() if engine in answers]

@@ -33,9 +33,9 @@ from ..engines.protocol import Budget, Engine
 from ..ladder.climbing import climb
 from ..ladder.model_trial import length_of, tried
 from ..ladder.replay import Replay
+from ..pages.progress import progress as shown_progress
 from ..runs.inputs import Text, read_inputs
 from ..runs.overwriting import json_with, refuse_to_replace
-from ..runs.progress import progress as shown_progress
 from ..runs.store import unwritable
 from ..runs.task import read_task
 

@@ -32,9 +32,9 @@ from ..audit.envelope import (
     statement_bytes,
     unseal,
 )
+from ..exit_codes import HOLDS, UNCHECKED
 from ..runs.external_tensors import external_files
 from ..runs.run_folder import CERTIFICATE, Run, existing, held
-from ..runs.run_summary import HOLDS, UNCHECKED
 from .check_measured import check_measured, question_of
 from .check_run import check
 

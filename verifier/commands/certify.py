@@ -18,8 +18,9 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 from ..engines import engines_named
 from ..ladder.model_trial import Trial, length_of, tried
 from ..ladder.run_certificates import Binding, Checker, binding_of
+from ..pages.progress import progress as shown_progress
+from ..pages.report_file import write_report
 from ..runs.inputs import Inputs, read_inputs
-from ..runs.progress import progress as shown_progress
 from ..runs.results import lost, written
 from ..runs.resuming import KEPT, Earlier, had_less
 from ..runs.run_folder import Run, copy_atomically, held, refuse_foreign, remove_own, sha256, write_atomically
@@ -29,7 +30,6 @@ from ..runs.store import Store, writing
 from ..runs.store import intact as undamaged
 from ..runs.task import DataSection, SwapsSection, Task, read_task
 from ..runs.workers import settle_all
-from .report import write_report
 
 PREPARING, READY = "preparing", "ready"
 SECONDS = 60.0

@@ -24,17 +24,17 @@ from ..counting.binomial import outwards
 from ..counting.fraction import Settings
 from ..counting.measuring_text import Measuring
 from ..counting.pr_summary import summarise
+from ..exit_codes import HOLDS, UNCHECKED
 from ..ladder.run_certificates import binding_of
+from ..pages.progress import progress
 from ..runs.inputs import Inputs, Text
 from ..runs.left_out_swaps import uncovered
-from ..runs.progress import progress
 from ..runs.run_folder import Run, existing
 from ..runs.station import Station
 from ..runs.store import Store, intact
 from .check_run import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, refusals, shown
 from .measure_pr import STAGE
 
-HOLDS, UNCHECKED = 0, 4
 COUNTED = ("exact", "deterministic")
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from swapproof.encodings.errors import BadInput
 
 from ..audit.run_accounts import names_that_differ
+from ..exit_codes import HOLDS, UNCHECKED
 from ..pages.pr_printing import print_measured
 from ..runs.run_folder import CERTIFICATE, Run, refuse_strange
 from ..runs.store import Store, is_store
-from .check_measured import HOLDS, UNCHECKED, check_measured, question_of
+from .check_measured import check_measured, question_of
 from .measure_pr import shown, summary_in, together
 
 FOLDER = re.compile(r"radius-(0|[1-9][0-9]*)")

@@ -35,16 +35,16 @@ from swapproof.proofs.check import (
 
 from ..audit.line_claims import exaggerations
 from ..audit.run_accounts import differences, once
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..ladder.model_trial import length_of
 from ..ladder.replay import NO_CLASS, Replay
 from ..ladder.truth import beaten
+from ..pages.progress import progress
 from ..runs.external_tensors import external_files
 from ..runs.inputs import Inputs, Text, read_inputs
 from ..runs.interrupting import leave_interrupts_to_parent
-from ..runs.progress import progress
 from ..runs.results import pieces
 from ..runs.run_folder import CERTIFICATE, Run, existing, sha256
-from ..runs.run_summary import HOLDS, INCOMPLETE, UNCHECKED
 from ..runs.station import kept_network
 from ..runs.task import read_task
 from ..screening import Screen, Unsure, canonical

@@ -6,12 +6,14 @@ from importlib.resources import as_file, files
 from itertools import islice
 from pathlib import Path
 
+from ..exit_codes import UNCHECKED
+from ..pages.run_tables import highlighted, print_summary, rows_table
+from ..pages.terminal import terminal
 from ..runs.run_folder import Run
-from ..runs.run_summary import STAGE, UNCHECKED
+from ..runs.run_summary import STAGE
 from ..runs.store import Store
 from .certify import certify
 from .check_run import check
-from .report import highlighted, print_summary, rows_table, terminal
 
 WITNESSES = 2
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import sys
 from dataclasses import dataclass
+
+from ..runs.versions import version
 
 SIZE_LIMIT = "size-limited licence: 2,000 variables, 2,000 rows; an academic or commercial licence lifts it"
 
@@ -56,7 +57,7 @@ def doctor() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from .report import terminal
+    from ..pages.terminal import terminal
 
     console = terminal()
     console.print(f"swapproof {version('swapproof')}, Python {platform.python_version()}, {platform.platform()}")
@@ -73,13 +74,6 @@ def doctor() -> None:
             part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style)
         )
     console.print(table)
-
-
-def version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def gurobi_licence() -> str:

@@ -19,15 +19,15 @@ from ..counting.measuring_text import Measuring, unmeasured
 from ..counting.pr_summary import summarise
 from ..counting.sample_request import DELTA, EPSILON, Sampling
 from ..counting.sampling import BATCH
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..ladder.model_trial import Trial, length_of, tried
 from ..ladder.run_certificates import Checker, binding_of
 from ..pages.pr_printing import print_measured
+from ..pages.progress import progress as shown_progress
 from ..runs.inputs import Inputs, Text, read_inputs
 from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out
-from ..runs.progress import progress as shown_progress
 from ..runs.results import written
 from ..runs.run_folder import Run, held, refuse_foreign, write_atomically
-from ..runs.run_summary import HOLDS, INCOMPLETE, UNCHECKED
 from ..runs.station import Lost, Settled
 from ..runs.store import ILL_FORMED, Store, writing
 from ..runs.task import Task, read_task

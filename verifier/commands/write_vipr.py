@@ -17,9 +17,10 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.check import SECONDS, Files, Refused, Unusable, parse_canonical
 
+from ..exit_codes import HOLDS
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
-from ..runs.run_summary import HOLDS, swaps
+from ..runs.run_summary import swaps
 from ..vipr.vipr_bounds import Element, Region
 from ..vipr.vipr_proof import Derivation
 

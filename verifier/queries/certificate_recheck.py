@@ -11,7 +11,7 @@ from swapproof.encodings.vnnlib.linear_property import Atom
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.proofs import check, check_box
 
-from ..runs.run_summary import HOLDS, UNCHECKED
+from ..exit_codes import HOLDS, UNCHECKED
 
 Fact = tuple[frozenset[tuple[int, Fraction]], Fraction, bool]
 Ends = tuple[tuple[Fraction, Fraction], ...]

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from .store import Store, intact
 
 STAGE = "min_swaps"
 """The stage of the store whose lines are results.jsonl."""
-HOLDS, VIOLATED, INCOMPLETE, UNCHECKED = 0, 1, 3, 4
-"""Exit codes: every required property holds; one is violated; some are open; an answer did not check."""
 
 DEFINITIONS = {
     "min_swaps": (

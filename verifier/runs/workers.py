@@ -19,12 +19,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from .inputs import Text
 from .interrupting import leave_interrupts_to_parent
 from .station import Lost, Settled, Station, Work
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DEATHS = 3
 """Workers in a row that may die before they have loaded the model."""
 PATIENCE = 5.0

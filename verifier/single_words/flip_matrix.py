@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.shallow_margin import is_shallow
 from swapproof.encodings.network import Network
 
-from ..runs.progress import progress as shown_progress
+from ..pages.progress import progress as shown_progress
 from .brute_force import Answers, flips_by_force
 from .euba.euba_flips import Euba
 from .exact_flips.flips import Search, Subject

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..exit_codes import HOLDS, INCOMPLETE
 from ..ladder.model_trial import length_of
 from ..runs.inputs import Inputs, Text
 from ..runs.run_folder import Run, write_atomically
@@ -19,8 +20,6 @@ from .kappa_findings import LISTED, csv_of, draw, summary_of, write_parquet
 from .kappa_setting import Setting
 from .replacements import Candidates, words_of_several_tokens
 from .word_effects import effect_of, right_answers
-
-HOLDS, INCOMPLETE = 0, 3
 
 
 def published(run: Run, setting: Setting, found: Found, about: Mapping[str, Any]) -> dict[str, Any]:
