@@ -16,17 +16,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .commands.certify import Outcome, certify
     from .commands.measure_pr import measure_pr
     from .counting.any_classifier import sample_pr
     from .counting.sample_request import Sampling
+    from .ladder.certifying import certify
+    from .runs.life import Outcome
 
 __all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
 
 HOMES = {
-    "Outcome": ".commands.certify",
+    "Outcome": ".runs.life",
     "Sampling": ".counting.sample_request",
-    "certify": ".commands.certify",
+    "certify": ".ladder.certifying",
     "measure_pr": ".commands.measure_pr",
     "sample_pr": ".counting.any_classifier",
 }

@@ -34,7 +34,7 @@ class Commands(TyperGroup):
             raise unread() from None
 
     def invoke(self, ctx: Any) -> Any:
-        from .runs.interrupting import stopped_like_ctrl_c
+        from .interrupting import stopped_like_ctrl_c
 
         anew = "--no-resume" in ctx.args
         try:
@@ -188,17 +188,10 @@ def certify(
 
     Each is an interval whose ends carry evidence: a checked proof, and a sentence that fools the model.
     """
-    from .commands.certify import certify
-    from .pages.run_tables import print_summary
+    from .commands.certify import command
 
-    if small_proofs:
-        from .engines import small_proofs as smaller
-
-        engines = smaller(engines)
-    outcome = certify(task, out, limit, radius, engines, seconds, jobs, resume=resume, progress=True)
-    print_summary(outcome.folder, outcome.summary)
-    print(f"\nThe run folder: {outcome.folder}")
-    raise typer.Exit(outcome.exit_code)
+    code = command(task, out, limit, radius, engines, seconds, jobs, small_proofs=small_proofs, resume=resume)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -214,34 +207,17 @@ def check(
     Every certificate is checked, every witness replayed, and both are compared with what results.jsonl, the summary
     and the report claim.
     """
-    from .commands.check_measured import check_measured, question_of
-    from .commands.check_radii import check_radii, holds_radii
-    from .commands.check_run import check
+    from .commands.check_evidence import command
 
-    if run.is_file():
-        from .queries.certificate_recheck import recheck
-
-        raise typer.Exit(recheck(run))
-    if holds_radii(run):
-        raise typer.Exit(check_radii(run, exact=exact))
-    question = question_of(run)
-    raise typer.Exit(
-        check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question, exact=exact)
-    )
+    raise typer.Exit(command(run, exact=exact, jobs=jobs))
 
 
 @app.command()
 def report(run: RunFolder) -> None:
     """Show what a run found, also as report.html."""
-    from .commands.check_measured import question_of
-    from .commands.check_radii import holds_radii, report_radii
-    from .commands.measure_pr import report_measured
-    from .commands.report import report
+    from .commands.report import command
 
-    if holds_radii(run):
-        raise typer.Exit(report_radii(run))
-    question = question_of(run)
-    raise typer.Exit(report(run) if question is None else report_measured(run, question))
+    raise typer.Exit(command(run))
 
 
 @app.command()
@@ -314,41 +290,31 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     """
-    if quantity == "kappa":
-        from .commands.measure_kappa import command as measure_words
+    from .runs.measured_runs import Asked
 
-        code = measure_words(
-            task,
-            out,
-            limit,
-            seconds=seconds,
-            brute_force=brute_force,
-            euba=euba,
-            variant=euba_variant,
-            resume=resume,
-            for_pr=radius is not None or sampled or stop_when_width is not None,
-        )
-        raise typer.Exit(code)
-    from .commands.measure_pr import command
-
-    code = command(
-        task,
-        out,
+    asked = Asked(
         quantity,
-        radius=radius,
-        limit=limit,
-        seconds=seconds,
-        samples=samples,
-        epsilon=epsilon,
-        delta=delta,
-        width=stop_when_width,
-        sampled=sampled,
-        brute_force=brute_force,
-        euba=euba,
-        jobs=jobs,
-        resume=resume,
+        radius,
+        limit,
+        seconds,
+        samples,
+        epsilon,
+        delta,
+        stop_when_width,
+        sampled,
+        brute_force,
+        euba,
+        euba_variant,
+        jobs,
+        resume,
     )
-    raise typer.Exit(code)
+    if quantity == "kappa":
+        from .commands import measure_kappa
+
+        raise typer.Exit(measure_kappa.command(task, out, asked))
+    from .commands import measure_pr
+
+    raise typer.Exit(measure_pr.command(task, out, asked))
 
 
 @app.command()

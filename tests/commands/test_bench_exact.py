@@ -285,6 +285,7 @@ class TestSolvers:
             "swapproof.encodings.solvers.ask_z3",
             "swapproof.encodings.formulas.formula",
             "swapproof.encodings.programs.integer_program",
+            "swapproof.encodings.solvers.one_thread",
             "swapproof.encodings.solvers.solver_answer",
             "swapproof.encodings.solvers",
             "swapproof.encodings.solvers.solver_process",

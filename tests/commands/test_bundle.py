@@ -27,10 +27,10 @@ from tiny import ROWS, write_task
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
 from swapproof.verifier.audit import archive
+from swapproof.verifier.audit import bundle_statement as bundle
 from swapproof.verifier.audit.envelope import canonical, private_key, seal, statement_bytes
 from swapproof.verifier.audit.line_claims import OF_MEASURE, additions
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands import bundle
 
 pytest.importorskip("cryptography")
 
@@ -113,7 +113,15 @@ class TestArchive:
         assert {info.external_attr >> 16 for info in infos} == {stat.S_IFREG | 0o644}
         held = contents(made / "signed.zip")
         assert list(held) == sorted(held)
-        names = {"task.toml", "model.onnx", "vocabulary.json", "texts.jsonl", "spaces.jsonl", "results.jsonl"}
+        names = {
+            "task.toml",
+            "manifest.json",
+            "model.onnx",
+            "vocabulary.json",
+            "texts.jsonl",
+            "spaces.jsonl",
+            "results.jsonl",
+        }
         for name in names | {"summary.json"} | {f"certificates/{id:06d}.json" for id in range(len(ROWS))}:
             assert held.pop(f"run/{name}") == (made / "run" / name).read_bytes()
         proofs = Path(checker.__file__ or "").parent

@@ -357,7 +357,7 @@ def test_a_run_killed_while_its_files_were_copied_is_begun_again(
 
     command = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
     with monkeypatch.context() as patch:
-        patch.setattr("swapproof.verifier.commands.measure_kappa.copy_inputs", killed)
+        patch.setattr("swapproof.verifier.runs.life.copy_inputs", killed)
         assert main(command) == 130
     measured(task, tmp_path / "run")
     assert (tmp_path / "run" / "model.onnx").read_bytes() == (task.parent / "model.onnx").read_bytes()

@@ -17,23 +17,24 @@ from typing import Any
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.check import Refused, read_certificate
 
-from ..commands.check_measured import counted, has_sample
-from ..commands.check_run import agree, bind, described, own_inputs, read_lines
 from ..counting.pr_summary import summarise as summarise_measured
 from ..runs.left_out_swaps import counts_differ
+from ..runs.manifest import once
 from ..runs.run_folder import CERTIFICATE, Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import summarise
 from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from .measured_run import counted, has_sample
 from .run_accounts import (
     about_differs,
     names_differ,
     names_that_differ,
     network_differs,
-    notes_differ,
-    once,
+    noted_otherwise,
     texts_differ,
 )
+from .run_items import own_inputs, read_lines
+from .text_rules import agree, bind, described
 
 ANY = Fraction(1, 2)
 """A probability to be wrong, where nothing depends on one."""
@@ -55,7 +56,7 @@ def compared(folder: Path) -> str:
         for id in sorted(lines.keys() | statements.keys()):
             for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
                 raise Refused(f"text {id}: {fault}")
-        for fault in beside_files(run, statements, lines):
+        for fault in beside_files(run, statements, lines, summary):
             raise Refused(fault)
         in_order = [lines[id] for id in sorted(lines)]
         if any(map(has_sample, in_order)):
@@ -79,7 +80,10 @@ def compared(folder: Path) -> str:
 
 
 def beside_files(
-    run: Run, statements: Mapping[int, Mapping[str, Any]], lines: Mapping[int, Mapping[str, Any]]
+    run: Run,
+    statements: Mapping[int, Mapping[str, Any]],
+    lines: Mapping[int, Mapping[str, Any]],
+    summary: Mapping[str, Any],
 ) -> Iterator[str]:
     """Where certificates and lines are about other texts, swaps or classes than lie beside them."""
     yield from names_differ(run)
@@ -96,7 +100,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
-    yield from notes_differ(run, inputs)
+    yield from noted_otherwise(run, inputs, summary)
 
 
 def summary_of(lines: Iterable[Mapping[str, Any]], stated: Mapping[str, Any], texts: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from ..runs.versions import version
+from ..versions import version
 
 SIZE_LIMIT = "size-limited licence: 2,000 variables, 2,000 rows; an academic or commercial licence lifts it"
 

@@ -21,9 +21,9 @@ from multiprocessing.context import SpawnProcess
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
+from ..interrupting import leave_interrupts_to_parent
 from .inputs import Text
-from .interrupting import leave_interrupts_to_parent
-from .station import Lost, Settled, Station, Work
+from .work import Lost, Settled, Settler, Work
 
 DEATHS = 3
 """Workers in a row that may die before they have loaded the model."""
@@ -56,7 +56,7 @@ Answer = Ready | Refusal | Crash | Settled | Lost
 def settle_all(work: Work, texts: Iterable[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """What is found of each text, in the order in which it is found."""
     if jobs == 1:
-        station = Station.open(work)
+        station = work.open()
         for text in texts:
             yield settle_here(station, text)
         return
@@ -64,7 +64,7 @@ def settle_all(work: Work, texts: Iterable[Text], jobs: int) -> Generator[Settle
         yield from found
 
 
-def settle_here(station: Station, text: Text) -> Settled | Lost:
+def settle_here(station: Settler, text: Text) -> Settled | Lost:
     started = time.monotonic()
     try:
         return station.settle(text)
@@ -178,7 +178,7 @@ def serve(pipe: Connection, work: Work) -> None:
     threading.Thread(target=die_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
-            station = Station.open(work)
+            station = work.open()
             pipe.send(Ready())
             while True:
                 pipe.send(settle_here(station, pipe.recv()))

@@ -12,6 +12,7 @@ import numpy as np
 from ..exit_codes import HOLDS, INCOMPLETE
 from ..ladder.model_trial import length_of
 from ..runs.inputs import Inputs, Text
+from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically
 from .brute_force import Cost
 from .flip_matrix import Found
@@ -51,7 +52,7 @@ def published(run: Run, setting: Setting, found: Found, about: Mapping[str, Any]
     write_atomically(run.folder / "kappa.csv", csv_of(kappa))
     write_parquet(kappa, run.folder / "kappa.parquet")
     draw(kappa, run.folder / "kappa.png")
-    write_atomically(run.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    write_json(run.summary, summary)
     return summary
 
 

@@ -1,9 +1,10 @@
-"""`check` of a run of `measure --quantity pr`: certificates again, samples drawn again, lines compared with both."""
+"""The audit of a run of `measure --quantity pr`: certificates again, samples drawn again, lines compared with both."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -17,106 +18,62 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.proofs.check import Refused, parse_canonical
 
-from ..audit.line_claims import OF_MEASURE, additions
-from ..audit.redrawn_samples import drawn_again, drawn_again_deployed
-from ..audit.run_accounts import measured_differences, names_that_differ, once
 from ..counting.binomial import outwards
-from ..counting.fraction import Settings
-from ..counting.measuring_text import Measuring
+from ..counting.measuring_text import STAGE, Measuring
 from ..counting.pr_summary import summarise
-from ..exit_codes import HOLDS, UNCHECKED
-from ..ladder.run_certificates import binding_of
-from ..pages.progress import progress
+from ..ladder.station import Station
+from ..runs.binding import binding_of
 from ..runs.inputs import Inputs, Text
 from ..runs.left_out_swaps import uncovered
+from ..runs.manifest import once
+from ..runs.measured_runs import settings_of
 from ..runs.run_folder import Run, existing
-from ..runs.station import Station
-from ..runs.store import Store, intact
-from .check_run import AT_ONCE, Bench, Finding, Item, described, expect, items_of, own_inputs, refusals, shown
-from .measure_pr import STAGE
+from ..runs.store import Store
+from .examiner import AT_ONCE, Examiner
+from .findings import Audit, Fault, Finding
+from .line_claims import OF_MEASURE, additions
+from .redrawn_samples import drawn_again, drawn_again_deployed
+from .run_accounts import measured_differences, names_that_differ
+from .run_items import Item, items_of, own_inputs
+from .text_rules import described, expect
 
 COUNTED = ("exact", "deterministic")
 
 
-def question_of(folder: Path) -> dict[str, Any] | None:
-    """What a run of `measure` answers; None for a run of another command."""
-    run = existing(folder)
-    with Store.open(run.store, readonly=True) as store:
-        asked = store.facts().get("measure")
-    with intact(run.store):
-        question = None if asked is None else dict(json.loads(asked))
-        if question is not None and question["quantity"] == "pr":
-            settings_of(question)
-        return question
-
-
-def settings_of(question: Mapping[str, Any]) -> Settings:
-    """How the texts of a run of `measure --quantity pr` were measured; raises LookupError, TypeError or ValueError."""
-    width = question["width"]
-    numbers = [question[name] for name in ("radius", "batch", "samples")]
-    if any(type(number) is not int or number < 0 for number in numbers):
-        raise ValueError(f"radius, batch and samples {numbers}")
-    return Settings(
-        question["radius"],
-        question["samples"],
-        Fraction(question["delta"]),
-        count=False,
-        seconds=None,
-        deployed=question["deployed"],
-        width=None if width is None else Fraction(width),
-        batch=question["batch"],
-    )
-
-
-def check_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> int:
-    """One line per text and, last, `accepted N of N` when nothing was refused; the exit code says the same.
-
-    Counts are screened in float64 with error bounds like other proofs, unless `exact`.
-    """
+def audit_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> Audit:
+    """Counts are screened in float64 with error bounds like other proofs, unless `exact`."""
     if question["quantity"] != "pr":
         raise BadInput(f"{folder}: kappa has no certificates; measure it again to compare")
     run = existing(folder)
     inputs = own_inputs(run)
-    model = open_model(run.model)
-    measuring = Measuring(run.folder, binding_of(model, inputs), settings_of(question))
-    station = Station.open(measuring)
-    bench = Bench.open(run.folder, exact=exact)
     items = list(items_of(run, inputs))
-    certificates = screened = samples = refused = others = 0
-    with progress("check", len(items)) as advance:
-        for item, finding in zip(items, proofs(bench, items), strict=True):
-            certificates += item.certificate is not None
-            screened += finding.screened
-            refusal = finding.refusal or line_refusal(measuring, station, item)
-            refused += refusal is not None
-            again = has_sample(item.line)
-            samples += again
-            sentence = "its sample drawn again is the same" if again and item.certificate is None else finding.sentence
-            print(f"text {item.id}: " + (sentence if refusal is None else f"refused: {refusal}"), flush=True)
-            advance(1)
-    differing = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
-    for problem in chain(summary_refusals(run, items, question, inputs), differing):
-        others += 1
-        print(f"refused: {problem}")
-    if refused or others:
-        print(refusals(refused, len(items), others))
-        return UNCHECKED
     with Store.open(run.store, readonly=True) as store:
         remark = uncovered(run, store.facts())
-    if remark is not None:
-        print(remark)
-    if samples:
-        print(f"{samples} samples drawn again")
-    print(shown(screened, certificates))
-    print(f"accepted {certificates} of {certificates}")
-    return HOLDS
+    found = findings_of(run, inputs, items, question, exact=exact)
+    return Audit("measure", len(items), found, () if remark is None else (remark,))
 
 
-def proofs(bench: Bench, items: list[Item]) -> Iterator[Finding]:
+def findings_of(
+    run: Run, inputs: Inputs, items: list[Item], question: dict[str, Any], *, exact: bool
+) -> Iterator[Finding | Fault]:
+    """Samples are drawn again where the certificates and lines are as they must be."""
+    measuring = Measuring(run.folder, binding_of(open_model(run.model), inputs), settings_of(question))
+    station, examiner = Station.open(measuring), Examiner.open(run.folder, exact=exact)
+    for item, proof in zip(items, proofs(examiner, items), strict=True):
+        refusal = proof.refusal or line_refusal(measuring, station, item)
+        sampled = has_sample(item.line)
+        again = sampled and item.certificate is None
+        sentence = "its sample drawn again is the same" if again else proof.sentence
+        yield replace(proof, sentence=sentence, refusal=refusal, sampled=sampled)
+    differing = measured_differences(run, inputs, STAGE, deployed=question["deployed"])
+    yield from map(Fault, chain(summary_refusals(run, items, question, inputs), differing))
+
+
+def proofs(examiner: Examiner, items: list[Item]) -> Iterator[Finding]:
     """What the certificates prove, whatever the lines say."""
     for start in range(0, len(items), AT_ONCE):
         some = items[start : start + AT_ONCE]
-        yield from bench.examine([Item(item.id, None, item.certificate, item.text) for item in some])
+        yield from examiner.examine([Item(item.id, None, item.certificate, item.text) for item in some])
 
 
 def has_sample(line: Mapping[str, Any] | None) -> bool:

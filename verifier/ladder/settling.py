@@ -1,0 +1,115 @@
+"""One text, from its space to its checked certificate, as the work of a station."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from swapproof.encodings.query import Query
+
+from ..engines import engines_named
+from ..engines.protocol import Bound, Budget
+from ..runs.binding import Binding
+from ..runs.inputs import Text
+from ..runs.results import lost as unsettled
+from ..runs.results import result
+from ..runs.run_folder import Run
+from ..runs.run_summary import STAGE
+from ..runs.store import Store
+from ..runs.store import intact as undamaged
+from ..runs.work import Lost, Settled
+from .climbing import Verdict, climb
+from .resuming import KEPT, Earlier, had_less, kept_line
+from .run_certificates import Certificate
+from .station import Station
+
+
+@dataclass(frozen=True)
+class Settling:
+    """The least number of swaps: the model's folder, what certificates are bound to, engines, time per text."""
+
+    folder: Path
+    binding: Binding
+    engines: str | None
+    seconds: float | None
+    earlier: Mapping[int, Earlier] = field(default_factory=dict)
+    """Of open texts, what was found in less time."""
+
+    stage: ClassVar[str] = STAGE
+    kept_stage: ClassVar[str] = KEPT
+
+    @property
+    def certified(self) -> bool:
+        return True
+
+    def open(self) -> Station:
+        return Station.open(self)
+
+    def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
+        """Again are settled the texts that less time left open, with nothing that did not check."""
+        kept = {id: store.line(KEPT, id) for id, _ in store.finished(KEPT)}
+        earlier = {}
+        for id in sorted(finished):
+            line = store.result(STAGE, id)
+            with undamaged(run.store):
+                less = had_less(kept.get(id), self.seconds)
+            if line["status"] == "open" and "contradiction" not in line and less:
+                data = None if line["certificate"] is None else run.certificate(id).read_bytes()
+                earlier[id] = Earlier(line, data, kept.get(id))
+        return replace(self, earlier=earlier), earlier.keys()
+
+    def lost(self, lost: Lost) -> dict[str, Any]:
+        return unsettled(lost.text, lost.reason, lost.seconds)
+
+    def kept(self, settled: Settled, *, again: bool) -> str | None:
+        return settled.kept or ("{}" if again else None)
+
+    def settle(self, station: Station, text: Text) -> Settled:
+        """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        space, checker = text.frozen.space, station.checker
+        query = Query.of(station.network(space), space, text.label)
+        budget = Budget() if self.seconds is None else Budget(deadline=time.monotonic() + self.seconds)
+
+        def check(bound: Bound) -> str | None:
+            return checker.refusal(text, query, bound)
+
+        before = self.earlier.get(text.id)
+        with undamaged(Run(self.folder).store):
+            known = None if before is None else before.known(query)
+        if before is not None and (lower := before.lower(query)) is not None:
+            checker.recall(text, query, lower)
+        verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
+        verdict = verdict if before is None else before.added(verdict)
+        certificate = checker.certificate(text, query, verdict)
+        kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
+        refused = checker.refused_proof(text, query, verdict.refused[0]) if verdict.refused else None
+        match certificate:
+            case Certificate(data, levels, count, missing):
+                name = f"certificates/{text.id:06d}.json"
+                if missing is not None:
+                    verdict = contradicted(verdict, f"the count of an open text is refused: {missing}")
+                line = result(text, published(verdict), name, levels, count)
+                return Settled(text.id, line, data, kept, refused)
+            case None:
+                return Settled(text.id, result(text, unproved(verdict), None, ()), None, kept, refused)
+            case refusal:
+                verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
+                return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
+
+
+def published(verdict: Verdict) -> Verdict:
+    """What rounding decides is claimed at its high end only."""
+    return unproved(verdict) if verdict.status == "ambiguous" else verdict
+
+
+def contradicted(verdict: Verdict, contradiction: str) -> Verdict:
+    return replace(verdict, status="open", reason=contradiction, contradiction=verdict.contradiction or contradiction)
+
+
+def unproved(verdict: Verdict) -> Verdict:
+    """Without a certificate no low end is claimed."""
+    interval = replace(verdict.interval, low=0, low_float32=0, low_evidence=None)
+    return replace(verdict, interval=interval)
