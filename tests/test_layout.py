@@ -134,7 +134,7 @@ def test_nothing_is_left_for_later() -> None:
 
 
 COMMANDS = "swapproof.verifier.commands"
-LONGEST_CHAIN = 20
+LONGEST_CHAIN = 17
 """Imports from the top of the house to its ground, by what modules import when they are loaded."""
 MODULES = {".".join([*package_of(path), path.stem]).removesuffix(".__init__"): path for path in SOURCES}
 
@@ -172,7 +172,7 @@ def test_the_house_is_no_tower() -> None:
         return depth[name]
 
     highest = max(MODULES, key=depth_of)
-    assert depth[highest] == LONGEST_CHAIN, highest
+    assert depth[highest] <= LONGEST_CHAIN, highest
 
 
 def test_exit_codes_are_said_once() -> None:

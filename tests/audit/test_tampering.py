@@ -26,7 +26,7 @@ from onnx import numpy_helper
 from tiny import ROWS, SYNONYMS, model, write_task
 
 from swapproof.proofs.check import Refused
-from swapproof.verifier.audit.bundled_run import compared
+from swapproof.verifier.audit.handed_over.bundled_run import compared
 from swapproof.verifier.cli import main
 from swapproof.verifier.counting.pr_summary import summarise
 from swapproof.verifier.pages.report_file import write_report

@@ -26,9 +26,9 @@ from tiny import ROWS, write_task
 
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
-from swapproof.verifier.audit import archive
-from swapproof.verifier.audit import bundle_statement as bundle
-from swapproof.verifier.audit.envelope import canonical, private_key, seal, statement_bytes
+from swapproof.verifier.audit.handed_over import archive
+from swapproof.verifier.audit.handed_over import bundle_statement as bundle
+from swapproof.verifier.audit.handed_over.envelope import canonical, private_key, seal, statement_bytes
 from swapproof.verifier.audit.line_claims import OF_MEASURE, additions
 from swapproof.verifier.cli import main
 

@@ -40,7 +40,7 @@ from swapproof.verifier.engines.milp_solvers import Milp
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
 from swapproof.verifier.engines.smt_solver import Smt
 from swapproof.verifier.engines.solver_asking import Here
-from swapproof.verifier.ladder import certifying
+from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.climbing import Verdict, climb
 from swapproof.verifier.ladder.replay import Replay
 
@@ -256,7 +256,7 @@ class TestLies:
 
         monkeypatch.setattr("swapproof.verifier.ladder.settling.engines_named", lambda names: (Liar(), Exact()))
         task = tiny_task.write_task(tmp_path / "task", [("a good film", "positive")])
-        outcome = certifying.certify(task, tmp_path / "run")
+        outcome = certify(task, tmp_path / "run")
         assert outcome.exit_code == 4
         (line,) = [json.loads(one) for one in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
         assert "liar claims" in line["contradiction"]

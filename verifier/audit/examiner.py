@@ -32,8 +32,8 @@ from swapproof.proofs.check import (
 )
 
 from ..interrupting import leave_interrupts_to_parent
+from ..ladder.kept_networks import kept_network
 from ..ladder.replay import NO_CLASS, Replay
-from ..ladder.station import kept_network
 from ..ladder.truth import beaten
 from ..runs.external_tensors import external_files
 from ..runs.inputs import Text

@@ -29,6 +29,7 @@ from ..runs.manifest import once
 from ..runs.measured_runs import settings_of
 from ..runs.run_folder import Run, existing
 from ..runs.store import Store
+from .count_rules import counted, has_sample
 from .examiner import AT_ONCE, Examiner
 from .findings import Audit, Fault, Finding
 from .line_claims import OF_MEASURE, additions
@@ -36,8 +37,6 @@ from .redrawn_samples import drawn_again, drawn_again_deployed
 from .run_accounts import measured_differences, names_that_differ
 from .run_items import Item, items_of, own_inputs
 from .text_rules import described, expect
-
-COUNTED = ("exact", "deterministic")
 
 
 def audit_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> Audit:
@@ -58,7 +57,7 @@ def findings_of(
 ) -> Iterator[Finding | Fault]:
     """Samples are drawn again where the certificates and lines are as they must be."""
     measuring = Measuring(run.folder, binding_of(open_model(run.model), inputs), settings_of(question))
-    station, examiner = Station.open(measuring), Examiner.open(run.folder, exact=exact)
+    station, examiner = Station.of(measuring, None), Examiner.open(run.folder, exact=exact)
     for item, proof in zip(items, proofs(examiner, items), strict=True):
         refusal = proof.refusal or line_refusal(measuring, station, item)
         sampled = has_sample(item.line)
@@ -74,10 +73,6 @@ def proofs(examiner: Examiner, items: list[Item]) -> Iterator[Finding]:
     for start in range(0, len(items), AT_ONCE):
         some = items[start : start + AT_ONCE]
         yield from examiner.examine([Item(item.id, None, item.certificate, item.text) for item in some])
-
-
-def has_sample(line: Mapping[str, Any] | None) -> bool:
-    return line is not None and line.get("robust_fraction") is not None and "sample" in line["robust_fraction"]
 
 
 def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | None:
@@ -141,35 +136,6 @@ def left_out(measuring: Measuring, station: Station, line: Mapping[str, Any], te
     if status is not None or line["robust_fraction"] is None:
         stated = line["status"] if line["robust_fraction"] is None else "measured"
         expect(stated == status, f"says {stated}, and the text is {status or 'answered rightly'}", "line")
-
-
-def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int) -> None:
-    """Raises Refused when the line and the certificate's count differ."""
-    fraction = line["robust_fraction"]
-    if (part is not None) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
-        raise Refused("the line claims a count that no certificate proves, or the other way round")
-    if line["radius"] != radius:
-        raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")
-    if part is None:
-        if fraction.keys() - {"sample"} != {"low", "high", "kind", "total"}:
-            raise Refused("the line counts sentences, and no certificate does")
-        if "sample" not in fraction and (fraction["low"], fraction["high"]) != (0, 1):
-            raise Refused("the line claims a share of which nothing was counted or sampled")
-        return
-    robust, broken, total = (int(part[name]) for name in ("robust", "broken", "total"))
-    stated = [fraction["robust"], fraction["broken"], fraction["total"], radius, line["level"]]
-    if stated != [part[name] for name in ("robust", "broken", "total", "swaps", "level")]:
-        raise Refused("the line claims another count than the certificate")
-    low, high = Fraction(robust, total), 1 - Fraction(broken, total)
-    ends = (float(low), float(high)) if low == high else outwards(low, high)
-    if (fraction["low"], fraction["high"]) != ends or (line["status"] == "exact") != (low == high):
-        raise Refused("the line's fractions are not those of its counts")
-    decided = int(fraction["rounding_may_decide"])
-    numbers = fraction["open"], fraction["rounding_may_decide"]
-    if numbers != (str(total - robust - broken), str(decided)) or not 0 <= decided <= robust + broken:
-        raise Refused("the line's numbers of sentences do not add up")
-    if part["level"] == "float32" and decided:
-        raise Refused("the line says that rounding decides sentences of a count that holds for every rounding")
 
 
 def summary_refusals(run: Run, items: list[Item], question: dict[str, Any], inputs: Inputs) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.proofs.check import read_certificate
 
 from ..ladder.model_trial import length_of
 from ..runs.inputs import Inputs, Text, read_inputs
@@ -82,3 +83,9 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise BadInput(f"{run.results}: not UTF-8 ({error.reason} at byte {error.start})") from error
     return lines
+
+
+def statements_of(folder: Path) -> dict[int, dict[str, Any]]:
+    """What the certificates of a run folder state, by id. Raises Refused for what is none."""
+    found = sorted(path for path in (folder / "certificates").iterdir() if CERTIFICATE.fullmatch(path.name))
+    return {int(path.stem): read_certificate(path.read_bytes()) for path in found}

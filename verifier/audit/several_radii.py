@@ -1,29 +1,21 @@
-"""The audit of what `measure --radius 1,2,3` leaves: a run for each radius, and the summary of all."""
+"""Rules of what `measure --radius 1,2,3` leaves beside a run for each radius: one task, and a summary of all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
-from ..runs.measured_runs import question_of, runs_of, summary_in, together
+from ..runs.measured_runs import question_of, summary_in, together
 from ..runs.run_folder import Run
 from ..runs.store import Store
-from .findings import Audit, Fault
-from .measured_run import audit_measured
+from .findings import Fault
 from .run_accounts import names_that_differ
 
 SHARED = ("model", "vocabulary", "texts", "spaces", "total")
 """What the store of every run must say alike, for the radii to be compared."""
-
-
-def audit_radii(folder: Path, *, exact: bool = False) -> tuple[Iterator[tuple[int, Audit]], Iterator[Fault]]:
-    """Each run as it is audited alone, by its radius; and where they and the summary of all differ."""
-    runs = runs_of(folder)
-    each = ((radius, audit_measured(run.folder, asked(run, radius), exact=exact)) for radius, run in runs.items())
-    return each, map(Fault, differences(folder, runs))
 
 
 def asked(run: Run, radius: int) -> dict[str, Any]:
@@ -33,7 +25,7 @@ def asked(run: Run, radius: int) -> dict[str, Any]:
     return question
 
 
-def differences(folder: Path, runs: dict[int, Run]) -> Iterator[str]:
+def differences(folder: Path, runs: Mapping[int, Run]) -> Iterator[Fault]:
     """Where the summary of all says other than those of the runs, and whether they are of one task."""
     facts = []
     for run in runs.values():
@@ -41,11 +33,11 @@ def differences(folder: Path, runs: dict[int, Run]) -> Iterator[str]:
             facts.append(store.facts())
     for name in SHARED:
         if len({fact[name] for fact in facts}) > 1:
-            yield f"the runs are of different tasks: {name} differs"
+            yield Fault(f"the runs are of different tasks: {name} differs")
     stated = summary_in(folder)
     again = together([summary_in(run.folder) for run in runs.values()])
     order = stated.get("radii")  # as they were asked for
     if isinstance(order, list) and len(order) == len(runs) and all(radius in order for radius in runs):
         again["radii"] = order
     for name in names_that_differ(stated, again):
-        yield f"summary.json says another {name} than the runs"
+        yield Fault(f"summary.json says another {name} than the runs")

@@ -10,8 +10,9 @@ from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
 from swapproof.proofs.check import Refused, Unusable
 
-from ..audit.archive import Malformed, measured, read_archive, write_archive
-from ..audit.bundle_statement import (
+from ..audit.certified_run import audit_run
+from ..audit.handed_over.archive import Malformed, measured, read_archive, write_archive
+from ..audit.handed_over.bundle_statement import (
     ALLOWED,
     ENVELOPE,
     FOLDER,
@@ -22,9 +23,17 @@ from ..audit.bundle_statement import (
     predicate,
     signature_line,
 )
-from ..audit.bundled_run import compared
-from ..audit.certified_run import audit_run
-from ..audit.envelope import Tampered, fingerprint, new_key, private_key, public_key, seal, statement_bytes, unseal
+from ..audit.handed_over.bundled_run import compared
+from ..audit.handed_over.envelope import (
+    Tampered,
+    fingerprint,
+    new_key,
+    private_key,
+    public_key,
+    seal,
+    statement_bytes,
+    unseal,
+)
 from ..audit.measured_run import audit_measured
 from ..exit_codes import HOLDS, UNCHECKED
 from ..pages.audit_printing import print_audit

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ..audit.certified_run import audit_run
 from ..audit.measured_run import audit_measured
-from ..audit.several_radii import audit_radii
+from ..audit.several_radii import asked, differences
 from ..exit_codes import HOLDS, UNCHECKED
 from ..pages.audit_printing import print_accepted, print_audit, print_findings
 from ..queries.certificate_recheck import recheck
-from ..runs.measured_runs import holds_radii, question_of
+from ..runs.measured_runs import holds_radii, question_of, runs_of
 
 
 def command(path: Path, *, exact: bool = False, jobs: int | None = None) -> int:
@@ -27,17 +27,17 @@ def command(path: Path, *, exact: bool = False, jobs: int | None = None) -> int:
 
 def check_radii(folder: Path, *, exact: bool = False) -> int:
     """Each run as it is checked alone; last, `accepted N of N` once, for all of them."""
-    audits, differing = audit_radii(folder, exact=exact)
-    certificates = runs = refused = faults = 0
-    for radius, audit in audits:
+    runs = runs_of(folder)
+    certificates = refused = faults = 0
+    for radius, run in runs.items():
         print(f"radius {radius}:", flush=True)
-        code, tally = print_findings(audit)
-        runs, refused, certificates = runs + 1, refused + (code != HOLDS), certificates + tally.certificates
-    for fault in differing:
+        code, tally = print_findings(audit_measured(run.folder, asked(run, radius), exact=exact))
+        refused, certificates = refused + (code != HOLDS), certificates + tally.certificates
+    for fault in differences(folder, runs):
         faults += 1
         print(f"refused: {fault.what}")
     if refused or faults:
-        print(f"refused: {refused} of {runs} radii, and what is said of all of them in {faults} places")
+        print(f"refused: {refused} of {len(runs)} radii, and what is said of all of them in {faults} places")
         return UNCHECKED
     print_accepted(certificates)
     return HOLDS

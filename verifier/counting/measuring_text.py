@@ -17,8 +17,9 @@ from swapproof.proofs.certificate import Count, Statement, write_certificate
 from swapproof.proofs.check import Refused, Unusable, check_certificate
 
 from ..engines.protocol import Unchecked
-from ..ladder.run_certificates import Checker, statement_of
-from ..ladder.station import NETWORKS, Station
+from ..ladder.kept_networks import NETWORKS
+from ..ladder.run_certificates import LONGEST, Checker, statement_of
+from ..ladder.station import Station, time_to_check
 from ..ladder.truth import beaten
 from ..runs.binding import Binding
 from ..runs.inputs import Text
@@ -50,12 +51,11 @@ class Measuring:
     def seconds(self) -> float | None:
         return self.settings.seconds
 
-    @property
-    def certified(self) -> bool:
-        return self.settings.count
-
     def open(self) -> Station:
-        return Station.open(self)
+        if not self.settings.count:
+            return Station.of(self, None)
+        seconds = time_to_check(self.seconds, LONGEST)
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder, seconds))
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Measuring, Set[int]]:
         """Again are measured the texts that ran out of less time than there is now."""

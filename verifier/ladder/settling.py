@@ -23,8 +23,8 @@ from ..runs.store import intact as undamaged
 from ..runs.work import Lost, Settled
 from .climbing import Verdict, climb
 from .resuming import KEPT, Earlier, had_less, kept_line
-from .run_certificates import Certificate
-from .station import Station
+from .run_certificates import LONGEST, Certificate, Checker
+from .station import Station, time_to_check
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,9 @@ class Settling:
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = KEPT
 
-    @property
-    def certified(self) -> bool:
-        return True
-
     def open(self) -> Station:
-        return Station.open(self)
+        seconds = time_to_check(self.seconds, LONGEST)
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder, seconds))
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
         """Again are settled the texts that less time left open, with nothing that did not check."""

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 from swapproof.encodings.space import SwapSpace
 
-from ..runs.binding import Binding
 from ..runs.inputs import Text
 from ..runs.run_folder import Run
 from ..runs.work import Settled
+from .kept_networks import kept_network
 from .replay import Replay
-from .run_certificates import LONGEST, Checker
+
+if TYPE_CHECKING:
+    from .run_certificates import Checker
+
 
 CHECK_FACTOR = 5
 """Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
-NETWORKS = 4
-"""Networks kept for a model that takes any length: each holds the weights once more."""
+
+
+def time_to_check(seconds: float | None, longest: float) -> float:
+    """The time for one proof, by that for one text; `longest` where that has no limit."""
+    return longest if seconds is None else CHECK_FACTOR * seconds
 
 
 class AtStation(Protocol):
@@ -29,17 +35,6 @@ class AtStation(Protocol):
 
     @property
     def folder(self) -> Path: ...
-
-    @property
-    def binding(self) -> Binding: ...
-
-    @property
-    def seconds(self) -> float | None:
-        """Time for one text."""
-
-    @property
-    def certified(self) -> bool:
-        """Whether anything is to be certified."""
 
     def settle(self, station: Station, text: Text) -> Settled: ...
 
@@ -55,12 +50,10 @@ class Station:
     networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
 
     @classmethod
-    def open(cls, work: AtStation) -> Station:
-        path = Run(work.folder).model
-        longest = LONGEST if work.seconds is None else CHECK_FACTOR * work.seconds
-        model = open_model(path)
-        checker = Checker.open(work.binding, path, work.folder, longest) if work.certified else None
-        return cls(work, model, Replay.open(model), checker)
+    def of(cls, work: AtStation, certifier: Checker | None) -> Station:
+        """`certifier`: None where nothing is to be certified."""
+        model = open_model(Run(work.folder).model)
+        return cls(work, model, Replay.open(model), certifier)
 
     @property
     def checker(self) -> Checker:
@@ -73,15 +66,3 @@ class Station:
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)
-
-
-def kept_network(networks: OrderedDict[int, Network], model: Model, space: SwapSpace) -> Network:
-    """The network for these texts' length, or for this text alone when the model computes with tokens; the last few
-    are kept."""
-    network = networks.pop(space.length, None)
-    if network is None or network.choices not in (None, space.choices):
-        network = network_of(model, space.length, space.choices)
-    networks[space.length] = network
-    if len(networks) > NETWORKS:
-        networks.popitem(last=False)
-    return network

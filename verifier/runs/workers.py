@@ -114,7 +114,7 @@ class Worker:
         return answer
 
     def bury(self) -> str:
-        """How it died, in words."""
+        """What became of it, in words that follow `the process`."""
         self.process.join(PATIENCE)
         if self.process.is_alive():
             self.process.kill()
@@ -125,8 +125,8 @@ class Worker:
         if code is not None and code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
             memory = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
-            return f"the process working on it was killed by {name}{memory}"
-        return f"the process working on it ended with exit code {code}"
+            return f"was killed by {name}{memory}"
+        return f"ended with exit code {code}"
 
     def dismiss(self) -> None:
         self.process.kill()
@@ -155,9 +155,10 @@ def settle_in_processes(work: Work, texts: Iterator[Text], jobs: int) -> Generat
                         deaths += not worker.ready
                         how = worker.bury()
                         if worker.text is not None:
-                            yield Lost(worker.text, how, time.monotonic() - worker.started)
+                            reason = f"the process working on it {how}"
+                            yield Lost(worker.text, reason, time.monotonic() - worker.started)
                         elif deaths == DEATHS:
-                            raise BadInput(f"workers cannot start: {how.replace('working on it ', '')}; try --jobs 1")
+                            raise BadInput(f"workers cannot start: the process {how}; try --jobs 1")
                     case Ready():
                         worker.ready, deaths = True, 0
                     case Refusal(message):

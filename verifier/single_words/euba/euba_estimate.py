@@ -117,7 +117,8 @@ def beside(
     Its flips are taken where nothing was known, if the same model answered both.
     """
     if flips is None or method is None:
-        assert found is not None
+        if found is None:
+            raise ValueError("neither flips that were found nor a method that estimates them")
         return found, {}
     rho = rho_of(flips)[1]
     about: dict[str, Any] = {

@@ -180,10 +180,12 @@ class TailSearch:
 
     def spans(self, slope: Array) -> Array:
         """[boxes, rivals]: rho(|J| r), which is how errors of the cut propagate."""
-        assert self.boxes is not None
+        boxes = self.boxes
+        if boxes is None:
+            raise ValueError("spans of boxes, where there are none")
         network, last, found = self.network, len(self.network.nodes) - 1, []
-        for part in parts(len(self.boxes.start), max(1, CELLS // max(1, slope.shape[1]))):
-            moved = self.boxes.radius[part] @ np.abs(slope) * SLOP
+        for part in parts(len(boxes.start), max(1, CELLS // max(1, slope.shape[1]))):
+            moved = boxes.radius[part] @ np.abs(slope) * SLOP
             nothing = {i: np.broadcast_to(0.0, (len(moved), *node.shape)) for i, node in enumerate(network.nodes)}
             given, start = {}, 0
             for index in network.cut:

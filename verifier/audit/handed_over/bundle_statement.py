@@ -15,11 +15,11 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
 
-from ..runs.external_tensors import external_files
-from ..runs.manifest import read_manifest
-from ..runs.run_folder import CERTIFICATE, Run
+from ...runs.external_tensors import external_files
+from ...runs.manifest import read_manifest
+from ...runs.run_folder import CERTIFICATE, Run
+from ..run_items import statements_of
 from .archive import Content, Member
-from .bundled_run import statements_of
 from .envelope import Signed, Tampered, fingerprint, statement_bytes
 from .how_to_check import HOW_TO_CHECK
 

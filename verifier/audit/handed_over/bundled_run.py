@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs.check import Refused, read_certificate
+from swapproof.proofs.check import Refused
 
-from ..counting.pr_summary import summarise as summarise_measured
-from ..runs.left_out_swaps import counts_differ
-from ..runs.manifest import once
-from ..runs.run_folder import CERTIFICATE, Run
-from ..runs.run_folder import sha256 as sha256_of
-from ..runs.run_summary import summarise
-from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
-from .measured_run import counted, has_sample
-from .run_accounts import (
+from ...counting.pr_summary import summarise as summarise_measured
+from ...runs.left_out_swaps import counts_differ
+from ...runs.manifest import once
+from ...runs.run_folder import Run
+from ...runs.run_folder import sha256 as sha256_of
+from ...runs.run_summary import summarise
+from ..count_rules import counted, has_sample
+from ..line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from ..run_accounts import (
     about_differs,
     names_differ,
     names_that_differ,
@@ -33,17 +33,11 @@ from .run_accounts import (
     noted_otherwise,
     texts_differ,
 )
-from .run_items import own_inputs, read_lines
-from .text_rules import agree, bind, described
+from ..run_items import own_inputs, read_lines, statements_of
+from ..text_rules import agree, bind, described
 
 ANY = Fraction(1, 2)
 """A probability to be wrong, where nothing depends on one."""
-
-
-def statements_of(folder: Path) -> dict[int, dict[str, Any]]:
-    """What the certificates of a run folder state, by id. Raises Refused for what is none."""
-    found = sorted(path for path in (folder / "certificates").iterdir() if CERTIFICATE.fullmatch(path.name))
-    return {int(path.stem): read_certificate(path.read_bytes()) for path in found}
 
 
 def compared(folder: Path) -> str:
