@@ -8,6 +8,8 @@ from typing import Literal
 
 from .errors import BadInput, EmptyText
 
+LONGEST = 1_000_000
+"""Tokens of a text."""
 Split = Literal["whitespace", "words"]
 Span = tuple[int, int]
 
@@ -24,7 +26,8 @@ class Encoded:
     `words` are spelt as in the text and cut to what fits wholly; `spans` are their characters in `text`; `tokens` is
     the whole input, special tokens and padding included; `places` gives each word's first index in `tokens` and its
     number of tokens; `cut` counts the words that did not fit. `unknown` are the indices of the words that the
-    vocabulary does not know, or that are spelt like its padding, unknown or special tokens.
+    vocabulary does not know, or that are spelt like its padding, unknown or special tokens. `whole` are the characters
+    of all words, those that did not fit among them.
     """
 
     text: str
@@ -34,6 +37,7 @@ class Encoded:
     places: tuple[Span, ...]
     cut: int
     unknown: tuple[int, ...]
+    whole: tuple[Span, ...] = ()
 
 
 def spans_of(text: str, split: Split) -> tuple[Span, ...]:
@@ -48,3 +52,5 @@ def empty(text: str) -> EmptyText:
 def check_length(length: int | None) -> None:
     if length is not None and length < 1:
         raise BadInput(f"a length of {length}: it must be at least 1")
+    if length is not None and length > LONGEST:
+        raise BadInput(f"a length of more than {LONGEST:,} tokens: a text would be padded to it; give a smaller one")

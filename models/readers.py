@@ -25,6 +25,7 @@ class Row:
     where: str = ""
 
 
+MOST_ROWS = 10**15
 Record = tuple[str, list[object]]  # where it stands, and the values of the columns asked for
 Reader = Callable[[Path, Sequence[str], int | None], Iterator[Record]]
 
@@ -41,6 +42,8 @@ def read_rows(
     path = Path(path)
     if limit is not None and limit < 1:
         raise BadInput(f"{path}: a limit of {limit} rows: it must be at least 1")
+    if limit is not None and limit > MOST_ROWS:
+        raise BadInput(f"{path}: a limit of more than {MOST_ROWS:,} rows, which no file has; leave it out to read all")
     names = [suffix.lower() for suffix in path.suffixes]
     kind = "".join(names[-2:]) if names[-1:] == [".gz"] else "".join(names[-1:])
     if kind not in READERS:

@@ -65,6 +65,7 @@ class TokenizerVocabulary:
                 for index, places in enumerate(kept.values())
                 if any(tokens[place] in self._reserved for place in places)
             ),
+            whole=tuple(everything),
         )
 
     def tokens_of(self, word: str) -> tuple[int, ...] | None:

@@ -69,6 +69,7 @@ class WordVocabulary:
             places=tuple((index, 1) for index in range(len(words))),
             cut=len(everything) - len(spans),
             unknown=unknown,
+            whole=everything,
         )
 
     def tokens_of(self, word: str) -> tuple[int, ...] | None:

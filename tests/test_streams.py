@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from tiny import write_task
 
@@ -123,3 +124,62 @@ def test_models_written_as_text_are_one_line(name: str, tmp_path: Path, capsys: 
     (tmp_path / "q.vnnlib").write_text("(declare-const X_0 Real)(declare-const Y_0 Real)(assert (<= X_0 0))")
     assert main(["verify", str(tmp_path / "q.vnnlib"), "--network", str(tmp_path / name)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+LONG = "9" * 20
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["certify", "--limit", LONG], "a limit of more than"),
+        (["measure", "--quantity", "pr", "--radius", "1", "--limit", LONG], "a limit of more than"),
+        (["measure", "--quantity", "pr", "--radius", "1", "--epsilon", "1e-5000"], "epsilon = 1e-5000...: a number"),
+        (
+            ["measure", "--quantity", "pr", "--radius", "1", "--sampled", "--delta", "1e-400"],
+            "delta = 1e-400: at least",
+        ),
+        (["measure", "--quantity", "pr", "--radius", "1", "--delta", "0." + "0" * 5000 + "1"], "delta = 0.0"),
+        (["measure", "--quantity", "pr", "--radius", "1", "--stop-when-width", "1e-99999"], "width = 1e-99999...: a"),
+    ],
+)
+def test_huge_numbers_are_one_line(command: list[str], said: str, task: Path, tmp_path: Path, capsys: Capture) -> None:
+    """They ended in tracebacks, and a delta of 1e-400 took minutes."""
+    name, *options = command
+    assert main([name, str(task), "--out", str(tmp_path / "run"), *options]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("key", "said"), [("data_limit", "a limit of more than"), ("model_length", "a length of")])
+def test_huge_numbers_in_a_task_are_one_line(key: str, said: str, tmp_path: Path, capsys: Capture) -> None:
+    changes: dict[str, Any] = {key: int(LONG)}
+    task = write_task(tmp_path, **changes)
+    if key == "model_length":
+        free = onnx.load(tmp_path / "model.onnx")
+        free.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "length"
+        onnx.save(free, tmp_path / "model.onnx")
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["certificates", "refused"])
+def test_a_folder_of_a_run_that_leads_elsewhere_is_refused(
+    name: str, task: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    """certify --no-resume replaced certificates in the folder that a link leads to."""
+    run, other = tmp_path / "run", tmp_path / "other"
+    assert main(["certify", str(task), "--out", str(run), "--limit", "1"]) == 0
+    if (run / name).exists():
+        (run / name).rename(other)
+    else:
+        other.mkdir()
+    (run / name).symlink_to(other)
+    (other / "000000.json").write_text("not ours")
+    assert main(["certify", str(task), "--out", str(run), "--no-resume"]) == 2
+    assert f"{name}: leads to another folder" in capsys.readouterr().err
+    assert (other / "000000.json").read_text() == "not ours"

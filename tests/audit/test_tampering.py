@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pr = ["measure", task, "--quantity", "pr", "--radius"]
     assert main(["certify", task, "--out", str(folder / "certified")]) == 0
     assert main([*pr, "2", "--out", str(folder / "counted")]) == 0
-    assert main([*pr, "2", "--sampled", "--samples", "40", "--out", str(folder / "sampled")]) == 0
+    assert main([*pr, "2", "--sampled", "--samples", "5", "--out", str(folder / "sampled")]) == 0
     assert main([*pr, "1,2", "--out", str(folder / "radii")]) == 0
     assert main(["measure", task, "--quantity", "kappa", "--limit", "3", "--out", str(folder / "kappa")]) == 0
     return folder

@@ -24,11 +24,20 @@ import onnx
 import pytest
 from tiny import ROWS, write_task
 
+from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
 from swapproof.verifier.audit.handed_over import archive
 from swapproof.verifier.audit.handed_over import bundle_statement as bundle
-from swapproof.verifier.audit.handed_over.envelope import canonical, private_key, seal, statement_bytes
+from swapproof.verifier.audit.handed_over.envelope import (
+    Tampered,
+    canonical,
+    private_key,
+    public_key,
+    seal,
+    statement_bytes,
+    unseal,
+)
 from swapproof.verifier.audit.line_claims import OF_MEASURE, additions
 from swapproof.verifier.cli import main
 
@@ -619,3 +628,42 @@ class TestForeignArchives:
         packed(tmp_path / "b.zip", {"big": tmp_path / "big"})
         with zipfile.ZipFile(io.BytesIO((tmp_path / "b.zip").read_bytes())) as read:
             assert read.read("big") == (tmp_path / "big").read_bytes()
+
+
+PRIME, EIGHTH = 2**255 - 19, 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7
+LOW = [0, 1, PRIME - 1, EIGHTH, PRIME - EIGHTH, PRIME, PRIME + 1]
+"""The y of every point of small order, two of them written a second way."""
+
+
+class TestSmallOrder:
+    """Some public keys have signatures that fit every message: whoever holds them has signed nothing."""
+
+    @pytest.mark.parametrize("sign", [0, 1 << 255])
+    @pytest.mark.parametrize("y", LOW, ids=range(len(LOW)))
+    def test_a_signature_by_such_a_key_is_refused(self, made: Path, y: int, sign: int) -> None:
+        outer = json.loads(bytes_of(contents(made / "plain.zip")[bundle.ENVELOPE]))
+        name = "ed25519:" + (y + sign).to_bytes(32, "little").hex()
+        signature = base64.b64encode(bytes([1]) + bytes(63)).decode()
+        signed = canonical({**outer, "signatures": [{"keyid": name, "sig": signature}]}) + b"\n"
+        with pytest.raises(Tampered, match="small order"):
+            unseal(signed)
+
+    def test_such_a_bundle_is_refused_as_a_whole(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
+        """It was "signed by an unknown key", with the identity as key and no secret at all."""
+        held = contents(made / "plain.zip")
+        outer = json.loads(bytes_of(held[bundle.ENVELOPE]))
+        name = "ed25519:" + (1).to_bytes(32, "little").hex()
+        signature = base64.b64encode(bytes([1]) + bytes(63)).decode()
+        signed = canonical({**outer, "signatures": [{"keyid": name, "sig": signature}]}) + b"\n"
+        assert verify(packed(tmp_path / "bad.zip", {**held, bundle.ENVELOPE: signed})) == 4
+        assert "small order" in capsys.readouterr().out
+
+    def test_such_a_key_is_not_taken_as_the_one_to_trust(self, tmp_path: Path) -> None:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        key = Ed25519PublicKey.from_public_bytes((1).to_bytes(32, "little"))
+        form = serialization.PublicFormat.SubjectPublicKeyInfo
+        (tmp_path / "low.pem").write_bytes(key.public_bytes(serialization.Encoding.PEM, form))
+        with pytest.raises(BadInput, match="small order"):
+            public_key(tmp_path / "low.pem")

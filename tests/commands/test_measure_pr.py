@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,8 +21,10 @@ from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.check import Refused
 from swapproof.verifier.cli import main
 from swapproof.verifier.counting import measuring_text as station
+from swapproof.verifier.counting.stopping import Stop
 from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
+from swapproof.verifier.ladder import run_certificates as evidence
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.ladder.station import Station
@@ -111,6 +113,7 @@ def test_the_summary_says_what_the_lines_say(task: Path, tmp_path: Path, capsys:
     assert (tmp_path / "run" / "robust_fraction.png").stat().st_size > 0
 
 
+@pytest.mark.usefixtures("larger")
 def test_samples_enclose_the_count_and_can_be_drawn_again(task: Path, tmp_path: Path, capsys: Capture) -> None:
     lines = measured(task, tmp_path / "run", "--radius", "2", "--sampled", "--samples", "2000")
     for line, hand in zip(lines, by_hand(task, 2), strict=True):
@@ -127,6 +130,7 @@ def test_samples_enclose_the_count_and_can_be_drawn_again(task: Path, tmp_path: 
     assert "samples drawn again" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("larger")
 def test_epsilon_and_delta_say_how_many_samples(task: Path, tmp_path: Path) -> None:
     lines = measured(task, tmp_path / "run", "--radius", "1", "--sampled", "--limit", "1")
     assert lines[0]["robust_fraction"]["sample"]["samples"] == 4794
@@ -135,6 +139,14 @@ def test_epsilon_and_delta_say_how_many_samples(task: Path, tmp_path: Path) -> N
     )
     assert lines[0]["robust_fraction"]["sample"]["samples"] == 185
     assert lines[0]["robust_fraction"]["sample"]["confidence"] == 0.95
+
+
+@pytest.fixture
+def larger() -> Iterator[None]:
+    """Samples are drawn, as of spaces that have more sentences than that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stop, "lists", lambda self, total: False)
+        yield
 
 
 @pytest.fixture
@@ -259,7 +271,7 @@ def test_a_count_whose_certificate_is_refused_is_not_published(
         raise Refused("for the sake of the test")
 
     monkeypatch.setattr(Checker, "open", unscreened(Checker.open))
-    monkeypatch.setattr(station, "check_certificate", refuse)
+    monkeypatch.setattr(evidence, "check_certificate", refuse)
     lines = measured(task, tmp_path / "run", "--radius", "1", "--limit", "2", code=4)
     for line in lines:
         assert line["status"] == "sampled"
@@ -595,6 +607,7 @@ class TestOptionalStopping:
         assert main(["check", str(run)]) == 0
 
     @pytest.mark.parametrize("options", [[], ["--stop-when-width", "0.01"]])
+    @pytest.mark.usefixtures("larger")
     def test_a_clock_that_stops_the_drawing_leaves_the_interval_that_allows_for_it(
         self, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, options: list[str]
     ) -> None:
@@ -657,6 +670,7 @@ class TestOptionalStopping:
 
 
 class TestWhatIsSaid:
+    @pytest.mark.usefixtures("larger")
     def test_sampled_texts_are_summed_up_with_the_confidence_of_all_together(
         self, task: Path, tmp_path: Path, capsys: Capture
     ) -> None:
@@ -727,3 +741,62 @@ def test_a_space_without_any_swap_is_its_text(tmp_path: Path) -> None:
     assert lines[0]["robust_fraction"] | {"robust": "1", "total": "1"} == lines[0]["robust_fraction"]
     model = open_model(task.parent / "model.onnx")
     assert network_of(model, 6).length == SwapSpace(tuple((0,) for _ in range(6))).length
+
+
+class TestSmallSpaces:
+    """Where a sample would be no smaller than the space, every sentence is judged once: nothing is left to chance."""
+
+    def test_every_sentence_is_judged_once(self, task: Path, tmp_path: Path, capsys: Capture) -> None:
+        run = tmp_path / "run"
+        lines, expected = measured(task, run, "--radius", "2", "--sampled"), by_hand(task, 2)
+        for line, hand in zip(lines, expected, strict=True):
+            if hand is None:
+                continue
+            found = line["robust_fraction"]
+            assert line["status"] == found["kind"] == "exact"
+            assert found["low"] == found["high"] == pytest.approx(hand[0] / hand[1])
+            assert (found["sample"]["samples"], found["sample"]["stopped"]) == (hand[1], "all")
+            assert found["sample"]["confidence"] == 1.0
+            assert line["certificate"] is None
+        summary = json.loads((run / "summary.json").read_text())
+        assert summary["confidence"] == 1.0
+        assert summary["robust_fraction"]["low"] == summary["robust_fraction"]["high"]
+        assert "each was judged once" in " ".join(capsys.readouterr().out.split())
+        assert main(["check", str(run)]) == 0
+
+    def test_a_space_larger_than_the_sample_is_sampled(self, task: Path, tmp_path: Path) -> None:
+        (line,) = measured(task, tmp_path / "run", "--radius", "2", "--sampled", "--limit", "1", "--samples", "2")
+        assert int(line["robust_fraction"]["total"]) > 2
+        assert (line["status"], line["robust_fraction"]["sample"]["stopped"]) == ("sampled", "number")
+
+    def test_another_number_than_was_counted_is_refused(self, task: Path, tmp_path: Path, capsys: Capture) -> None:
+        run = tmp_path / "run"
+        measured(task, run, "--radius", "2", "--sampled", "--limit", "3")
+        edit(run, lambda line: line["robust_fraction"].update(low=0.125, high=0.125), "exact")
+        assert main(["check", str(run)]) == 4
+        assert "the interval is not that of the sample" in capsys.readouterr().out
+
+    def test_samples_that_earlier_versions_drew_are_accepted(self, task: Path, tmp_path: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Stop, "lists", lambda self, total: False)
+            lines = measured(task, tmp_path / "run", "--radius", "2", "--sampled")
+        assert lines[0]["status"] == "sampled"
+        assert main(["check", str(tmp_path / "run")]) == 0
+
+    def test_a_clock_that_stops_it_leaves_certain_ends(
+        self, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("swapproof.verifier.counting.sampling.AT_ONCE", 2)
+        monkeypatch.setattr(
+            Budget, "spent", property(lambda self: self.deadline < float("inf") and self.evaluations >= 4)
+        )
+        run = tmp_path / "run"
+        (line,) = measured(task, run, "--radius", "2", "--sampled", "--limit", "1")
+        hand = by_hand(task, 2)[0]
+        assert hand is not None
+        found = line["robust_fraction"]
+        assert (line["status"], found["sample"]["stopped"]) == ("deterministic", "some")
+        assert found["low"] <= hand[0] / hand[1] <= found["high"]
+        assert found["low"] < found["high"]
+        monkeypatch.undo()
+        assert main(["check", str(run)]) == 0

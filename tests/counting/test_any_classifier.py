@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier import sample_pr
+from swapproof.verifier.counting.stopping import Stop
 
 Ids = NDArray[np.int64]
 CHOICES = [[1, 4, 8], [2], [6, 3], [5, 9, 7, 12]]
@@ -23,6 +24,12 @@ TEXTS = [(CHOICES, 0), ([[3, 2], [9]], 1), ([[1, 2]], 0), ([[7]], 1)]
 def odd_sums(ids: Ids) -> Any:
     """A classifier nobody can look into."""
     return ids.sum(axis=1) % 3 % 2
+
+
+@pytest.fixture
+def larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples are drawn, as of spaces that have more sentences than that."""
+    monkeypatch.setattr(Stop, "lists", lambda self, total: False)
 
 
 def by_hand(choices: list[list[int]], label: int, radius: int) -> Fraction:
@@ -35,6 +42,7 @@ def by_hand(choices: list[list[int]], label: int, radius: int) -> Fraction:
 
 
 @pytest.mark.parametrize("radius", [0, 2, 9])
+@pytest.mark.usefixtures("larger")
 def test_intervals_enclose_what_enumeration_counts(radius: int) -> None:
     found = sample_pr(odd_sums, TEXTS, radius, name="odd sums", samples=3000)
     shares = []
@@ -55,6 +63,7 @@ def test_intervals_enclose_what_enumeration_counts(radius: int) -> None:
     assert summary["confidence"] == 0.995
 
 
+@pytest.mark.usefixtures("larger")
 def test_the_same_call_draws_the_same_samples_and_another_name_others() -> None:
     one, two, other = (
         sample_pr(odd_sums, TEXTS, 2, name=name, samples=500, batch=batch).lines[0]["robust_fraction"]
@@ -62,6 +71,18 @@ def test_the_same_call_draws_the_same_samples_and_another_name_others() -> None:
     )
     assert one == two
     assert one["sample"]["seed"] != other["sample"]["seed"]
+
+
+def test_a_space_no_larger_than_the_sample_is_counted() -> None:
+    for line, (choices, label) in zip(sample_pr(odd_sums, TEXTS, 2, name="odd sums").lines, TEXTS, strict=True):
+        if line["robust_fraction"] is not None:
+            truth = by_hand(choices, label, 2)
+            assert (line["status"], line["robust_fraction"]["low"]) == ("exact", float(truth))
+            assert (
+                line["evaluations"]
+                == line["robust_fraction"]["sample"]["samples"]
+                == int(line["robust_fraction"]["total"])
+            )
 
 
 def test_a_width_stops_the_drawing_and_changes_the_interval() -> None:
@@ -72,6 +93,7 @@ def test_a_width_stops_the_drawing_and_changes_the_interval() -> None:
     assert "hoeffding" not in sample
 
 
+@pytest.mark.usefixtures("larger")
 def test_a_clock_that_stops_the_drawing_changes_the_interval_too() -> None:
     import time
 
@@ -88,6 +110,7 @@ def test_a_clock_that_stops_the_drawing_changes_the_interval_too() -> None:
     assert "out of time after" in line["reason"]
 
 
+@pytest.mark.usefixtures("larger")
 def test_the_function_is_asked_in_batches() -> None:
     sizes = []
 

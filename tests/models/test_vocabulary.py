@@ -49,6 +49,7 @@ def test_a_text_keeps_words_ids_and_spans_together() -> None:
         places=((0, 1), (1, 1)),
         cut=0,
         unknown=(1,),
+        whole=((0, 4), (6, 11)),
     )
 
 
@@ -292,6 +293,7 @@ def test_a_word_of_several_tokens_keeps_them_at_one_place() -> None:
         places=((1, 1), (2, 2), (4, 1)),
         cut=0,
         unknown=(),
+        whole=((0, 4), (5, 10), (10, 11)),
     )
 
 

@@ -55,7 +55,7 @@ def looks_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second is a look at the clock, so that a search stops at the same place on any machine."""
 
     def budget(deadline: float) -> Looks:
-        return Looks(left=round(deadline - time.monotonic()))
+        return Looks(left=round((deadline - time.monotonic()) / settle.SEARCHING))
 
     monkeypatch.setattr(settle, "Budget", budget)
     monkeypatch.setattr(word_search, "BATCH", 2)

@@ -20,7 +20,8 @@ def has_sample(line: Mapping[str, Any] | None) -> bool:
 def counted(line: Mapping[str, Any], part: Mapping[str, Any] | None, radius: int) -> None:
     """Raises Refused when the line and the certificate's count differ."""
     fraction = line["robust_fraction"]
-    if (part is not None) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
+    listed = part is None and "sample" in fraction and fraction["sample"]["stopped"] in ("all", "some")
+    if (part is not None or listed) != (line["status"] in COUNTED) or line["status"] != fraction["kind"]:
         raise Refused("the line claims a count that no certificate proves, or the other way round")
     if line["radius"] != radius:
         raise Refused(f"the line is of radius {line['radius']}, the run of {radius}")

@@ -35,7 +35,7 @@ OF_MEASURE: Known = OF_A_TEXT | {
         **dict.fromkeys(("low", "high", "kind", "total", "robust", "broken", "open", "rounding_may_decide")),
         "sample": {
             **dict.fromkeys(("share", "confidence", "samples", "stopped", "robust_samples", "ambiguous_samples")),
-            **dict.fromkeys(("anytime", "clopper_pearson", "hoeffding"), INTERVAL),
+            **dict.fromkeys(("anytime", "clopper_pearson", "hoeffding", "enumerated"), INTERVAL),
             **dict.fromkeys(("sampled_from", "seed")),
         },
     },

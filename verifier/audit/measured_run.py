@@ -19,6 +19,7 @@ from swapproof.encodings.query import Query
 from swapproof.proofs.check import Refused, parse_canonical
 
 from ..counting.binomial import outwards
+from ..counting.fraction import kind_of
 from ..counting.measuring_text import STAGE, Measuring
 from ..counting.pr_summary import summarise
 from ..ladder.station import Station
@@ -118,7 +119,10 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
             again = drawn_again(query, about, settings, stated, part)
         if again.line() != stated:
             return "the sample drawn again is another"
-        if part is None and (fraction["low"], fraction["high"]) != outwards(*again.ends):
+        if part is None and line["status"] != kind_of(again):
+            return f"the line says {line['status']}, and its sample is {kind_of(again)}"
+        exactly = (float(again.ends[0]),) * 2 if line["status"] == "exact" else outwards(*again.ends)
+        if part is None and (fraction["low"], fraction["high"]) != exactly:
             return "the interval is not that of the sample"
     except Refused as error:
         return str(error)

@@ -32,7 +32,8 @@ def drawn_again(
     differences, omega = Differences.of(query), Omega(query.space, settings.radius)
     if part is None:
         total, seed = omega.total, seed_of(about)
-        sample = sampled(differences, settings.radius, seed, settings.stop(total, total, clock(stated)), Budget())
+        stop = settings.stop(total, total, clock(stated))
+        sample = sampled(differences, settings.radius, seed, stop, Budget(), listing=was_listed(stated))
         return Estimate(sample, total, 0, total, settings.delta, seed.hex())
     seed = seed_of({**about, "tree": part["tree"]})
     cells = open_leaves(base64.b64decode(part["tree"]), differences, settings.radius)
@@ -54,13 +55,20 @@ def drawn_again_deployed(
     """By the same rule for stopping, judged by the classifier again."""
     total, seed = Omega(space, settings.radius).total, seed_of(about)
     stop = settings.stop(total, total, clock(stated))
-    sample = sampled_deployed(classify, space, label, settings.radius, seed, stop, Budget(), settings.batch)
+    sample = sampled_deployed(
+        classify, space, label, settings.radius, seed, stop, Budget(), settings.batch, listing=was_listed(stated)
+    )
     return Estimate(sample, total, 0, total, settings.delta, seed.hex())
 
 
 def clock(stated: Mapping[str, Any]) -> int | None:
     """Where the clock stopped a sample; None when its own rule did."""
-    return int(stated["samples"]) if stated["stopped"] == "time" else None
+    return int(stated["samples"]) if stated["stopped"] in ("time", "some") else None
+
+
+def was_listed(stated: Mapping[str, Any]) -> bool:
+    """Earlier runs drew samples of small spaces too: that is as true, and knows less."""
+    return stated["stopped"] in ("all", "some")
 
 
 def open_leaves(tree: bytes, differences: Differences, radius: int) -> list[Remainder]:

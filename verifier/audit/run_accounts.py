@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
@@ -19,6 +19,7 @@ from swapproof.proofs.certificate import merkle_root
 
 from ..counting.black_box import are_of_black_box
 from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
+from ..ladder.rereading import misread
 from ..pages.page import hardness, page
 from ..runs.binding import Binding, binding_of
 from ..runs.inputs import Inputs
@@ -38,7 +39,14 @@ AGAIN = "give the same command again to bring the run's files to one state"
 
 def differences(run: Run, inputs: Inputs) -> Iterator[str]:
     """What a run of `certify` says in one place and not in the other; `inputs` are those of the run's own files."""
-    return compared(run, STAGE, lambda facts: chain(files_differ(run, inputs, facts), pages_differ(run, inputs, facts)))
+
+    def others(facts: Mapping[str, str]) -> Iterator[str]:
+        yield from files_differ(run, inputs, facts)
+        yield from pages_differ(run, inputs, facts)
+        with Store.open(run.store, readonly=True) as store:
+            yield from misread(run, inputs, store.results(STAGE))
+
+    return compared(run, STAGE, others)
 
 
 def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool) -> Iterator[str]:

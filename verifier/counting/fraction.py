@@ -25,6 +25,8 @@ from .sampling import BATCH, Classify, remainders, sampled, sampled_deployed, sa
 from .stopping import Sample, Stop
 
 Kind = Literal["exact", "deterministic", "sampled"]
+COUNTING, CHECKING = 0.6, 0.9
+"""Of the time of a text, when its count ends, and when its certificate must have been checked."""
 SAMPLING_SHARE = 0.1
 """Of the time of a text, kept for sampling what the count leaves open."""
 MOST_ENUMERATED = 10_000_000
@@ -64,6 +66,8 @@ class Settings:
         match sample.stopped:
             case "time":
                 return f"out of time after {sample.drawn:,} samples"
+            case "some":
+                return f"out of time after {sample.drawn:,} sentences, each judged once"
             case "most":
                 return f"the interval is wider than asked for after {sample.drawn:,} samples"
             case _:
@@ -95,7 +99,11 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
-        low, high = self.sample.ends(self.delta)
+        sample = self.sample
+        if sample.listed:  # what was not judged counts as broken at the low end and as robust at the high end
+            broken = sample.drawn - sample.robust - sample.ambiguous
+            return self.widened(Fraction(sample.robust, self.part)), self.widened(1 - Fraction(broken, self.part))
+        low, high = sample.ends(self.delta)
         return self.widened(low), self.widened(high)
 
     @property
@@ -109,13 +117,15 @@ class Estimate:
         names = ("low", "high")
         ends = dict(zip(names, outwards(*self.ends), strict=True))
         intervals: dict[str, Any] = {"anytime": ends}
+        if self.sample.listed:
+            intervals = {"enumerated": ends}
         if self.sample.fixed:
             other = dict(zip(names, outwards(*self.hoeffding), strict=True))
             intervals = {"clopper_pearson": ends, "hoeffding": other}
         return {
             "share": round(float(self.share), 12),
             **intervals,
-            "confidence": float(1 - self.delta),
+            "confidence": 1.0 if self.sample.listed else float(1 - self.delta),
             "samples": self.sample.drawn,
             "stopped": self.sample.stopped,
             "robust_samples": self.sample.robust,
@@ -181,7 +191,7 @@ def robust_fraction(
     if settings.count:
         counting = budget
         if settings.seconds is not None:
-            counting = replace(budget, deadline=started + (1 - SAMPLING_SHARE) * settings.seconds)
+            counting = replace(budget, deadline=started + COUNTING * settings.seconds)
         partition = Partition(query, settings.radius, most_enumerated(settings.seconds))
         partition.run(counting)
         try:
@@ -191,14 +201,16 @@ def robust_fraction(
             reason = contradiction = f"the certificate of the count is refused: {found}"
         except Unchecked as unchecked:
             reason = f"the count is not used: {unchecked}"
-        budget = Budget()
+        budget = last(budget, settings)
     total, seed = Omega(query.space, settings.radius).total, seed_of(about)
-    sample = sampled(Differences.of(query), settings.radius, seed, settings.stop(total, total), budget)
+    # A count that no certificate proves is not claimed by another name.
+    listing, stop = not settings.count, settings.stop(total, total)
+    sample = sampled(Differences.of(query), settings.radius, seed, stop, budget, listing=listing)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
     reasons = [one for one in (reason, settings.shortfall(sample)) if one is not None]
     seconds = time.monotonic() - started
     return RobustFraction(
-        "sampled",
+        kind_of(estimate),
         total,
         None,
         "real",
@@ -222,7 +234,15 @@ def deployed_fraction(
     sample = sampled_deployed(classify, space, label, settings.radius, seed, stop, budget, settings.batch)
     estimate = Estimate(sample, total, 0, total, settings.delta, seed.hex()) if sample.complete else None
     spent, reason = time.monotonic() - started, settings.shortfall(sample)
-    return RobustFraction("sampled", total, None, "replay", estimate, None, budget.evaluations, spent, reason)
+    return RobustFraction(kind_of(estimate), total, None, "replay", estimate, None, budget.evaluations, spent, reason)
+
+
+def kind_of(estimate: Estimate | None) -> Kind:
+    """Of what no certificate counts: where every sentence was judged nothing was sampled."""
+    if estimate is None or not estimate.sample.listed:
+        return "sampled"
+    low, high = estimate.ends
+    return "exact" if low == high else "deterministic"
 
 
 def most_enumerated(seconds: float | None) -> float:
@@ -256,6 +276,12 @@ def counted(
     return refusal
 
 
+def last(budget: Budget, settings: Settings) -> Budget:
+    """For sampling at the end: what is left of a text's time, and some in any case."""
+    share = SAMPLING_SHARE * (settings.seconds or 0.0)
+    return Budget(max(budget.deadline, time.monotonic() + share))
+
+
 def estimate_open(
     partition: Partition, part: Count, settings: Settings, about: Mapping[str, Any], budget: Budget
 ) -> Estimate | None:
@@ -264,10 +290,8 @@ def estimate_open(
     query = partition.query
     tree = encode_tree(part.tree, [len(options) for options in query.space.choices], query.rivals)
     seed = seed_of({**about, "tree": base64.b64encode(tree).decode()})
-    # Checking the count's certificate has a time of its own, and may have taken longer than was left.
-    share = SAMPLING_SHARE * (settings.seconds or 0.0)
-    more = Budget(max(budget.deadline, time.monotonic() + share))
-    sample = sampled_open(partition.jury, remainders(partition), seed, settings.stop(open, part.total), more)
+    stop = settings.stop(open, part.total)
+    sample = sampled_open(partition.jury, remainders(partition), seed, stop, last(budget, settings))
     if not sample.complete:
         return None
     return Estimate(sample, open, part.robust, part.total, settings.delta, seed.hex())

@@ -74,7 +74,7 @@ def together(texts: Sequence[Measured], bound: Fraction, delta: Fraction) -> Tog
     """None of no texts at all."""
     if not texts:
         return None
-    estimates = [text.estimate for text in texts if text.estimate is not None]
+    estimates = [text.estimate for text in texts if text.estimate is not None and not text.estimate.sample.listed]
     fixed = [one for one in estimates if one.sample.fixed]
     pooled = bool(fixed) and len(estimates) > 1
     spent = delta / 2 if pooled else delta

@@ -13,13 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Count, Statement, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate
+from swapproof.proofs.certificate import Count, write_certificate
 
-from ..engines.protocol import Unchecked
-from ..ladder.kept_networks import NETWORKS
-from ..ladder.run_certificates import LONGEST, Checker, statement_of
-from ..ladder.station import Station, time_to_check
+from ..ladder.run_certificates import Checker, statement_of
+from ..ladder.station import Station
 from ..ladder.truth import beaten
 from ..runs.binding import Binding
 from ..runs.inputs import Text
@@ -27,8 +24,7 @@ from ..runs.results import opening
 from ..runs.run_folder import Run
 from ..runs.store import Store
 from ..runs.work import Lost, Settled
-from ..screening import canonical
-from .fraction import RobustFraction, Settings, deployed_fraction, robust_fraction
+from .fraction import CHECKING, RobustFraction, Settings, deployed_fraction, robust_fraction
 
 STAGE = "pr"
 """The stage of the store whose lines are results.jsonl."""
@@ -54,8 +50,7 @@ class Measuring:
     def open(self) -> Station:
         if not self.settings.count:
             return Station.of(self, None)
-        seconds = time_to_check(self.seconds, LONGEST)
-        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder, seconds))
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Measuring, Set[int]]:
         """Again are measured the texts that ran out of less time than there is now."""
@@ -72,6 +67,8 @@ class Measuring:
         return json.dumps(self.seconds if short else None) if short or again else None
 
     def settle(self, station: Station, text: Text) -> Settled:
+        if not self.settings.deployed:
+            station.prepare(text.frozen.space)
         started = time.monotonic()
         space = text.frozen.space
         outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
@@ -88,7 +85,13 @@ class Measuring:
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
         statement = statement_of(self.binding, text, query)
-        found = robust_fraction(query, self.settings, about, lambda part: refusal(station.checker, statement, part))
+        if self.seconds is not None and station.certifier is not None:
+            station.certifier.until = started + CHECKING * self.seconds
+
+        def check(part: Count) -> str | None:
+            return station.checker.refused(replace(statement, count=part))
+
+        found = robust_fraction(query, self.settings, about, check)
         data = None if found.part is None else write_certificate(replace(statement, count=found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Settled(text.id, self.told(line, found, name, started), data)
@@ -133,24 +136,6 @@ class Measuring:
         }
 
 
-def refusal(checker: Checker, statement: Statement, part: Count) -> str | None:
-    """Why the certificate of a count is not accepted; None when it is. Raises Unchecked when time is too short."""
-    data, started = write_certificate(replace(statement, count=part)), time.monotonic()
-    try:
-        if checker.screen is not None and checker.screen.verdict(canonical(data), checker.seconds) is not None:
-            return None
-        check_certificate(data, checker.model, checker.binding.vocabulary_sha256, checker.seconds)
-    except (Refused, Unusable) as error:
-        if time.monotonic() - started >= checker.seconds:
-            limit = f"{checker.seconds:.0f} s"
-            raise Unchecked(f"its certificate of {len(data):,} bytes could not be checked in {limit}") from None
-        return str(error)
-    finally:
-        while len(checker.model.networks) > NETWORKS:
-            checker.model.networks.pop(next(iter(checker.model.networks)))
-    return None
-
-
 def unmeasured(lost: Lost) -> dict[str, Any]:
     """The line of a text whose process died: nothing is known of it."""
     line = opening(lost.text, None) | {"status": "lost", "robust_fraction": None, "certificate": None}
@@ -160,7 +145,7 @@ def unmeasured(lost: Lost) -> dict[str, Any]:
 def out_of_time(line: Mapping[str, Any]) -> bool:
     """Whether more would have been found in more time."""
     found = line["robust_fraction"]
-    if found is None or found["kind"] == "exact":
+    if found is None or found["kind"] == "exact" or ("sample" in found and found["sample"]["stopped"] == "all"):
         return False
     return found["kind"] == "deterministic" or "sample" not in found or bool(found["sample"]["stopped"] == "time")
 

@@ -18,7 +18,8 @@ DIGITS = 9
 DEFINITION = (
     "PR at radius r: share of the sentences with at most r swaps, the original included, whose answer is the gold "
     "label (argmax, lowest index first). Texts already answered wrongly are left out and counted. exact: every "
-    "sentence counted, over the reals; deterministic: what is not settled counts as broken at the low end and as "
+    "sentence counted, over the reals (with --sampled: judged, each once, where samples would be no fewer); "
+    "deterministic: what is not settled counts as broken at the low end and as "
     "robust at the high end; sampled: uniformly, and samples that rounding decides are failures at the low end and "
     "robust at the high end; Clopper-Pearson intervals if the number of samples was fixed beforehand, else (a width, "
     "the clock) a confidence sequence, which holds whenever the drawing stops. Each text's own interval holds at its "
@@ -59,7 +60,7 @@ def summarise(lines: Iterable[Mapping[str, Any]], radius: int, texts: int, delta
         "definition": DEFINITION,
         "verdict": {"exit_code": code, "sentence": verdict(code, contradictions, missing)},
     }
-    if any(one["kind"] == "deterministic" and "sample" in one for one in fractions):
+    if any("robust" in one and "sample" in one for one in fractions):
         summary["with_samples"] = said(together([measured(one, delta) for one in fractions], MOSTLY_ROBUST, delta))
     return summary
 

@@ -30,8 +30,13 @@ BATCH = 64
 """Sentences given to a classifier together: more take longer each, in an LSTM or a transformer, and hide the clock."""
 
 
-def sampled(differences: Differences, radius: int, seed: bytes, stop: Stop, budget: Budget) -> Sample:
-    """Of Omega_r; a sample counts as robust only if the deployed model must agree."""
+def sampled(
+    differences: Differences, radius: int, seed: bytes, stop: Stop, budget: Budget, *, listing: bool = True
+) -> Sample:
+    """Of Omega_r; a sample counts as robust only if the deployed model must agree.
+
+    `listing`: where there are no more sentences than are to be drawn, each is judged once instead.
+    """
     omega = Omega(differences.query.space, radius)
     numbering = swap_numbers(differences, differences.query.space.swappable)
 
@@ -39,7 +44,13 @@ def sampled(differences: Differences, radius: int, seed: bytes, stop: Stop, budg
         return compact(numbering, omega.choices(numbers), omega.most)
 
     jury = Jury(differences, omega.most)
-    return stop.draw(drawn(seed, omega.total, stop.most), lambda block: judged(jury, swaps(block)), budget, AT_ONCE)
+
+    def judge(block: Array) -> tuple[int, int]:
+        return judged(jury, swaps(block))
+
+    if listing and stop.lists(omega.total):
+        return stop.every(omega.total, judge, budget, AT_ONCE)
+    return stop.draw(drawn(seed, omega.total, stop.most), judge, budget, AT_ONCE)
 
 
 def sampled_deployed(
@@ -51,6 +62,8 @@ def sampled_deployed(
     stop: Stop,
     budget: Budget,
     batch: int = BATCH,
+    *,
+    listing: bool = True,
 ) -> Sample:
     """Of Omega_r, judged by any classifier in batches."""
     omega = Omega(space, radius)
@@ -58,6 +71,8 @@ def sampled_deployed(
     def judge(block: Array) -> tuple[int, int]:
         return int((classify(omega.sentences(block)) == label).sum()), 0
 
+    if listing and stop.lists(omega.total):
+        return stop.every(omega.total, judge, budget, batch)
     return stop.draw(drawn(seed, omega.total, stop.most), judge, budget, batch)
 
 

@@ -12,10 +12,11 @@ look at which it is no wider stops the drawing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.protocol import Budget
@@ -24,8 +25,9 @@ from .binomial import clopper_pearson
 
 Array = NDArray[Any]
 FIRST_LOOK, LATER = 256, 8
-Stopped = Literal["number", "width", "most", "time"]
-"""By the number fixed beforehand; by the width; by the greatest number allowed; by the clock."""
+Stopped = Literal["number", "width", "most", "time", "all", "some"]
+"""By the number fixed beforehand; by the width; by the greatest number allowed; by the clock. `all`: there are no more
+sentences than were to be drawn, so each was judged once; `some`: the clock stopped that."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Sample:
     @property
     def complete(self) -> bool:
         return self.drawn > 0
+
+    @property
+    def listed(self) -> bool:
+        """Whether nothing was drawn: sentences were judged one after the other, each once."""
+        return self.stopped in ("all", "some")
 
     @property
     def fixed(self) -> bool:
@@ -62,6 +69,15 @@ class Stop:
     width: Fraction | None = None
     clock: int | None = None
     """Of a sample drawn again: where the clock stopped it."""
+
+    def lists(self, total: int) -> bool:
+        """Whether so many sentences are judged, each once: where no fewer would be drawn, that is less and exact."""
+        return self.width is None and total <= self.most
+
+    def every(self, total: int, judge: Callable[[Array], tuple[int, int]], budget: Budget, at_once: int) -> Sample:
+        """Judge all sentences."""
+        found = self.draw([np.arange(total)], judge, budget, at_once)
+        return replace(found, stopped="some" if found.stopped == "time" else "all")
 
     def enough(self, sample: Sample) -> bool:
         if self.width is None:

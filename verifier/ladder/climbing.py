@@ -90,6 +90,8 @@ class Climb:
     dispute: Mapping[str, Any] | None = None
     refused: tuple[Bound, ...] = ()
     refusal: str | None = None
+    late: bool = False
+    """Whether the last proof could not be checked in time."""
 
     def recall(self, known: Known) -> None:
         """Begin where an earlier climb ended; its witness is replayed."""
@@ -174,7 +176,7 @@ class Climb:
                 bound = replace(bound, level="real")  # the checker's bound on rounding may be the wider one
                 refusal = self.check(bound)
         except Unchecked as unchecked:
-            self.reasons = (*self.reasons, f"{engine}: {unchecked}")
+            self.reasons, self.late = (*self.reasons, f"{engine}: {unchecked}"), True
             return
         if refusal is not None:
             found = f"the proof of {engine} that {bound.low - 1} swaps are harmless is refused: {refusal}"
@@ -195,8 +197,9 @@ def climb(
 ) -> Verdict:
     """Narrow min_swaps of one text; the original sentence is judged first, and settles texts already wrong.
 
-    An engine whose proof is refused is not asked on: the next may settle the text, and the refusal stays in the
-    verdict. Where evidence contradicts evidence nothing more is asked.
+    An engine whose proof is refused, or could not be checked in time, is not asked on: it would find the same proof
+    again. The next may settle the text, and a refusal stays in the verdict. Where evidence contradicts evidence nothing
+    more is asked.
     """
     started, requests, evaluations = time.monotonic(), replay.requests, replay.evaluations
     original = query.space.original
@@ -223,9 +226,9 @@ def climb(
         steps = engine.narrow(query, state.interval, own)
         finding = next(steps, None)
         while finding is not None:
-            refused = len(state.refused)
+            refused, state.late = len(state.refused), False
             state.take(finding, engine.name)
-            if state.contradiction or len(state.refused) > refused:
+            if state.contradiction or state.late or len(state.refused) > refused:
                 steps.close()
                 break
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,23 @@ LENGTHS, TEXTS = 3, 4
 BOTH_WAYS = "; a witness must break the text both alone and in a batch"
 FITTING = 8
 """Sentences whose answers are compared alone and together."""
+
+
+@runtime_checkable
+class Seen(Protocol):
+    """What a run needs to know of its model, whether or not its network could be read."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def batch_dependence(self) -> str | None: ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
+
+    def facts(self) -> dict[str, str | int]:
+        """For the report."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -77,7 +78,9 @@ class Checker:
     binding: Binding
     model: CheckedModel
     seconds: float = LONGEST
-    """Time for checking one proof."""
+    """Time for checking one proof, as far as `until` leaves so much."""
+    until: float = float("inf")
+    """When the time of the text is over that is worked on, in seconds of time.monotonic()."""
     screen: Screen | None = None
     accepted: set[tuple[str, Any]] = field(default_factory=set)
     """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
@@ -94,7 +97,7 @@ class Checker:
             screen = Screen(open_model(model), checked, binding.vocabulary_sha256)
         except (BadInput, Unsupported):
             screen = None  # its external data lie elsewhere, say: then everything is checked exactly
-        return cls(binding, checked, seconds, screen)
+        return cls(binding, checked, seconds, screen=screen)
 
     def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
@@ -109,6 +112,17 @@ class Checker:
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
+    def prepare(self, choices: tuple[tuple[int, ...], ...]) -> None:
+        """Read what certificates of all texts of this length need; whatever is wrong is met when one is checked."""
+        try:
+            if self.screen is not None:
+                self.screen.covered(choices)
+                return
+        except Unsure:
+            pass
+        with suppress(Refused, Unusable):
+            self.model.network(len(choices), choices)
+
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
         """Why the certificate of this bound is not accepted; None when it is."""
         statement = statement_of(self.binding, text, query)
@@ -122,7 +136,8 @@ class Checker:
         """The accepted certificate of a verdict, or why there is none; None when nothing is claimed.
 
         Each part of a certificate is checked by itself, and the proof was when the ladder took it: what is left is the
-        witness, at the strongest levels at which it holds, and that it does not contradict the proof.
+        witness, at the strongest levels at which it holds, and that it does not contradict the proof. Raises Unchecked
+        where there is no time for that.
         """
         statement = statement_of(self.binding, text, query)
         lower, witness = lower_of(verdict), verdict.interval.high_evidence
@@ -176,22 +191,33 @@ class Checker:
         return write_certificate(replace(statement_of(self.binding, text, query), lower=lower))
 
     def refused(self, statement: Statement) -> str | None:
+        """Why the checkers do not accept this; None when they do. Both together have the time that is left."""
         data, started = write_certificate(statement), time.monotonic()
-        proof = statement.lower or statement.count
+        stop = min(started + self.seconds, self.until)
         try:
-            if self.screen is not None and self.screen.verdict(canonical(data), self.seconds) is not None:
+            left = max(0.0, stop - time.monotonic())
+            if self.screen is not None and self.screen.verdict(canonical(data), left) is not None:
                 return None
-            left = max(0.0, self.seconds - (time.monotonic() - started))
+            left = max(0.0, stop - time.monotonic())
             check_certificate(data, self.model, self.binding.vocabulary_sha256, left)
         except (Refused, Unusable) as error:
-            if proof is not None and time.monotonic() - started >= self.seconds:
-                size = f"{len(data):,} bytes that {proof.swaps} swaps are harmless"
-                raise Unchecked(f"a proof of {size} could not be checked in {self.seconds:.0f} s") from None
+            if time.monotonic() >= stop:
+                spent = f"{time.monotonic() - started:.1f} s"
+                raise Unchecked(f"{about(statement, len(data))} could not be checked in {spent}") from None
             return str(error)
         finally:
             while len(self.model.networks) > NETWORKS:
                 self.model.networks.pop(next(iter(self.model.networks)))
         return None
+
+
+def about(statement: Statement, size: int) -> str:
+    """What a certificate of so many bytes would show."""
+    if statement.lower is not None:
+        return f"a proof of {size:,} bytes that {statement.lower.swaps} swaps are harmless"
+    if statement.count is not None:
+        return f"a count of {size:,} bytes of sentences with {statement.count.swaps} swaps"
+    return "a witness"
 
 
 def lower_of(verdict: Verdict) -> Lower | None:

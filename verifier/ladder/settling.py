@@ -11,20 +11,25 @@ from typing import Any, ClassVar
 from swapproof.encodings.query import Query
 
 from ..engines import engines_named
-from ..engines.protocol import Bound, Budget
+from ..engines.protocol import Bound, Budget, Unchecked
 from ..runs.binding import Binding
 from ..runs.inputs import Text
 from ..runs.results import lost as unsettled
-from ..runs.results import result
+from ..runs.results import result, witness_of
 from ..runs.run_folder import Run
 from ..runs.run_summary import STAGE
 from ..runs.store import Store
 from ..runs.store import intact as undamaged
 from ..runs.work import Lost, Settled
 from .climbing import Verdict, climb
+from .rereading import Reading
 from .resuming import KEPT, Earlier, had_less, kept_line
-from .run_certificates import LONGEST, Certificate, Checker
-from .station import Station, time_to_check
+from .run_certificates import Certificate, Checker
+from .station import Station
+
+SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
+"""Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it
+leaves open must have been checked: whatever a search finds at its end can still be checked."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,7 @@ class Settling:
     kept_stage: ClassVar[str] = KEPT
 
     def open(self) -> Station:
-        seconds = time_to_check(self.seconds, LONGEST)
-        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder, seconds))
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
         """Again are settled the texts that less time left open, with nothing that did not check."""
@@ -64,11 +68,18 @@ class Settling:
     def kept(self, settled: Settled, *, again: bool) -> str | None:
         return settled.kept or ("{}" if again else None)
 
+    def end(self, started: float, share: float) -> float:
+        """The end of this share of a text's time, in seconds of time.monotonic()."""
+        return float("inf") if self.seconds is None else started + share * self.seconds
+
     def settle(self, station: Station, text: Text) -> Settled:
         """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
+        station.prepare(text.frozen.space)
+        started = time.monotonic()
         space, checker = text.frozen.space, station.checker
         query = Query.of(station.network(space), space, text.label)
-        budget = Budget() if self.seconds is None else Budget(deadline=time.monotonic() + self.seconds)
+        budget = Budget() if self.seconds is None else Budget(deadline=self.end(started, SEARCHING))
+        checker.until = self.end(started, CHECKING)
 
         def check(bound: Bound) -> str | None:
             return checker.refusal(text, query, bound)
@@ -80,7 +91,9 @@ class Settling:
             checker.recall(text, query, lower)
         verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
         verdict = verdict if before is None else before.added(verdict)
-        certificate = checker.certificate(text, query, verdict)
+        verdict = reread(station.reading, text, verdict)
+        checker.until = self.end(started, ENDING)
+        verdict, certificate = in_time(checker, text, query, verdict)
         kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
         refused = checker.refused_proof(text, query, verdict.refused[0]) if verdict.refused else None
         match certificate:
@@ -95,6 +108,43 @@ class Settling:
             case refusal:
                 verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
                 return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
+
+
+def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
+    """Without its witness when that is another sentence for the model than its swaps of tokens: then these swaps should
+    not have been allowed, nothing that counts swaps of this text means what it says, and the run must not be trusted.
+    """
+    witness = witness_of(text, verdict.interval, ())
+    if witness is None or verdict.interval.high_evidence is None:
+        return verdict
+    judged = text.frozen.space.sentence(verdict.interval.high_evidence.swaps)
+    fault = reading.misreads(witness["sentence"], judged)
+    if fault is None:
+        return verdict
+    return contradicted(unshown(verdict), f"{fault}; leave these candidates out of the swaps")
+
+
+def in_time(checker: Checker, text: Text, query: Query, verdict: Verdict) -> tuple[Verdict, Certificate | str | None]:
+    """The certificate, and the verdict without what could not be checked in time: first the witness, then all."""
+    try:
+        return verdict, checker.certificate(text, query, verdict)
+    except Unchecked as late:
+        shorter = because(unshown(verdict), str(late))
+    try:
+        return shorter, checker.certificate(text, query, shorter)
+    except Unchecked as late:
+        return because(unproved(shorter), str(late)), None
+
+
+def because(verdict: Verdict, reason: str) -> Verdict:
+    """With one more reason to be open."""
+    return replace(verdict, reason=reason if verdict.reason is None else f"{verdict.reason}; {reason}")
+
+
+def unshown(verdict: Verdict) -> Verdict:
+    """Open, without the witness."""
+    interval = replace(verdict.interval, high=None, high_evidence=None)
+    return replace(verdict, interval=interval, status="open")
 
 
 def published(verdict: Verdict) -> Verdict:

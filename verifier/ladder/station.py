@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,18 +17,10 @@ from ..runs.run_folder import Run
 from ..runs.work import Settled
 from .kept_networks import kept_network
 from .replay import Replay
+from .rereading import Reading
 
 if TYPE_CHECKING:
     from .run_certificates import Checker
-
-
-CHECK_FACTOR = 5
-"""Times the time for one text that checking its proof may take: the checker computes exactly, and in plain Python."""
-
-
-def time_to_check(seconds: float | None, longest: float) -> float:
-    """The time for one proof, by that for one text; `longest` where that has no limit."""
-    return longest if seconds is None else CHECK_FACTOR * seconds
 
 
 class AtStation(Protocol):
@@ -48,6 +41,8 @@ class Station:
     replay: Replay
     certifier: Checker | None
     networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+    prepared: set[int] = field(default_factory=set)
+    """Lengths of texts whose network the checker has read."""
 
     @classmethod
     def of(cls, work: AtStation, certifier: Checker | None) -> Station:
@@ -60,6 +55,17 @@ class Station:
         if self.certifier is None:
             raise ValueError("a certificate where nothing was to be certified")
         return self.certifier
+
+    @cached_property
+    def reading(self) -> Reading:
+        return Reading.of(Run(self.work.folder))
+
+    def prepare(self, space: SwapSpace) -> None:
+        """Before the clock of a text starts: what all texts of its length share, read when the first one comes."""
+        network = self.network(space)
+        if self.certifier is not None and network.choices is None and space.length not in self.prepared:
+            self.prepared.add(space.length)
+            self.certifier.prepare(space.choices)
 
     def network(self, space: SwapSpace) -> Network:
         return kept_network(self.networks, self.model, space)

@@ -11,6 +11,8 @@ STOPS = {
     "width": "stopped at the width asked for",
     "most": "drew all samples allowed and stayed wider than asked for",
     "time": "ran out of time",
+    "all": "have no more sentences than that: each was judged once, and nothing left to chance",
+    "some": "have no more sentences than that, and ran out of time before each was judged once",
 }
 
 
@@ -58,7 +60,7 @@ def sentences(one: Mapping[str, Any]) -> Iterator[str]:
     samples = {name: one["samples"].get(f"stopped_by_{name}", 0) for name in STOPS}
     if any(samples.values()):
         listed = ", ".join(f"{samples[name]:,} {what}" for name, what in STOPS.items() if samples[name])
-        yield f"of {one['samples']['texts']:,} sampled texts {listed}"
+        yield f"of {one['samples']['texts']:,} texts to be sampled {listed}"
     rounding = one["rounding"]
     if rounding["texts"]:
         yield (

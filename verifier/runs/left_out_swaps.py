@@ -47,7 +47,7 @@ def counts_differ(run: Run, inputs: Inputs, swaps: Mapping[str, Any]) -> Iterato
         yield "says that other numbers of swaps were considered than were kept and removed"
     found, stated = fixed(inputs, swap_unknown=read_task(run.task).swaps.swap_unknown), Counter(swaps["fixed"])
     if not stated[TOUCHING_MARK]:
-        del found[TOUCHING_MARK]  # frozen spaces that were given say nothing of it
+        del found[TOUCHING_MARK]  # runs of given frozen spaces did not always say it
     for what in sorted(found.keys() | stated.keys()):
         if stated[what] != found[what]:
             yield f"says that {stated[what]} do not move ({what}), and the texts have {found[what]}"

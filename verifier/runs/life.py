@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model
@@ -23,6 +23,9 @@ from .store import Store, writing
 from .task import DataSection, SwapsSection, Task
 from .work import Lost, Settled, Work
 from .workers import settle_all
+
+if TYPE_CHECKING:
+    from ..ladder.model_trial import Seen
 
 PREPARING, READY = "preparing", "ready"
 """States of a store: until all files are there, and from then on."""
@@ -44,15 +47,6 @@ class Outcome:
     folder: Path
     summary: dict[str, Any]
     exit_code: int
-
-
-class Tried(Protocol):
-    """What a run says of its model, whether it was read or only run."""
-
-    @property
-    def remarks(self) -> Sequence[str]: ...
-
-    def facts(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -91,7 +85,7 @@ def require(fact: bool, otherwise: str) -> None:
 
 
 def settling_facts(
-    binding: Binding, inputs: Inputs, trial: Tried, engines: str, seconds: float | None
+    binding: Binding, inputs: Inputs, trial: Seen, engines: str, seconds: float | None
 ) -> dict[str, str]:
     """What a run that settles text after text depends on, and what its report says of that."""
     freezing = inputs.freezing

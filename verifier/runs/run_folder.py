@@ -154,6 +154,11 @@ def refuse_foreign(folder: Path) -> None:
     """A folder with other things in it than a run."""
     if not is_free(folder) and not is_store(folder / "store.sqlite"):
         raise BadInput(f"{folder}: holds files and is not the folder of a run; give --out a new folder")
+    for inner in (Run(folder).certificates, Run(folder).refused):
+        if inner.is_symlink():
+            raise BadInput(
+                f"{inner}: leads to another folder, where a run would replace files; give --out a new folder"
+            )
 
 
 @contextmanager

@@ -156,7 +156,8 @@ def obstacles(text: Encoded, swap_unknown: bool) -> Iterator[str | None]:
 def touching_marks(text: Encoded) -> frozenset[int]:
     """Words without letter or digit that have no space on one side: a word in their place would join its neighbour,
     and the changed text would no longer be read as the changed tokens."""
-    starts, ends = {start for start, _ in text.spans}, {end for _, end in text.spans}
+    spans = {*text.whole, *text.spans}  # the neighbour may lie beyond the model's length
+    starts, ends = {start for start, _ in spans}, {end for _, end in spans}
     return frozenset(
         index
         for index, (word, (start, end)) in enumerate(zip(text.words, text.spans, strict=True))

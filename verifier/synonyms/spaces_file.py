@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING, Any
 from swapproof.encodings.errors import BadInput
 
 from .filters import one_token
-from .freezing import MISFITS, OBSTACLES, Freezing, FrozenText, Shared, frozen_text, obstacles, outside, spelling
+from .freezing import (
+    MISFITS,
+    OBSTACLES,
+    TOUCHING_MARK,
+    Freezing,
+    FrozenText,
+    Shared,
+    frozen_text,
+    obstacles,
+    outside,
+    spelling,
+    touching_marks,
+)
 from .sources import writable
 
 if TYPE_CHECKING:
@@ -59,7 +71,7 @@ def read_spaces(
     A line must give one list per word of its text, the text's word first; a text without a line, a line without a text
     and two lines for one text are errors. `partial`: lines of other texts are skipped (a run on the first texts of a
     file). Candidates that are no single new token of the vocabulary are dropped and counted, as are those of words that
-    cannot be swapped. `digest` is that of the file as it stands.
+    cannot be swapped, as in `freeze`. `digest` is that of the file as it stands.
     """
     expected = dict(encoded)
     if len(expected) != len(encoded):
@@ -85,8 +97,9 @@ def read_spaces(
             raise BadInput(f"{where}: a second line for the text with id {id}")
         words = spelling(text, vocabulary)
         _check(lists, words, text.cut, vocabulary.lowercase, where)
-        moves = {}
-        for index, reason in enumerate(obstacles(text, swap_unknown)):
+        moves, marks = {}, touching_marks(text)
+        for index, obstacle in enumerate(obstacles(text, swap_unknown)):
+            reason = obstacle or (TOUCHING_MARK if index in marks else None)
             word, candidates = words[index], lists[index][1:]
             considered += len(candidates)
             if reason:

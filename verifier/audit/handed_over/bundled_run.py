@@ -18,6 +18,7 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.check import Refused
 
 from ...counting.pr_summary import summarise as summarise_measured
+from ...ladder.rereading import misread
 from ...runs.left_out_swaps import counts_differ
 from ...runs.manifest import once
 from ...runs.run_folder import Run
@@ -94,6 +95,7 @@ def beside_files(
         except Refused as fault:
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
+    yield from misread(run, inputs, lines.values())
     yield from noted_otherwise(run, inputs, summary)
 
 

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
 KEY_ID = "ed25519:"
+PRIME = 2**255 - 19
+TORSION = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD83D3D706A17C7
+SMALL_ORDER = frozenset({0, 1, PRIME - 1, TORSION, PRIME - TORSION})
+"""y of the eight points of ed25519 whose order divides 8: for such a key there are signatures that fit any message, and
+they show nothing. The points of order 4 have y = 0, that of order 1 has 1, of order 2 -1, of order 8 plus or minus
+TORSION."""
 
 
 class Tampered(ValueError):
@@ -91,9 +97,17 @@ def unseal(envelope: bytes) -> Signed:
         well_formed = False
     if not well_formed:
         raise Tampered("the signature is not one of an ed25519 key")
+    if is_of_small_order(raw):
+        raise Tampered("the signature is by a key of small order, which fits every message: it is nobody's")
     if not fits(raw, signature, payload):
         raise Tampered("the signature does not fit: the statement was changed after it was signed")
     return Signed(statement, raw)
+
+
+def is_of_small_order(raw: bytes) -> bool:
+    """Of the 32 bytes of a public key: y, least byte first; the highest bit is the sign of x, which does not matter.
+    y may be written as y + PRIME, where that fits."""
+    return len(raw) == 32 and (int.from_bytes(raw, "little") % 2**255) % PRIME in SMALL_ORDER
 
 
 def fits(raw: bytes, signature: bytes, payload: bytes) -> bool:
@@ -150,6 +164,8 @@ def public_key(path: Path) -> bytes:
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise Unsupported(f"{path}: a key of another kind than ed25519")
     raw: bytes = key.public_bytes_raw()
+    if is_of_small_order(raw):
+        raise BadInput(f"{path}: a key of small order, whose signatures fit every message; ask for another one")
     return raw
 
 
