@@ -290,9 +290,9 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     """
-    from .runs.measured_runs import Asked
+    from .runs.measured_runs import MeasureOptions
 
-    asked = Asked(
+    asked = MeasureOptions(
         quantity,
         radius,
         limit,

@@ -32,7 +32,7 @@ from swapproof.encodings.solvers.solver_table import MILP_SOLVERS as SOLVERS
 from swapproof.proofs.certificate import Enumerate
 from swapproof.verifier.bench import peak_memory, rivals
 from swapproof.verifier.bench.answers import Answer
-from swapproof.verifier.bench.comparison import Table
+from swapproof.verifier.bench.comparison import Comparison
 from swapproof.verifier.bench.peak_memory import peak_megabytes
 from swapproof.verifier.bench.rivals import Rival
 from swapproof.verifier.cli import main
@@ -505,9 +505,9 @@ def answered(id: int, engine: str, seconds: float, **changes: Any) -> Answer:
     return replace(Answer(id, engine, "exact", 2, 2, seconds, seconds / 2), **changes)
 
 
-def compared(*answers: Answer) -> Table:
+def compared(*answers: Answer) -> Comparison:
     engines = tuple(dict.fromkeys(answer.engine for answer in answers))
-    return Table(answers, engines, "ours", 60.0, 0, {})
+    return Comparison(answers, engines, "ours", 60.0, 0, {})
 
 
 class TestComparison:

@@ -41,7 +41,7 @@ class Audit:
 
 
 @dataclass
-class Tally:
+class AuditCounts:
     """Findings counted."""
 
     certificates: int = 0

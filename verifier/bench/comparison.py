@@ -47,7 +47,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Table:
+class Comparison:
     """All answers, by text and then by engine; `own` is the engine that the others are measured by."""
 
     answers: tuple[Answer, ...]
@@ -198,7 +198,7 @@ def total_ratio(pairs: list[tuple[float, float]]) -> float | None:
     return ratio(sum(a for a, _ in pairs), sum(b for _, b in pairs)) if pairs else None
 
 
-def print_comparison(table: Table) -> None:
+def print_comparison(table: Comparison) -> None:
     """The hardest texts, the totals, their definition, disagreements, and where this was measured."""
     from rich import box
     from rich.table import Table as Grid

@@ -12,15 +12,15 @@ from swapproof.encodings.errors import BadInput, Unsupported
 
 from ..pages.kappa_printing import print_kappa
 from ..runs.binding import binding_of
-from ..runs.life import Outcome, Plan, begun, require
+from ..runs.life import Outcome, RunPlan, begun, require
 from ..runs.manifest import QUESTION
-from ..runs.measured_runs import Asked
+from ..runs.measured_runs import MeasureOptions
 from ..runs.run_folder import Run, refuse_foreign
 from ..runs.store import Store
 from ..runs.task import read_task
 from ..single_words.euba.euba_estimate import Method, beside, classifier_of, costs, method_of, ways
 from ..single_words.euba.euba_flips import VARIANTS, Variant
-from ..single_words.flip_matrix import Found, by_euba, by_force, exactly
+from ..single_words.flip_matrix import FlipMatrix, by_euba, by_force, exactly
 from ..single_words.kappa_publishing import published
 from ..single_words.kappa_setting import Setting, set_up
 from ..single_words.kept_parts import Kept
@@ -29,7 +29,7 @@ WHAT = {"task": "the task file", "model": "the model", "vocabulary": "the vocabu
 """Facts that must be the same for a run to go on: kappa does not depend on the swaps."""
 
 
-def command(task: Path, out: Path, asked: Asked) -> int:
+def command(task: Path, out: Path, asked: MeasureOptions) -> int:
     """The command line's `measure --quantity kappa`; the exit code."""
     for_pr = asked.radius is not None or asked.sampled or asked.width is not None
     require(not for_pr, "--radius, --sampled and --stop-when-width belong to --quantity pr")
@@ -90,7 +90,7 @@ def measure_kappa(
             print(line, file=sys.stderr, flush=True)
     binding = binding_of(setting.model, setting.inputs)
     facts = {QUESTION: json.dumps({"quantity": "kappa"})}
-    plan = Plan(run, setting.task, setting.model, setting.inputs, binding, facts, WHAT, from_itself=True)
+    plan = RunPlan(run, setting.task, setting.model, setting.inputs, binding, facts, WHAT, from_itself=True)
     with begun(plan, resume=resume):
         run.summary.unlink(missing_ok=True)
         with Store.open(run.store) as store:
@@ -101,7 +101,7 @@ def measure_kappa(
 
 def measured(
     setting: Setting, store: Store, method: Method | None, seconds: float, *, brute_force: bool, shown: bool
-) -> tuple[Found, dict[str, Any]]:
+) -> tuple[FlipMatrix, dict[str, Any]]:
     """A, as exact as asked for, and what EUBA says of it."""
     words, subjects = setting.candidates.tokens, setting.answered.subjects
     found = None

@@ -24,9 +24,9 @@ from ..pages.pr_printing import print_measured
 from ..runs.binding import binding_of
 from ..runs.inputs import Inputs, read_inputs
 from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out
-from ..runs.life import Outcome, Plan, begun, published, require, settle, settling_facts, write_json
+from ..runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts, write_json
 from ..runs.manifest import QUESTION
-from ..runs.measured_runs import Asked, folder_of, refuse_foreign_radii, together
+from ..runs.measured_runs import MeasureOptions, folder_of, refuse_foreign_radii, together
 from ..runs.run_folder import Run, refuse_foreign, write_atomically
 from ..runs.store import Store
 from ..runs.task import Task, read_task
@@ -37,7 +37,7 @@ MOST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Options:
+class PrOptions:
     """How robust fractions are measured, whatever the radius; as `measure_pr` says."""
 
     limit: int | None = None
@@ -49,13 +49,13 @@ class Options:
     progress: bool = False
 
 
-def command(task: Path, out: Path, asked: Asked) -> int:
+def command(task: Path, out: Path, asked: MeasureOptions) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
         raise BadInput(f"--quantity {asked.quantity!r}: can be pr or kappa")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     radii = radii_of(asked.radius)
-    options = Options(
+    options = PrOptions(
         limit=asked.limit,
         seconds=SECONDS if asked.seconds is None else asked.seconds,
         sampling=Sampling.of(asked.samples, asked.epsilon, asked.delta, asked.width),
@@ -106,10 +106,10 @@ def measure_pr(
     ran out of time are measured again when there is more.
     """
     sampling = Sampling.of(None, EPSILON, DELTA) if sampling is None else sampling
-    return measure_radius(task, out, radius, Options(limit, seconds, sampling, jobs, count, resume, progress))
+    return measure_radius(task, out, radius, PrOptions(limit, seconds, sampling, jobs, count, resume, progress))
 
 
-def measure_radius(task: str | Path, out: str | Path, radius: int, options: Options) -> Outcome:
+def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOptions) -> Outcome:
     limit, seconds, sampling = options.limit, options.seconds, options.sampling
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(0 <= radius <= MOST, f"radius = {radius}: from 0 to {MOST}")
@@ -131,7 +131,7 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: Opti
     )
     question = question_of(settings)
     facts = settling_facts(binding, inputs, trial, QUESTION, seconds) | {QUESTION: json.dumps(question)}
-    plan = Plan(run, given, model, inputs, binding, facts)
+    plan = RunPlan(run, given, model, inputs, binding, facts)
     with begun(plan, resume=options.resume):
         listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         work = Measuring(run.folder, binding, settings)
@@ -183,7 +183,7 @@ def draw(lines: Sequence[Mapping[str, Any]], radius: int, file: Path) -> None:
         return
 
 
-def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], options: Options) -> Outcome:
+def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], options: PrOptions) -> Outcome:
     """One run per radius, in folders `radius-1`, `radius-2`, ...; beside them the curve of their means."""
     folder = Path(out)
     refuse_foreign_radii(folder, radii)

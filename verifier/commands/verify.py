@@ -17,7 +17,7 @@ from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.models.errors import unreadable, visible
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, USAGE, VIOLATED
-from ..queries.answering import Verdict, Verifier
+from ..queries.answering import QueryVerdict, Verifier
 from ..queries.search import Answer
 
 EXIT: dict[Answer, int] = {"unsat": HOLDS, "sat": VIOLATED, "unknown": INCOMPLETE, "timed-out": INCOMPLETE}
@@ -174,7 +174,7 @@ def planned(verifier: Verifier, folder: Path, instance: Instance, certificate: P
 
 def answered(
     verifier: Verifier, folder: Path, instance: Instance, seconds: float, certificate: Path | None
-) -> Verdict | Unread:
+) -> QueryVerdict | Unread:
     """The verdict, or why there is none."""
     began = time.monotonic()
     try:

@@ -12,7 +12,7 @@ from ..engines import engines_named
 from ..pages.report_file import write_report
 from ..runs.binding import binding_of
 from ..runs.inputs import read_inputs
-from ..runs.life import Outcome, Plan, begun, published, require, settle, settling_facts
+from ..runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts
 from ..runs.run_folder import Run, refuse_foreign
 from ..runs.run_summary import summary_of
 from ..runs.store import Store
@@ -59,7 +59,7 @@ def certify(
     binding = binding_of(model, inputs)
     Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
     facts = settling_facts(binding, inputs, trial, names, seconds)
-    plan = Plan(run, given, model, inputs, binding, facts)
+    plan = RunPlan(run, given, model, inputs, binding, facts)
     work = Settling(run.folder, binding, names, seconds)
     with begun(plan, resume=resume):
         settle(plan, work, jobs, doing="certify", facts={"radius": json.dumps(radius)}, shown=progress)

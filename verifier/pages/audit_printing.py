@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..audit.findings import Audit, Fault, Finding, Tally
+from ..audit.findings import Audit, AuditCounts, Fault, Finding
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from .progress import progress
 
@@ -20,9 +20,9 @@ def print_accepted(certificates: int) -> None:
     print(f"accepted {certificates} of {certificates}")
 
 
-def print_findings(audit: Audit) -> tuple[int, Tally]:
+def print_findings(audit: Audit) -> tuple[int, AuditCounts]:
     """All but the last line of success."""
-    tally = Tally()
+    tally = AuditCounts()
     with progress("check", audit.texts) as advance:
         for found in audit.findings:
             tally.add(found)

@@ -20,7 +20,7 @@ from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
 
 from ..runs.external_tensors import location, tensors
-from .search_tree import Layer, Record
+from .search_tree import TreeLayer, TreeRecord
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
@@ -38,7 +38,7 @@ class Plan:
     beside: dict[str, bytes]
     network: check.Network
 
-    def certify(self, records: Sequence[Record], until: float, again: Again) -> str | None:
+    def certify(self, records: Sequence[TreeRecord], until: float, again: Again) -> str | None:
         """Writes the certificate, once it is accepted; else says why it is not."""
         folder = self.target.parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -65,8 +65,8 @@ class Plan:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
         return tree.write_box_certificate(replace(self.statement, cases=cases))
 
-    def record(self, network: Network, widths: Sequence[int], atoms: int) -> Record:
-        return Record(names(network, self.network, widths), widths, atoms)
+    def record(self, network: Network, widths: Sequence[int], atoms: int) -> TreeRecord:
+        return TreeRecord(names(network, self.network, widths), widths, atoms)
 
 
 def plan(query: Path, property: Property, model: NumericModel, target: Path) -> Plan:
@@ -124,7 +124,7 @@ def keep(folder: Path, beside: dict[str, bytes], name: str, data: bytes, *, fixe
     raise BadInput(f"--proof: {folder / name} is another file than the one to be kept there; choose an empty folder")
 
 
-def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[Layer | None]:
+def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[TreeLayer | None]:
     """What the checker calls the layers of the normal form: rectifiers by their nodes, maxima not at all."""
     found: list[int | None] = []
     for node in network.nodes:
@@ -133,11 +133,11 @@ def names(network: Network, checked: check.Network, widths: Sequence[int]) -> li
                 found.append(node.number)
             case Maximum():
                 found += [None] * (network.nodes[node.inputs[0]].size // node.size - 1)
-    layers: list[Layer | None] = []
+    layers: list[TreeLayer | None] = []
     for number, width in zip(found, widths, strict=True):
         layer = None if number is None else checked.rectifiers.get(number)
         alike = layer is not None and layer.size == width and found.count(number) == 1
-        layers.append(Layer(layer.node, layer.p / layer.q) if layer is not None and alike else None)
+        layers.append(TreeLayer(layer.node, layer.p / layer.q) if layer is not None and alike else None)
     return layers
 
 

@@ -50,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run is made from, and what it is to answer."""
 
     run: Run
@@ -110,7 +110,7 @@ def settling_facts(
 
 
 @contextmanager
-def begun(plan: Plan, *, resume: bool) -> Iterator[None]:
+def begun(plan: RunPlan, *, resume: bool) -> Iterator[None]:
     """Inside, the run is ours alone and ready for results; one of the same is gone on with, unless begun anew."""
     run = plan.run
     made = not run.folder.exists()
@@ -123,7 +123,7 @@ def begun(plan: Plan, *, resume: bool) -> Iterator[None]:
         yield
 
 
-def refuse_changes(plan: Plan) -> None:
+def refuse_changes(plan: RunPlan) -> None:
     """What a run found of other inputs must not be mixed with what is found now."""
     run, facts = plan.run, plan.every_fact
     with Store.open(run.store, readonly=True) as store:
@@ -150,7 +150,7 @@ def refuse_changes(plan: Plan) -> None:
         )
 
 
-def begin(plan: Plan, *, made: bool, anew: bool) -> None:
+def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
     """Bring the folder to where texts can be settled.
 
     The store comes first and says `preparing` until all else is there, so a run killed here is recognised and begun
@@ -187,7 +187,7 @@ def begin(plan: Plan, *, made: bool, anew: bool) -> None:
         raise
 
 
-def keep_sources(plan: Plan) -> None:
+def keep_sources(plan: RunPlan) -> None:
     """Starting anew removes the run's own files, which must not be those it is to be made from."""
     run, task = plan.run, plan.task
     own = {path.resolve() for path in run.contents()}
@@ -201,7 +201,7 @@ def own_tensors(facts: Mapping[str, str]) -> list[str]:
     return [name for name, _ in json.loads(facts.get("model", '[""]'))[1:]]
 
 
-def copy_inputs(plan: Plan) -> None:
+def copy_inputs(plan: RunPlan) -> None:
     """Model, vocabulary, texts and frozen swaps into the run folder, so that it depends on nothing outside."""
     run, model, binding, inputs = plan.run, plan.model, plan.binding, plan.inputs
     with writing(run.certificates):
@@ -220,7 +220,7 @@ def text_lines(inputs: Inputs) -> Iterator[bytes]:
         yield f"{json.dumps(line, ensure_ascii=False)}\n".encode()
 
 
-def write_accounts(plan: Plan) -> None:
+def write_accounts(plan: RunPlan) -> None:
     """The manifest, and the task of the copies in this folder, which can be run again."""
     run, task = plan.run, plan.task
     write_manifest(run, manifest_of(task, plan.binding, plan.inputs, plan.every_fact))
@@ -235,7 +235,7 @@ def write_accounts(plan: Plan) -> None:
     write_atomically(run.task, copied.resolved(notes).encode())
 
 
-def settle(plan: Plan, work: Work, jobs: int, *, doing: str, facts: Mapping[str, str], shown: bool) -> None:
+def settle(plan: RunPlan, work: Work, jobs: int, *, doing: str, facts: Mapping[str, str], shown: bool) -> None:
     """Settle what is not settled yet, and leave results.jsonl, whatever happens; `facts` are those of this try."""
     run = plan.run
     with Store.open(run.store) as store:
@@ -249,7 +249,7 @@ def settle(plan: Plan, work: Work, jobs: int, *, doing: str, facts: Mapping[str,
             write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(work.stage)))
 
 
-def settle_texts(plan: Plan, store: Store, work: Work, jobs: int, *, doing: str, shown: bool) -> None:
+def settle_texts(plan: RunPlan, store: Store, work: Work, jobs: int, *, doing: str, shown: bool) -> None:
     """This process alone writes, one transaction per text, its certificate first."""
     run, texts = plan.run, plan.inputs.texts
     finished = {id for id, certificate in store.finished(work.stage) if intact(run, id, certificate)}

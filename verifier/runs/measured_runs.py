@@ -22,7 +22,7 @@ FOLDER = re.compile(r"radius-(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureOptions:
     """The options of `measure`, as they were given; each quantity refuses those of the other."""
 
     quantity: str

@@ -71,7 +71,7 @@ class Flips:
 
 
 @dataclass(eq=False)
-class Search:
+class FlipSearch:
     """Fills A for texts of one label and one length."""
 
     network: Network
