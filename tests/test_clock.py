@@ -12,8 +12,8 @@ import pytest
 from tiny import write_task
 
 from swapproof.proofs.check import Unusable
-from swapproof.verifier.commands.measure_pr import measure_pr
 from swapproof.verifier.counting.measuring_text import Measuring
+from swapproof.verifier.counting.whole_runs.measuring_runs import measure_pr
 from swapproof.verifier.ladder import run_certificates as evidence
 from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker

@@ -6,8 +6,8 @@ import ast
 import inspect
 from pathlib import Path
 
-from swapproof.verifier.commands import measure_pr as measuring
-from swapproof.verifier.counting.black_box import BlackBox
+from swapproof.verifier.counting.whole_runs import measuring_runs as measuring
+from swapproof.verifier.counting.whole_runs.black_box import BlackBox
 from swapproof.verifier.ladder.model_trial import Seen, Trial
 from swapproof.verifier.runs import life
 

@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .commands.measure_pr import measure_pr
     from .counting.any_classifier import sample_pr
-    from .counting.sample_request import Sampling
+    from .counting.whole_runs.measuring_runs import measure_pr
+    from .counting.whole_runs.sample_request import Sampling
     from .ladder.certifying import certify
     from .runs.life import Outcome
 
@@ -26,9 +26,9 @@ __all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
 
 HOMES = {
     "Outcome": ".runs.life",
-    "Sampling": ".counting.sample_request",
+    "Sampling": ".counting.whole_runs.sample_request",
     "certify": ".ladder.certifying",
-    "measure_pr": ".commands.measure_pr",
+    "measure_pr": ".counting.whole_runs.measuring_runs",
     "sample_pr": ".counting.any_classifier",
 }
 

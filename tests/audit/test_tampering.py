@@ -28,7 +28,7 @@ from tiny import ROWS, SYNONYMS, model, write_task
 from swapproof.proofs.check import Refused
 from swapproof.verifier.audit.handed_over.bundled_run import compared
 from swapproof.verifier.cli import main
-from swapproof.verifier.counting.pr_summary import summarise
+from swapproof.verifier.counting.whole_runs.pr_summary import summarise
 from swapproof.verifier.pages.report_file import write_report
 from swapproof.verifier.runs.run_folder import Run
 from swapproof.verifier.runs.run_summary import summary_of

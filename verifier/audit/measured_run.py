@@ -21,7 +21,7 @@ from swapproof.proofs.check import Refused, parse_canonical
 from ..counting.binomial import outwards
 from ..counting.fraction import kind_of
 from ..counting.measuring_text import STAGE, Measuring
-from ..counting.pr_summary import summarise
+from ..counting.whole_runs.pr_summary import summarise
 from ..ladder.station import Station
 from ..runs.binding import binding_of
 from ..runs.inputs import Inputs, Text

@@ -17,7 +17,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.proofs.certificate import merkle_root
 
-from ..counting.black_box import are_of_black_box
+from ..counting.whole_runs.black_box import are_of_black_box
 from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
 from ..ladder.rereading import misread
 from ..pages.page import hardness, page

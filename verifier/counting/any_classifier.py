@@ -14,9 +14,9 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
 
 from .fraction import Settings, deployed_fraction
-from .pr_summary import summarise
-from .sample_request import DELTA, EPSILON, Sampling
 from .sampling import BATCH
+from .whole_runs.pr_summary import summarise
+from .whole_runs.sample_request import DELTA, EPSILON, Sampling
 
 
 @dataclass(frozen=True)

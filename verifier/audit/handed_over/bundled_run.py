@@ -17,7 +17,7 @@ from typing import Any
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.check import Refused
 
-from ...counting.pr_summary import summarise as summarise_measured
+from ...counting.whole_runs.pr_summary import summarise as summarise_measured
 from ...ladder.rereading import misread
 from ...runs.left_out_swaps import counts_differ
 from ...runs.manifest import once

@@ -8,9 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from .. import exit_codes
-from .binomial import outwards
-from .joint_statements import Ends, Measured, Together, measured, together
+from ... import exit_codes
+from ..binomial import outwards
+from ..joint_statements import Ends, Measured, Together, measured, together
 
 MOSTLY_ROBUST = Fraction(9, 10)
 DIGITS = 9
