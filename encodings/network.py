@@ -80,6 +80,10 @@ class Affine:
     weight: Floats
     bias: Floats
     roundings: int = 1
+    product: int | None = None
+    """The number of the ONNX node that gives the product, when the bias is added by another one: two layers in one."""
+    groups: int = 1
+    """Inputs and outputs fall into as many equal parts, in order, and each output reads its own part only."""
 
     @cached_property
     def terms(self) -> Floats:
@@ -141,13 +145,26 @@ class Node:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True)
+class Account:
+    """What reading an ONNX file for tokens showed beside the layers.
+
+    `nodes` are those of the ONNX graph. `foreign` says what no certificate speaks of (FORMAT.md, section 4), and
+    `real_only` what bars claims at level float32 (section 4.3); both are empty for most models.
+    """
+
+    nodes: int
+    foreign: tuple[str, ...] = ()
+    real_only: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """Nodes in topological order, the last one the logits, shape (1, classes).
 
     `head` is the strictly increasing function the model applies to its logits before it answers; it changes no argmax
     over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
-    `inexact` names the constants that are rounded real numbers (a folded batch normalisation), else it is empty.
+    `inexact` names the constants that are rounded real numbers (a quotient of constants), else it is empty.
     `choices` are those per position that the network is for, when the model computes with tokens, else None.
     """
 
@@ -158,6 +175,7 @@ class Network:
     unit: float = 2.0**-24
     inexact: tuple[str, ...] = field(default=())
     choices: tuple[tuple[int, ...], ...] | None = None
+    account: Account | None = None
 
     @property
     def classes(self) -> int:
@@ -170,6 +188,40 @@ class Network:
         graph.add_nodes_from(range(len(self.nodes)))
         graph.add_edges_from((source, target) for target, node in enumerate(self.nodes) for source in node.inputs)
         return graph
+
+    @cached_property
+    def inner(self) -> frozenset[int]:
+        """Linear nodes inside a canonical layer (FORMAT.md, 4.3): another one of the same ONNX node goes on from them.
+
+        A Rearrangement that puts elements in order belongs to the layer, but where it lays out windows for a Maximum.
+        """
+        found: set[int] = set()
+        for index in reversed(range(len(self.nodes))):
+            node = self.nodes[index]
+            readers = [reader for reader in self.graph.successors(index) if self.nodes[reader].number == node.number]
+            match node.layer:
+                case Affine() | Scaling() | Sum() if node.number is not None:
+                    goes_on = any(self.goes_on(reader) for reader in readers)
+                case Rearrangement() if node.number is not None and self.computes_here(index):
+                    goes_on = any(self.goes_on(reader) for reader in readers)
+                case _:
+                    goes_on = False
+            if goes_on:
+                found.add(index)
+        return frozenset(found)
+
+    def goes_on(self, reader: int) -> bool:
+        node = self.nodes[reader]
+        if isinstance(node.layer, Rearrangement):
+            after = [self.nodes[further] for further in self.graph.successors(reader)]
+            return not any(isinstance(one.layer, Maximum) and one.number == node.number for one in after)
+        return isinstance(node.layer, Affine | Scaling | Sum)
+
+    def computes_here(self, index: int) -> bool:
+        """Whether a Rearrangement moves what its own ONNX node has computed."""
+        node = self.nodes[index]
+        sources = [self.nodes[source] for source in node.inputs]
+        return any(one.number == node.number and isinstance(one.layer, Affine | Scaling | Sum) for one in sources)
 
     @cached_property
     def linear(self) -> frozenset[int]:

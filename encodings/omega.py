@@ -2,11 +2,7 @@
 
 Sentences are ordered by their number of swaps; among those with s swaps, positions are looked at in the order of the
 text: first come the sentences that keep the original there, then those with its first alternative, then its second,
-and so on. With a_i alternatives at swappable position i, the number of ways to make j swaps from position i on is
-
-    T[i][j] = T[i+1][j] + a_i T[i+1][j-1]
-
-the elementary symmetric polynomials of the a_i, as exact integers.
+and so on.
 """
 
 from __future__ import annotations
@@ -21,20 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
+from .sentence_counts import suffix_counts
 from .space import SwapSpace
 
 Array = NDArray[Any]
 FITS = 2**62
 """Numbers of sentences below this are computed in int64, others as Python integers."""
-
-
-def suffix_counts(alternatives: Sequence[int], most: int) -> list[list[int]]:
-    """T[i][j] for i = 0 .. number of positions, j = 0 .. most."""
-    table = [[1] + [0] * most]
-    for count in reversed(alternatives):
-        after = table[-1]
-        table.append([same + count * fewer for same, fewer in zip(after, [0, *after], strict=False)])
-    return table[::-1]
 
 
 @dataclass(frozen=True)

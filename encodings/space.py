@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import BadInput
+from .sentence_counts import counts
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,8 @@ class SwapSpace:
         return hashlib.sha256(json.dumps(self.choices, separators=(",", ":")).encode()).hexdigest()
 
     def counts(self) -> list[int]:
-        """Number of sentences with exactly s swaps, for s = 0 .. number of swappable positions.
-
-        The elementary symmetric polynomials of the numbers of alternatives, as exact integers.
-        """
-        polynomial = [1]
-        for position in self.swappable:
-            alternatives = len(self.choices[position]) - 1
-            polynomial = [
-                same + alternatives * fewer for same, fewer in zip([*polynomial, 0], [0, *polynomial], strict=True)
-            ]
-        return polynomial
+        """Number of sentences with exactly s swaps, for s = 0 .. number of swappable positions."""
+        return counts([len(self.choices[position]) - 1 for position in self.swappable], len(self.swappable))
 
     def sentence(self, swaps: Iterable[tuple[int, int]] = ()) -> tuple[int, ...]:
         """The token ids after these (position, token) swaps."""

@@ -15,7 +15,7 @@ LINEAR, CUT, RENEW, INPUT, PHASE = 1, 2, 3, 4, 5
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Weights of the constraints; slopes / 64 and betas / 2**exponent by node and element."""
+    """Weights of the constraints; slopes / 64 and betas / 2**exponent by layer and element."""
 
     weights: Sequence[int]
     slopes: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
@@ -56,9 +56,9 @@ def split_input(place: int, exponent: int, mantissa: int) -> bytes:
     return bytes([INPUT]) + number(place) + number(exponent) + bytes(out) + bytes([value])
 
 
-def split_phase(node: int, element: int) -> bytes:
+def split_phase(layer: int, element: int) -> bytes:
     """Followed by the child with the pre-activation <= 0 and the child with >= 0."""
-    return bytes([PHASE]) + number(node) + number(element)
+    return bytes([PHASE]) + number(layer) + number(element)
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Statement:
-    """`query` is the VNN-LIB file that the cases came from."""
+    """`query` is the VNN-LIB file that the cases came from, `network` the hash of the canonical network."""
 
     model: File
     tensors: Sequence[File]
+    network: str
     query: File
     inputs: int
     outputs: int
@@ -95,13 +96,14 @@ class Statement:
 def write_box_certificate(statement: Statement) -> bytes:
     value = {
         "format": "swapproof box certificate",
-        "version": 1,
-        "recipe": "box-1",
+        "version": 2,
+        "recipe": "box-2",
         "model": {
             "file": statement.model.name,
             "sha256": statement.model.sha256,
             "tensors": sorted([file.name, file.sha256] for file in statement.tensors),
         },
+        "network": statement.network,
         "query": {"file": statement.query.name, "sha256": statement.query.sha256},
         "inputs": statement.inputs,
         "outputs": statement.outputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,38 +12,30 @@ from .check import merkle_root
 from .errors import BadInput
 
 __all__ = [
-    "Betas",
     "Broken",
-    "Budget",
     "Count",
-    "Empty",
     "Enumerate",
     "File",
+    "Input",
     "Joint",
     "Level",
     "Linear",
     "Lower",
     "Node",
     "Open",
-    "Phase",
     "Rivals",
     "Slopes",
     "Statement",
     "Upper",
+    "Word",
     "Words",
     "encode_tree",
     "merkle_root",
-    "space_digest",
     "write_certificate",
 ]
 
 Level = Literal["real", "float32"]
 Multipliers = Mapping[int, Mapping[int, int]]
-
-
-@dataclass(frozen=True)
-class Empty:
-    """Leaf: the region asks for more swaps than it allows."""
 
 
 @dataclass(frozen=True)
@@ -71,30 +62,10 @@ class Broken:
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Split: left, the choices (indices into the position's choices) in `left_choices`; right, the others."""
+    """Split: left, the options (by index, 0 the original) of a word (by index) in `left_options`; right, the others."""
 
-    position: int
-    left_choices: frozenset[int]
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, eq=False)
-class Phase:
-    """Split: left, pre-activation <= 0 of this element of the Relu at `node` in the ONNX file; right, >= 0."""
-
-    node: int
-    element: int
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, eq=False)
-class Budget:
-    """Split: left, at most `swaps` swaps at these positions; right, more."""
-
-    positions: frozenset[int]
-    swaps: int
+    word: int
+    left_options: frozenset[int]
     left: Node
     right: Node
 
@@ -110,17 +81,11 @@ class Rivals:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Sets lower slopes value / 64 for a subtree: ONNX node number -> element -> value from 0 to 64."""
+    """Sets lower slopes value / 64 for a subtree: layer -> element -> value from 0 to 64.
 
-    values: Multipliers
-    inner: Node
+    Layers are those of the canonical network, by index; elements by their place in the layer.
+    """
 
-
-@dataclass(frozen=True, eq=False)
-class Betas:
-    """Sets phase multipliers value / 2**exponent for a subtree: ONNX node number -> element -> value."""
-
-    exponent: int
     values: Multipliers
     inner: Node
 
@@ -129,14 +94,14 @@ class Betas:
 class Joint:
     """Bounds groups of elements together in a subtree, with these slopes / 64.
 
-    One pair per group: ONNX node number, element -> slope from 0 to 64; the node reads what is affine in the words.
+    One pair per group: layer, element -> slope from 0 to 64; the layer reads what is affine in the words.
     """
 
     groups: tuple[tuple[int, Mapping[int, int]], ...]
     inner: Node
 
 
-Node = Empty | Linear | Enumerate | Open | Broken | Words | Phase | Budget | Rivals | Slopes | Betas | Joint
+Node = Linear | Enumerate | Open | Broken | Words | Rivals | Slopes | Joint
 
 
 @dataclass(frozen=True)
@@ -168,15 +133,34 @@ class Count:
 
 @dataclass(frozen=True)
 class Upper:
-    """The sentence with these (position, token) swaps is won by a rival, at these levels of truth."""
+    """The sentence with these (word, option) swaps is won by a rival, at these levels of truth."""
 
     swaps: tuple[tuple[int, int], ...]
     levels: tuple[Literal["real", "float32", "replay"], ...]
 
 
 @dataclass(frozen=True)
+class Input:
+    """What the model reads at an input: the original integers, of words or of a constant."""
+
+    role: Literal["words", "constant"]
+    integers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Word:
+    """Where it starts, and its options: each as many integers as it has positions, the original first."""
+
+    start: int
+    options: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
 class Statement:
-    """What a certificate is about and what it claims; hashes in lower-case hexadecimal."""
+    """What a certificate is about and what it claims; hashes in lower-case hexadecimal.
+
+    `network` is that of the canonical network of this model for these inputs and words.
+    """
 
     id: int
     model: File
@@ -184,7 +168,9 @@ class Statement:
     vocabulary: File | None
     text: str
     synonyms: str | None
-    choices: tuple[tuple[int, ...], ...]
+    network: str
+    inputs: tuple[Input, ...]
+    words: tuple[Word, ...]
     label: int
     rivals: tuple[int, ...]
     lower: Lower | None = None
@@ -196,10 +182,10 @@ def write_certificate(statement: Statement) -> bytes:
     """The canonical JSON of a statement, proofs included."""
     lower, count, upper = statement.lower, statement.count, statement.upper
     rivals = tuple(sorted(statement.rivals))
-    sizes = tuple(len(options) for options in statement.choices)
+    sizes = tuple(len(word.options) for word in statement.words)
     value: dict[str, object] = {
         "format": "swapproof certificate",
-        "version": 1,
+        "version": 2,
         "id": statement.id,
         "model": {
             "file": statement.model.name,
@@ -210,8 +196,9 @@ def write_certificate(statement: Statement) -> bytes:
         and {"file": statement.vocabulary.name, "sha256": statement.vocabulary.sha256},
         "text": statement.text,
         "synonyms": statement.synonyms,
-        "space": space_digest(statement.choices),
-        "choices": statement.choices,
+        "network": statement.network,
+        "inputs": [(given.role, given.integers) for given in statement.inputs],
+        "words": [(word.start, word.options) for word in statement.words],
         "label": statement.label,
         "rivals": rivals,
         "lower": lower and tree_part(lower, sizes, rivals),
@@ -227,11 +214,6 @@ def write_certificate(statement: Statement) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def space_digest(choices: Sequence[Sequence[int]]) -> str:
-    """SHA-256 of the canonical JSON of the choices."""
-    return hashlib.sha256(json.dumps(choices, separators=(",", ":")).encode()).hexdigest()
-
-
 def decimal(number: int) -> str:
     """Python itself refuses to write more than 4,300 digits at once."""
     return str(number) if number < 10**4000 else decimal(number // 10**4000) + str(number % 10**4000).zfill(4000)
@@ -239,18 +221,16 @@ def decimal(number: int) -> str:
 
 def tree_part(part: Lower | Count, sizes: Sequence[int], rivals: Sequence[int]) -> dict[str, object]:
     tree = base64.b64encode(encode_tree(part.tree, sizes, rivals)).decode()
-    return {"swaps": part.swaps, "level": part.level, "recipe": "linear-1", "tree": tree}
+    return {"swaps": part.swaps, "level": part.level, "recipe": "linear-2", "tree": tree}
 
 
 def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> bytes:
-    """The preorder bytes of FORMAT section 5; `sizes` are the numbers of choices per position."""
+    """The preorder bytes of FORMAT section 5; `sizes` are the numbers of options per word."""
     out = bytearray()
     stack = [tree]
     while stack:
         node = stack.pop()
         match node:
-            case Empty():
-                out.append(0)
             case Linear():
                 out.append(1)
             case Enumerate():
@@ -262,34 +242,25 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 out += number(node.rival)
             case Words():
                 out.append(4)
-                out += number(node.position)
-                out += mask(node.left_choices, sizes[node.position])
-            case Phase():
-                out.append(5)
-                out += number(node.node) + number(node.element)
-            case Budget():
-                out.append(6)
-                out += number(len(node.positions)) + ascending(sorted(node.positions)) + number(node.swaps)
+                out += number(node.word)
+                out += mask(node.left_options, sizes[node.word])
             case Rivals():
                 out.append(7)
                 out += mask((rivals.index(rival) for rival in node.left_rivals), len(rivals))
             case Slopes():
                 out.append(8)
                 out += table(node.values)
-            case Betas():
-                out.append(9)
-                out += number(node.exponent) + table(node.values)
             case Joint():
                 out.append(10)
                 out += number(len(node.groups))
                 for layer, slopes in node.groups:
                     out += entries(layer, slopes)
         match node:
-            case Words() | Phase() | Budget() | Rivals():
+            case Words() | Rivals():
                 stack += [node.right, node.left]
-            case Slopes() | Betas() | Joint():
+            case Slopes() | Joint():
                 stack.append(node.inner)
-            case Empty() | Linear() | Enumerate() | Open() | Broken():
+            case Linear() | Enumerate() | Open() | Broken():
                 pass
     return bytes(out)
 
@@ -304,11 +275,6 @@ def number(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-def ascending(values: Sequence[int]) -> bytes:
-    """The first as is, then each minus its predecessor."""
-    return b"".join(number(value - before) for value, before in zip(values, [0, *values[:-1]], strict=True))
 
 
 def mask(bits: Iterable[int], size: int) -> bytes:

@@ -4,13 +4,15 @@
  *     node check.js RUN                       every certificate of a run folder
  *     node check.js CERTIFICATE               one certificate
  *     node check.js --seconds S ...           gives up (refuses) after S whole seconds for one certificate; else an hour
+ *     node check.js --network MODEL STATEMENT prints the canonical network of an ONNX file: its hash, then its bytes in
+ *                                             hexadecimal. STATEMENT is JSON: {"inputs": ..., "words": ...}
  *
  * It is written from FORMAT.md alone, as a second opinion beside check.py; section numbers below are those of FORMAT.md.
  * check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * two places only, exact or with a bound on their error beside them: reading stored floats, and choosing which swaps and
- * which patterns of a joint group are worth an exact look.
+ * three places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
+ * floats into the canonical network, and choosing which swaps and which patterns of a joint group are worth an exact look.
  */
 "use strict";
 
@@ -30,7 +32,7 @@ function swapproofChecker() {
 
   const ONE = 1n << 64n; // bounds are multiples of 2^-64
   const LIMIT = {
-    certificate: 2 ** 26, file: 2 ** 31, positions: 65536, choices: 1000000, choicesPerPosition: 65536,
+    certificate: 2 ** 26, file: 2 ** 31, positions: 65536, integers: 1000000, options: 65536,
     elements: 2 ** 22, stored: 2 ** 28, windows: 2 ** 22, convolution: 2 ** 26, allElements: 2 ** 23,
     nodes: 100000, rank: 8, layers: 64, classes: 1024, treeNodes: 5000000, treeDepth: 100000,
     enumerated: 20000000n, counting: 10000000, count: 1n << 16000n,
@@ -340,7 +342,7 @@ function swapproofChecker() {
   // Values (section 4.1): a shape, and in row-major order
   //
   //   integers   BigInts                                   numbers    numerators over den: BigInts, or floats as stored
-  //   tokens     positions of the input                    variable   ids of elements of the network
+  //   tokens     positions                                 variable   ids of elements of the network
   // ---------------------------------------------------------------------------------------------------------------
 
   const integers = (shape, data) => ({ kind: "integers", shape, data });
@@ -602,22 +604,24 @@ function swapproofChecker() {
     }
     // Of initializers among the inputs, and of the output, only the names are looked at.
     const free = graph.inputs.map(readNamed).filter((info) => !initializers.has(info.name));
-    if (free.length !== 1) unusable("the model must have exactly one input");
-    const input = { name: free[0].name, ...readType(free[0].type) };
-    if (![BigInt(TYPE_INT32), BigInt(TYPE_INT64)].includes(input.element)) unusable("the input must be INT32 or INT64");
-    if (input.dims === null || input.dims.length !== 2) unusable("the input must have rank 2");
-    if (input.dims[0] !== null && input.dims[0] !== 1n) unusable("the input's first dimension must be 1 or free");
+    const inputs = free.map(({ name, type }) => {
+      const { element, dims } = readType(type);
+      if (![BigInt(TYPE_INT32), BigInt(TYPE_INT64)].includes(element)) unusable("an input must be INT32 or INT64");
+      if (dims === null || dims.length !== 2) unusable("an input must have rank 2");
+      if (dims[0] !== null && dims[0] !== 1n) unusable("an input's first dimension must be 1 or free");
+      return { name, length: dims[1] };
+    });
     if (graph.outputs.length !== 1) unusable("the model must have exactly one output");
     const output = readNamed(graph.outputs[0]);
 
     if (graph.nodes.length > LIMIT.nodes) unusable("too many nodes");
-    const all = graph.nodes.map((entry, number) => ({ ...message(entry, NODE), number }));
-    const names = new Set([input.name, ...initializers.keys()]);
-    for (const name of all.flatMap((node) => node.outputs)) {
+    const all = graph.nodes.map((entry) => message(entry, NODE));
+    const names = new Set(initializers.keys());
+    for (const name of [...inputs.map((input) => input.name), ...all.flatMap((node) => node.outputs)]) {
       if (name !== "" && names.has(name)) unusable("a name that is defined twice");
       names.add(name);
     }
-    const nodes = nodesThatCount(all, output.name).map(({ number, operator, domain, inputs, outputs, attributes }) => {
+    const nodes = nodesThatCount(all, output.name).map(({ operator, domain, inputs: reads, outputs, attributes }) => {
       if (!["", "ai.onnx"].includes(domain)) unusable("a node of an unknown domain");
       const byName = new Map();
       for (const part of attributes) {
@@ -628,10 +632,10 @@ function swapproofChecker() {
       // What these make is a FLOAT tensor.
       const floating = { Constant: byName.has("value_float") || byName.has("value_floats"), ConstantOfShape: !byName.has("value") };
       if (floating[operator] === true) realTypes.add(TYPE_FLOAT);
-      return { number, operator, inputs, outputs, attributes: byName };
+      return { operator, inputs: reads, outputs, attributes: byName };
     });
     if (realTypes.size > 1) unusable("floating tensors of two types");
-    return { initializers, nodes, size: all.length, input, output, realType: [...realTypes][0], networks: [] };
+    return { initializers, nodes, inputs, output, realType: [...realTypes][0], networks: [] };
   }
 
   // The nodes that the output depends on.
@@ -732,14 +736,15 @@ function swapproofChecker() {
   const cut = (value, length, lowest, highest) => Math.min(Math.max(value < 0 ? value + length : value, lowest), highest);
 
   // ---------------------------------------------------------------------------------------------------------------
-  // The network (sections 4.2 and 4.3): each calculating operator makes a layer, each element of a layer has an id
+  // The layers of operators (section 4.2): each calculating operator makes a layer, each element of a layer has an id
   //
   //   constant   numbers                                   embed      rows of a table
   //   affine     a row of ids times a column of weights, plus a bias
   //   rectifier  max(x, alpha x)                           maximum    the greatest of a row of ids
   //
   // Rows lie one after another in `ids`, each `width` long; -1 is padding. Element i of an affine layer has the row
-  // row[i] and the column column[i].
+  // row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables make a layer of
+  // constants here; canonicalNetwork below turns all this into what section 4.3 says.
   // ---------------------------------------------------------------------------------------------------------------
 
   function addLayer(net, kind, shape, details) {
@@ -747,7 +752,7 @@ function swapproofChecker() {
     const first = net.ids;
     net.ids += size;
     if (net.ids > LIMIT.ids) lackOfMemory("a network of so many elements");
-    net.layers.push({ kind, first, size, node: net.node, ...details });
+    net.layers.push({ kind, first, size, ...details });
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
   // Numbers among variables are elements like all others, and a variable has one at least.
@@ -786,10 +791,6 @@ function swapproofChecker() {
     const all = { ids, width, row: null, column: null, weights: null, weightDen: 1n, bias: null, biasDen: 1n, ...details };
     all.weights.forEach(bounded);
     return addLayer(net, "affine", shape, all);
-  }
-  // Where the ids and the weights of an element start.
-  function rowAndColumn({ row, column, width }, i) {
-    return { start: (row === null ? i : row[i]) * width, at: (column === null ? 0 : column[i]) * width };
   }
   // sum of signs[j] * values[j]. In Add and Sub a number is the bias; in Sum, where two could cancel, an element.
   function sum(net, values, signs, mayBias) {
@@ -892,21 +893,21 @@ function swapproofChecker() {
     if (!value.data.every((n) => n % value.den === 0n && absolute(n) <= value.den << 24n)) net.computed = true;
     return value;
   }
-  // Tokens beside integers: what is the same for all choices of a position is a constant. A network is built once for
-  // all certificates that find the same here.
+  // Tokens beside integers: what is the same for all that may stand at a position is a constant. A network is built once
+  // for all certificates that find the same here.
   function ofTokens(net, operator, x, y) {
-    const look = (choices) => range(x.data.length).map((i) => {
+    const look = (standing) => range(x.data.length).map((i) => {
       const position = (x.kind === "tokens" ? x : y).data[i];
-      spend(choices[position].length);
-      const results = choices[position].map((token) => {
+      spend(standing[position].length);
+      const results = standing[position].map((token) => {
         const [m, n] = [x, y].map(({ kind, data }) => (kind === "tokens" ? BigInt(token) : data[i]));
         return onIntegers(operator, m, n);
       });
-      if (results.includes(null)) refuse("with some choice the model divides by zero, or leaves 32 bits");
-      if (results.some((result) => result !== results[0])) refuse("the choices of a position differ in what the model computes from tokens");
+      if (results.includes(null)) refuse("with some option the model divides by zero, or leaves 32 bits");
+      if (results.some((result) => result !== results[0])) refuse("the options of a word differ in what the model computes from tokens");
       return results[0];
     });
-    const found = look(net.choices);
+    const found = look(net.standing);
     net.looks.push({ look, found });
     return integers(x.shape, found);
   }
@@ -997,28 +998,29 @@ function swapproofChecker() {
 
   // The windows of reduced axes, one after another.
   function reduceWindows(x, axes, keep) {
+    if (product(x.shape) > LIMIT.windows) unusable("windows of too many elements");
     const strides = stridesOf(x.shape);
     const steps = (list) => list.map((axis) => range(x.shape[axis]).map((i) => i * strides[axis]));
     const kept = range(x.shape.length).filter((axis) => !axes.includes(axis));
     const inside = range(x.shape.length).filter((axis) => axes.includes(axis));
     const shape = keep ? x.shape.map((n, axis) => (axes.includes(axis) ? 1 : n)) : kept.map((axis) => x.shape[axis]);
     const width = product(inside.map((axis) => x.shape[axis]));
-    return { shape, width, ids: pick(x, x.shape, grid([...steps(kept), ...steps(inside)])).data };
+    const places = grid([...steps(kept), ...steps(inside)]);
+    return { shape, width, ids: x.kind === "variable" ? pick(x, x.shape, places).data : places };
   }
   // Axes as an attribute or as a list, or null.
   function givenAxes({ axes }, list) {
     if (axes !== null && list !== null) unusable("axes twice");
     return axes ?? list;
   }
-  function reduction(a, x, list) {
+  // A Reduce operator: what `reduce` makes of the windows of the axes; without axes all are meant, or nothing is done.
+  function reduction(a, x, list, reduce) {
     const axes = givenAxes(a, list) ?? [];
-    const none = a.noop_with_empty_axes ? [] : range(x.shape.length);
-    return reduceWindows(x, axes.length === 0 ? none : axesOf(axes, x.shape.length), a.keepdims);
+    if (axes.length === 0 && a.noop_with_empty_axes) return x;
+    return reduce(reduceWindows(x, axes.length === 0 ? range(x.shape.length) : axesOf(axes, x.shape.length), a.keepdims));
   }
   // The sums of the windows of constants.
-  function constantSums(net, a, x, list) {
-    if (x.data.length > LIMIT.windows) unusable("windows of too many elements");
-    const { shape, width, ids } = reduction(a, { shape: x.shape, data: Int32Array.from(range(x.data.length)) }, list);
+  function constantSums(net, x, { shape, width, ids }) {
     const num = x.kind === "numbers" ? numerators(x) : x.data;
     const windows = mapped(range(product(checkShape(shape))), (i) => Array.from(ids.subarray(i * width, (i + 1) * width), (place) => num[place]));
     const sums = (of) => windows.map((window) => window.reduce((all, n) => all + of(n), 0n));
@@ -1075,18 +1077,21 @@ function swapproofChecker() {
     if (values.length === 1) return values[0];
     const shape = values.map((value) => value.shape).reduce(broadcastShape);
     if (product(shape) * values.length > LIMIT.windows) unusable("windows of too many elements");
-    const ids = sideBySide(net, values, shape);
-    const all = { kind: "variable", shape: [ids.length], data: ids };
-    const greatest = maximum(net, { shape, width: values.length, ids: isMin ? negated(net, all).data : ids });
-    return isMin ? negated(net, greatest) : greatest;
+    if (!isMin) return maximum(net, { shape, width: values.length, ids: sideBySide(net, values, shape) });
+    // The inputs times -1 are one layer: one input after another, each broadcast.
+    const size = product(shape);
+    const all = values.flatMap((value) => Array.from(broadcast(asVariable(net, value), shape).data));
+    const { data } = negated(net, { kind: "variable", shape: [values.length, ...shape], data: Int32Array.from(all) });
+    const parts = values.map((_, place) => ({ kind: "variable", shape, data: data.subarray(place * size, (place + 1) * size) }));
+    return negated(net, maximum(net, { shape, width: values.length, ids: sideBySide(net, parts, shape) }));
   }
   const ZERO = { num: 0n, den: 1n };
   const rectifier = (net, x, alpha) => addLayer(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha });
-  // s x + (1 - s) Relu(x), with a number s for each element.
+  // (1 - s) Relu(x) + s x, with a number s for each element.
   function bent(net, x, s) {
     const slopes = numerators(s);
-    const ids = sideBySide(net, [x, rectifier(net, x, ZERO)], x.shape);
-    const weights = slopes.flatMap((slope) => [slope, s.den - slope]);
+    const ids = sideBySide(net, [rectifier(net, x, ZERO), x], x.shape);
+    const weights = slopes.flatMap((slope) => [s.den - slope, slope]);
     return affine(net, x.shape, ids, 2, { weights, weightDen: s.den, column: broadcastPlaces(s.shape, x.shape) });
   }
 
@@ -1126,7 +1131,8 @@ function swapproofChecker() {
       has: axis ? { axis: ["int", -1] } : {},
       make(net, a, x) {
         if (axis && axisOf(a.axis, x.shape.length) !== x.shape.length - 1) unusable("a head over another axis than the last");
-        if (net.node !== net.model.nodes[net.model.nodes.length - 1].number || net.outputs[0] !== net.model.output.name) unusable("a head that is not last");
+        const last = net.model.nodes[net.model.nodes.length - 1];
+        if (net.outputs !== last.outputs || net.outputs[0] !== net.model.output.name) unusable("a head that is not last");
         net.head = true;
         return x;
       },
@@ -1424,14 +1430,16 @@ function swapproofChecker() {
         const channels = x.shape[1];
         if ([scale, shift, average, variance].some((c) => !sameShape(c.shape, [channels]))) unusable("BatchNormalization that does not fit");
         net.computed = true;
-        // scale r x + (B - mean scale r), with r = floor(2^64 / sqrt(var + epsilon)) / 2^64.
-        const weightDen = scale.den * ONE;
+        // scale r x + (B - mean scale r), with r = floor(2^40 / sqrt(var + epsilon)) / 2^40.
+        const weightDen = scale.den << 40n;
         const biasDen = leastMultiple(shift.den, average.den * weightDen);
         const { num, den } = a.epsilon;
         const weights = range(channels).map((c) => {
           const total = numerator(variance, c) * den + num * variance.den;
           if (total <= 0n) unusable("BatchNormalization with a variance that is not positive");
-          return numerator(scale, c) * squareRoot((ONE * ONE * variance.den * den) / total);
+          const root = squareRoot(((variance.den * den) << 80n) / total);
+          if (root >= 1n << 53n) unusable("BatchNormalization with too small a variance");
+          return numerator(scale, c) * root;
         });
         const biases = weights.map((weight, c) => {
           return numerator(shift, c) * (biasDen / shift.den) - numerator(average, c) * weight * (biasDen / (average.den * weightDen));
@@ -1442,10 +1450,13 @@ function swapproofChecker() {
       },
     },
     ReduceSum: { takes: ["summand", "list?"], has: REDUCE, make(net, a, x, list) {
-      return x.kind === "variable" ? mean(net, reduction(a, x, list), () => 1) : constantSums(net, a, x, list);
+      if (x.kind === "variable") return reduction(a, x, list, (windows) => mean(net, windows, () => 1));
+      return reduction(a, x, list, (windows) => constantSums(net, x, windows));
     } },
-    ReduceMean: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => mean(net, reduction(a, x, list), (w) => w.length) },
-    ReduceMax: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => maximum(net, reduction(a, x, list)) },
+    ReduceMean: {
+      takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => mean(net, windows, (w) => w.length)),
+    },
+    ReduceMax: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => maximum(net, windows)) },
     GlobalAveragePool: { takes: ["variable"], has: {}, make: (net, a, x) => mean(net, globalPool(x), (w) => w.length) },
     GlobalMaxPool: { takes: ["variable"], has: {}, make: (net, a, x) => maximum(net, globalPool(x)) },
     AveragePool: { takes: ["variable"], has: { ...POOL, count_include_pad: ["flag", 0] }, make(net, a, x) {
@@ -1463,7 +1474,6 @@ function swapproofChecker() {
     Clip: { takes: ["any", "constant?", "constant?"], has: {}, make(net, a, x, low, high) {
       if ([low, high].some((limit) => limit !== null && limit.shape.length !== 0)) unusable("a Clip with a limit that is not of rank 0");
       const raised = low === null ? x : ofTwo(net, "Max", x, low);
-      net.node += net.model.size; // so the rectifier of the second step is named
       return high === null ? raised : ofTwo(net, "Min", raised, high);
     } },
     Relu: { takes: ["variable"], has: {}, make: (net, a, x) => rectifier(net, x, ZERO) },
@@ -1519,16 +1529,20 @@ function swapproofChecker() {
     return { num: numerator(number, 0), den: number.den };
   }
 
-  function buildNetwork(model, choices) {
-    const positions = choices.length;
-    const net = { model, choices, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, node: -1, outputs: [] };
+  // inputs, standing: see readStatement.
+  function buildNetwork(model, inputs, standing) {
+    const net = { model, standing, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, outputs: [] };
     const values = new Map(model.initializers);
-    values.set(model.input.name, { kind: "tokens", shape: checkShape([1, positions]), data: Int32Array.from(range(positions)) });
+    inputs.forEach(({ role, first, original }, place) => {
+      const shape = checkShape([1, original.length]);
+      const tokens = { kind: "tokens", shape, data: Int32Array.from(original, (_, i) => first + i) };
+      values.set(model.inputs[place].name, role === "words" ? tokens : integers(shape, original.map(BigInt)));
+    });
     for (const node of model.nodes) {
       lookAtClock();
       if (!Object.hasOwn(OPERATORS, node.operator)) unusable(`the operator ${node.operator.replace(/[^A-Za-z0-9_]/g, "?")}`);
       const { takes, has, make } = OPERATORS[node.operator];
-      Object.assign(net, { node: node.number, outputs: node.outputs });
+      net.outputs = node.outputs;
       const given = node.inputs.map((name) => {
         if (name !== "" && !values.has(name)) unusable("a node reads what no earlier node has made");
         return values.get(name);
@@ -1548,39 +1562,265 @@ function swapproofChecker() {
     if (logits === undefined || logits.kind !== "variable") unusable("the output does not depend on the tokens");
     if (logits.shape.length !== 2 || logits.shape[0] !== 1) unusable("the output's shape is not (1, classes)");
     if (logits.shape[1] < 2 || logits.shape[1] > LIMIT.classes) unusable("too few or too many classes");
-    return finishNetwork(net, logits.data);
+    return canonicalNetwork(net, logits.data);
   }
 
-  // ---- The network as a whole ----
-  // A layer is in *front* when no nonlinear layer comes before it: its elements are affine
-  // functions of the words. The *border* is what later layers (or the logits) read of the front.
+  // ---------------------------------------------------------------------------------------------------------------
+  // The canonical network (section 4.3). What follows from here on speaks of nothing else. Its layers are those of the
+  // page behind one that holds the constants, so layer n of the page is layers[n + 1]. Element i of a layer is element
+  // first + i of the network, and by kind
+  //
+  //   constant   num[i] / den
+  //   embed      entry i mod width of the row of `table` that the integer at positions[floor(i / width)] names
+  //   affine     the sum of ids[start + k] times weights[at + k] / weightDen over a row, see rowOf, plus bias[i] / biasDen
+  //   rectifier  max(x, alpha x) of ids[i]
+  //   maximum    the greatest of ids[starts[i]], ..., ids[starts[i + 1] - 1]
+  // ---------------------------------------------------------------------------------------------------------------
 
+  // Of an affine layer: where the list of element i starts and ends in ids, and where its weights start.
+  function rowOf({ listOf, starts, weightsOf, weightStarts }, i) {
+    return { start: starts[listOf[i]], end: starts[listOf[i] + 1], at: weightStarts[weightsOf[i]] };
+  }
   const isNonlinear = (layer) => layer.kind === "rectifier" || layer.kind === "maximum";
 
-  function finishNetwork(net, logits) {
+  function canonicalNetwork(net, logits) {
     // Only what the logits depend on plays a part.
     const maker = new Int32Array(net.ids);
     net.layers.forEach((layer, number) => maker.fill(number, layer.first, layer.first + layer.size));
     const needed = new Uint8Array(net.layers.length);
     logits.forEach((id) => (needed[maker[id]] = 1));
     for (let number = net.layers.length - 1; number >= 0; number--) {
+      spend(net.layers[number].ids.length);
       if (needed[number] === 1) for (const id of net.layers[number].ids) if (id >= 0) needed[maker[id]] = 1;
     }
-    const layers = net.layers.filter((_, number) => needed[number] === 1);
-    const layerOf = new Int32Array(net.ids).fill(-1);
-    layers.forEach((layer, number) => layerOf.fill(number, layer.first, layer.first + layer.size));
-    const real = layers.filter((layer) => layer.kind !== "constant");
-    if (real.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
-    if (real.filter(isNonlinear).length > LIMIT.layers) unusable("too many nonlinear layers");
+    const kept = net.layers.filter(({ kind }, number) => needed[number] === 1 && kind !== "constant");
+    if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
+    if (kept.filter(isNonlinear).length > LIMIT.layers) unusable("too many nonlinear layers");
 
+    // newId gives the number that an element gets, and of padding -1.
+    const numberOf = new Int32Array(net.ids);
+    const constants = numberConstants(net, [...kept.map((layer) => layer.ids), logits], maker, numberOf);
+    let size = constants.num.length;
+    for (const layer of kept) for (let i = 0; i < layer.size; i++) numberOf[layer.first + i] = size++;
+    const newId = (id) => (id < 0 ? -1 : numberOf[id]);
+    const layers = [{ kind: "constant", first: 0, size: constants.num.length, ids: [], ...constants }];
+    for (const layer of kept) layers.push(CANONICAL[layer.kind](layer, Int32Array.from(layer.ids, newId), numberOf[layer.first]));
+    const layerOf = new Int32Array(size);
+    layers.forEach((layer, number) => layerOf.fill(number, layer.first, layer.first + layer.size));
+    const network = {
+      layers, layerOf, size, logits: Array.from(logits, newId),
+      positions: net.standing.length,
+      canBeFloat: net.realType === TYPE_FLOAT && !net.head && !net.computed,
+      // Of what stands in a text the network depends on these only.
+      looks: net.looks,
+      lookups: net.layers.filter(({ kind }) => kind === "embed").map(({ table, positions }) => ({ rows: table.shape[0], positions })),
+    };
+    network.bytes = networkBytes(network);
+    network.hash = hex(sha256(network.bytes, lookAtClock));
+    return withDenominators(network);
+  }
+
+  // Numbers the constants among these ids: each number once, ascending.
+  function numberConstants(net, idLists, maker, numberOf) {
+    const found = new Uint8Array(net.ids);
+    for (const ids of idLists) for (const id of ids) if (id >= 0 && net.layers[maker[id]].kind === "constant") found[id] = 1;
+    const ids = range(net.ids).filter((id) => found[id] === 1);
+    const den = [...new Set(ids.map((id) => maker[id]))].map((number) => net.layers[number].den).reduce(leastMultiple, 1n);
+    const values = mapped(ids, (id) => {
+      const block = net.layers[maker[id]];
+      return [bounded(block.num[id - block.first] * (den / block.den)), id];
+    });
+    values.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+    const num = [];
+    for (const [value, id] of values) {
+      if (num.length === 0 || num[num.length - 1] !== value) num.push(value);
+      numberOf[id] = num.length - 1;
+    }
+    return { num, den };
+  }
+
+  // Distinct sequences, numbered in the order in which they are first asked for, and laid one after another.
+  class Sequences {
+    constructor() {
+      this.numbers = new Map();
+      this.items = [];
+      this.starts = [0];
+    }
+    number(sequence) {
+      spend(sequence.length);
+      const key = sequence.map((x) => x.toString(36)).join();
+      let number = this.numbers.get(key);
+      if (number === undefined) {
+        number = this.numbers.size;
+        this.numbers.set(key, number);
+        for (const x of sequence) this.items.push(x);
+        this.starts.push(this.items.length);
+      }
+      return number;
+    }
+  }
+
+  // By kind, from a layer of an operator, with the new ids that it reads.
+  const CANONICAL = {
+    embed: ({ kind, size, table, width, positions, den }, ids, first) => ({ kind, first, size, ids, table, width, positions, den }),
+    rectifier: ({ kind, size, alpha }, ids, first) => ({ kind, first, size, ids, alpha }),
+    maximum({ kind, size, width }, ids, first) {
+      const starts = [0];
+      const windows = [];
+      for (let i = 0; i < size; i++) {
+        spend(width);
+        const window = new Set(ids.subarray(i * width, (i + 1) * width));
+        window.delete(-1);
+        for (const id of [...window].sort((a, b) => a - b)) windows.push(id);
+        starts.push(windows.length);
+      }
+      return { kind, first, size, ids: Int32Array.from(windows), starts };
+    },
+    affine({ kind, size, width, row, column, weights, weightDen, bias, biasDen }, ids, first) {
+      const [lists, factors, holes] = [new Sequences(), new Sequences(), new Sequences()];
+      const [listOf, weightsOf] = [new Int32Array(size), new Int32Array(size)];
+      // A row has one list, and with its padding left out the weights of a column depend on where that is. `holes`
+      // numbers the sets of places without padding.
+      const rows = new Map();
+      const columns = new Map();
+      const columnCount = weights.length / width;
+      for (let i = 0; i < size; i++) {
+        const r = row === null ? i : row[i];
+        const c = column === null ? 0 : column[i];
+        if (!rows.has(r)) {
+          const inRow = Array.from(ids.subarray(r * width, (r + 1) * width));
+          const isWhole = !inRow.includes(-1);
+          const places = isWhole ? null : range(width).filter((k) => inRow[k] >= 0);
+          rows.set(r, {
+            list: lists.number(isWhole ? inRow : places.map((k) => inRow[k])), places,
+            key: isWhole ? 0 : (1 + holes.number(places)) * columnCount,
+          });
+        }
+        const { list, places, key } = rows.get(r);
+        if (!columns.has(key + c)) {
+          const inColumn = weights.slice(c * width, (c + 1) * width);
+          columns.set(key + c, factors.number(places === null ? inColumn : places.map((k) => inColumn[k])));
+        }
+        listOf[i] = list;
+        weightsOf[i] = columns.get(key + c);
+      }
+      return {
+        kind, first, size, ids: Int32Array.from(lists.items), listOf, starts: lists.starts, weights: factors.items, weightsOf,
+        weightStarts: factors.starts, weightDen, bias: bias ?? new Array(size).fill(0n), biasDen,
+      };
+    },
+  };
+
+  // ---- Its bytes
+
+  // Numbers of four bytes each, the lowest byte first.
+  function u32s(list) {
+    const bytes = new Uint8Array(4 * list.length);
+    const view = new DataView(bytes.buffer);
+    spend(list.length);
+    for (let i = 0; i < list.length; i++) view.setUint32(4 * i, list[i], true);
+    return bytes;
+  }
+  const u32 = (...numbers) => u32s(numbers);
+  const counted = (list) => [u32(list.length), u32s(list)];
+  const lengths = (starts) => starts.slice(1).map((end, i) => end - starts[i]);
+  // Sequences, each behind its length.
+  function sequences(starts, items) {
+    const all = new Uint32Array(starts.length - 1 + items.length);
+    let at = 0;
+    for (let i = 0; i < starts.length - 1; i++) {
+      all[at++] = starts[i + 1] - starts[i];
+      for (let k = starts[i]; k < starts[i + 1]; k++) all[at++] = items[k];
+    }
+    return u32s(all);
+  }
+
+  // n / d as a float64 number, or null if it is none. If d is a power of two, not too large, n is all there is to look at.
+  function asDouble(n, d) {
+    if (d === 1n || isPowerOfTwo(d)) {
+      const x = Number(n);
+      if (d <= 1n << 1000n && Number.isFinite(x) && BigInt(x) === n) return x / Number(d);
+    }
+    const common = greatestDivisor(n, d);
+    const [p, q] = [n / common, d / common];
+    const x = Number(p);
+    if (!isPowerOfTwo(q) || q > 1n << 1074n || !Number.isFinite(x) || BigInt(x) !== p) return null;
+    // Exact: the last bit of p is no lower than 2^-1074.
+    const half = 1n << BigInt(Math.floor((q.toString(2).length - 1) / 2));
+    return x / Number(half) / Number(q / half);
+  }
+  const isPowerOfTwo = (n) => (n & (n - 1n)) === 0n;
+
+  // Numbers in the network: the form, and the hash of what is written apart.
+  function floatNumbers(data) {
+    const form = data.every((x) => Math.fround(x) === x) ? 1 : 2;
+    const size = form === 1 ? 4 : 8;
+    const bytes = new Uint8Array(size * data.length);
+    const view = new DataView(bytes.buffer);
+    spend(data.length);
+    // + 0 takes the sign off a zero.
+    if (form === 1) data.forEach((x, i) => view.setFloat32(4 * i, x + 0, true));
+    else data.forEach((x, i) => view.setFloat64(8 * i, x + 0, true));
+    return joined(u32(form), sha256(bytes, lookAtClock));
+  }
+  function writtenNumbers(num, den) {
+    const data = new Float64Array(num.length);
+    for (let i = 0; i < num.length; i++) {
+      spend(1);
+      const x = asDouble(num[i], den);
+      if (x === null) return joined(u32(3), sha256(ascii(fractions(num, den)), lookAtClock));
+      data[i] = x;
+    }
+    return floatNumbers(data);
+  }
+  function fractions(num, den) {
+    return mapped(num, (n) => {
+      const common = greatestDivisor(n, den);
+      return `${(n / common).toString(16)}/${(den / common).toString(16)}`;
+    }).join();
+  }
+  // Tables are large, and the same for many networks of a model.
+  const writtenTables = new WeakMap();
+  function writtenTable(table) {
+    if (!writtenTables.has(table.data)) {
+      writtenTables.set(table.data, table.scale !== 0 ? floatNumbers(table.data) : writtenNumbers(table.data, table.den));
+    }
+    return writtenTables.get(table.data);
+  }
+
+  const LAYER_BYTES = {
+    embed: ({ table, positions }) => [u32(1, ...table.shape), writtenTable(table), ...counted(positions)],
+    affine({ size, ids, listOf, starts, weights, weightsOf, weightStarts, weightDen, bias, biasDen }) {
+      const rows = new Uint32Array(2 * size);
+      for (let i = 0; i < size; i++) [rows[2 * i], rows[2 * i + 1]] = [listOf[i], weightsOf[i]];
+      return [
+        u32(2, starts.length - 1), sequences(starts, ids), ...counted(lengths(weightStarts)), writtenNumbers(weights, weightDen),
+        u32(size), u32s(rows), writtenNumbers(bias, biasDen),
+      ];
+    },
+    rectifier: ({ ids, alpha }) => [u32(3), writtenNumbers([alpha.num], alpha.den), ...counted(ids)],
+    maximum: ({ size, ids, starts }) => [u32(4, size), sequences(starts, ids)],
+  };
+  function networkBytes({ layers: [constants, ...layers], logits, positions, canBeFloat }) {
+    const parts = [ascii("swapproof net 2\n"), u32(canBeFloat ? 1 : 0, positions, constants.size), writtenNumbers(constants.num, constants.den), u32(layers.length)];
+    for (const layer of layers) for (const part of LAYER_BYTES[layer.kind](layer)) parts.push(part);
+    return joined(...[parts, counted(logits)].flat());
+  }
+
+  // ---- What is worked out with it
+  // A layer is in *front* when it is affine in the words: no nonlinear layer comes before it. The *border* is what later
+  // layers (or the logits) read of the front.
+
+  function withDenominators(network) {
+    const { layers, layerOf, logits, size } = network;
     // All elements of a layer have one known denominator; a layer brings those it reads to inDen first. What is read
     // behind the front has the same denominator throughout the front.
-    const isBorder = new Uint8Array(net.ids);
-    const markBorder = (ids) => ids.forEach((id) => id >= 0 && layers[layerOf[id]].front && (isBorder[id] = 1));
+    const isBorder = new Uint8Array(size);
+    const markBorder = (ids) => ids.forEach((id) => layers[layerOf[id]].front && (isBorder[id] = 1));
     const sourcesOf = (layer) => {
       const sources = new Set();
       spend(layer.ids.length);
-      for (const id of layer.ids) if (id >= 0) sources.add(layerOf[id]);
+      for (const id of layer.ids) sources.add(layerOf[id]);
       return [...sources].map((number) => layers[number]);
     };
     const setDens = (layer, from, denOf) => {
@@ -1599,48 +1839,40 @@ function swapproofChecker() {
       else markBorder(layer.ids);
     }
     markBorder(logits);
-    const border = Int32Array.from(range(net.ids).filter((id) => isBorder[id] === 1));
+    const border = Int32Array.from(range(size).filter((id) => isBorder[id] === 1));
     const frontDen = Array.from(new Set(border.map((id) => layerOf[id])), (number) => layers[number].den).reduce(leastMultiple, 1n);
     const denOf = (layer) => (layer.front ? frontDen : layer.den);
-    for (const layer of layers) if (!layer.front) setDens(layer, sourcesOf(layer), denOf);
-    const nonlinear = layers.filter(isNonlinear);
+    const back = layers.filter((layer) => !layer.front && layer.kind !== "constant");
+    for (const layer of back) setDens(layer, sourcesOf(layer), denOf);
     return {
-      layers, layerOf, logits, nonlinear, border, frontDen, denOf, ids: net.ids,
-      constants: layers.filter((layer) => layer.kind === "constant"),
+      ...network, border, frontDen, denOf, back,
+      constants: layers[0],
       front: layers.filter((layer) => layer.front),
-      back: layers.filter((layer) => !layer.front && layer.kind !== "constant"),
-      embeddings: net.layers.filter((layer) => layer.kind === "embed"),
-      positions: net.choices.length,
-      looks: net.looks,
-      byNode: new Map(nonlinear.filter((layer) => layer.kind === "rectifier").map((layer) => [layer.node, layer])),
-      canBeFloat: net.realType === TYPE_FLOAT && !net.head && !net.computed,
-      scratch: { coefficients: new Array(net.ids), touched: layers.map(() => []) },
+      nonlinear: layers.filter(isNonlinear),
+      scratch: { coefficients: new Array(size), touched: layers.map(() => []) },
     };
   }
 
   // The exact elements of one layer from those before, by id.
   function forward({ layerOf }, layer, values) {
-    const { kind, first, size, ids, width, inFactors } = layer;
+    const { kind, first, size, ids, inFactors } = layer;
     const input = inFactors === null ? (id) => values[id] : (id) => values[id] * inFactors[layerOf[id]];
     spend(size);
-    if (kind === "constant") {
-      for (let i = 0; i < size; i++) values[first + i] = layer.num[i];
-    } else if (kind === "affine") {
+    if (kind === "affine") {
       const { weights, bias } = layer;
       const factor = layer.den / (layer.inDen * layer.weightDen);
       const biasFactor = layer.den / layer.biasDen;
       for (let i = 0; i < size; i++) {
-        const { start, at } = rowAndColumn(layer, i);
+        const { start, end, at } = rowOf(layer, i);
         let sum = 0n;
-        for (let k = 0; k < width; k++) {
+        for (let k = 0; k < end - start; k++) {
           const id = ids[start + k];
-          if (id < 0) continue;
           const x = inFactors === null ? values[id] : input(id);
           if (x !== 0n) sum += weights[at + k] * x;
         }
-        spend(width);
+        spend(end - start);
         if (factor !== 1n) sum *= factor;
-        values[first + i] = bounded(bias === null ? sum : sum + bias[i] * biasFactor);
+        values[first + i] = bounded(bias[i] === 0n ? sum : sum + bias[i] * biasFactor);
       }
     } else if (kind === "rectifier") {
       const { num, den } = layer.alpha;
@@ -1653,15 +1885,11 @@ function swapproofChecker() {
     }
   }
 
-  // The greatest of `of` over the places of the window of element i, padding left out.
-  function greatestOf({ ids, width }, i, of) {
-    let best = null;
-    spend(width);
-    for (let at = i * width; at < (i + 1) * width; at++) {
-      if (ids[at] < 0) continue;
-      const value = of(at);
-      best = best === null ? value : larger(best, value);
-    }
+  // The greatest of `of` over the places of the window of element i.
+  function greatestOf({ starts }, i, of) {
+    let best = of(starts[i]);
+    spend(starts[i + 1] - starts[i]);
+    for (let at = starts[i] + 1; at < starts[i + 1]; at++) best = larger(best, of(at));
     return best;
   }
 
@@ -1726,19 +1954,16 @@ function swapproofChecker() {
         for (const [id, x] of taken) sum += x * layer.num[id - layer.first];
         return this.addConstant(sum, this.den * layer.den);
       }
-      const { first, ids, width, weights, bias } = layer;
-      if (bias !== null) {
-        for (const [id, x] of taken) sum += x * bias[id - first];
-        this.addConstant(sum, this.den * layer.biasDen);
-      }
+      const { first, ids, weights, bias } = layer;
+      for (const [id, x] of taken) sum += x * bias[id - first];
+      this.addConstant(sum, this.den * layer.biasDen);
       this.refine(layer.weightDen);
       for (const [id, x] of taken) {
-        const i = id - first;
-        const { start, at } = rowAndColumn(layer, i);
-        spend(width);
-        for (let k = 0; k < width; k++) {
+        const { start, end, at } = rowOf(layer, id - first);
+        spend(end - start);
+        for (let k = 0; k < end - start; k++) {
           const weight = weights[at + k];
-          if (weight !== 0n && ids[start + k] >= 0) this.add(ids[start + k], x * weight);
+          if (weight !== 0n) this.add(ids[start + k], x * weight);
         }
       }
     }
@@ -1747,29 +1972,30 @@ function swapproofChecker() {
   // ---- The words of one certificate: the border of the original sentence, and what each swap changes there ----
 
   class Words {
-    constructor(network, choices) {
+    // See readStatement.
+    constructor(network, { words, standing, wordAt }) {
       this.network = network;
-      this.choices = choices;
-      // Swaps are numbered over all positions: choice c > 0 of position p is swap number firstOf[p] + c - 1.
+      this.standing = standing; // by position, what may stand there: the original first, then one for each option
+      this.wordAt = wordAt; // by position, -1 where no word stands
+      this.sizes = words.map(({ options }) => options.length);
+      // Swaps are numbered over all words: option o > 0 of word w is swap number firstOf[w] + o - 1.
       this.firstOf = [];
       this.swaps = 0;
-      for (const list of choices) {
+      for (const size of this.sizes) {
         this.firstOf.push(this.swaps);
-        this.swaps += list.length - 1;
+        this.swaps += size - 1;
       }
-      for (const { table, positions } of network.embeddings) {
-        for (const position of positions) {
-          if (choices[position].some((token) => token >= table.shape[0])) refuse("a token id beyond the rows of its table");
-        }
-      }
-      const values = new Array(network.ids);
-      for (const layer of [...network.constants, ...network.front]) {
+      const { constants } = network;
+      const values = new Array(network.size);
+      this.original = new Array(network.size); // by id, over frontDen, but constants over their own
+      this.slots = new Array(network.size); // by id: for each word that reaches it what each swap adds
+      const nowhere = new Map();
+      constants.num.forEach((x, id) => ([values[id], this.original[id], this.slots[id]] = [x, x, nowhere]));
+      for (const layer of network.front) {
         if (layer.kind !== "embed") forward(network, layer, values);
         else for (let i = 0; i < layer.size; i++) values[layer.first + i] = this.entry(layer, i, 0);
       }
-      this.original = new Array(network.ids); // by id, over frontDen
-      this.slots = new Array(network.ids); // by id: for each position that reaches it what each swap adds
-      this.deltas = new Array(network.ids);
+      this.deltas = new Array(network.size);
       let count = 0;
       for (const id of network.border) {
         lookAtClock();
@@ -1778,26 +2004,20 @@ function swapproofChecker() {
         for (const { amounts } of this.slots[id].values()) count += amounts.length;
         if (count > LIMIT.reached) lackOfMemory("swaps that change so many elements");
       }
-      this.byPosition = undefined;
-      // Constants are elements that no position reaches.
-      const nowhere = new Map();
-      for (const { first, size } of network.constants) {
-        for (let id = first; id < first + size; id++) [this.original[id], this.slots[id]] = [values[id], nowhere];
-      }
-      this.rows = new Array(network.ids);
+      this.byWord = undefined;
+      this.rows = new Array(network.size);
       this.zeros = new Float64Array(this.swaps);
       this.rounding = null;
     }
     layer(id) { return this.network.layers[this.network.layerOf[id]]; }
-    // The numerator of element i of an embedding layer when its position has this choice.
-    entry({ table, width, positions }, i, choice) {
-      const token = this.choices[positions[Math.floor(i / width)]][choice];
-      return numerator(table, token * width + (i % width));
+    // The numerator of element i of an embedding layer when what stands at its position is that of this option.
+    entry({ table, width, positions }, i, option) {
+      return numerator(table, this.standing[positions[Math.floor(i / width)]][option] * width + (i % width));
     }
-    // An element of the border is an affine function of embedding elements; so each position adds its part.
+    // An element of the border is an affine function of embedding elements; so each word adds its part.
     slotsOf(id) {
-      const { network, choices } = this;
-      const byPosition = new Map();
+      const { network, wordAt, sizes } = this;
+      const byWord = new Map();
       const sum = new Combination(network, [[id, 1n]]);
       try {
         for (let number = network.layerOf[id]; number >= 0; number--) {
@@ -1813,11 +2033,11 @@ function swapproofChecker() {
           const divisor = (sum.den * layer.den) / common;
           for (const [element, x] of taken) {
             const i = element - layer.first;
-            const position = layer.positions[Math.floor(i / layer.width)];
-            const more = choices[position].length - 1;
+            const word = wordAt[layer.positions[Math.floor(i / layer.width)]];
+            const more = word < 0 ? 0 : sizes[word] - 1;
             if (more === 0) continue;
-            if (!byPosition.has(position)) byPosition.set(position, { amounts: new Array(more).fill(0n), cell: null, most: 0n, least: 0n });
-            const { amounts } = byPosition.get(position);
+            if (!byWord.has(word)) byWord.set(word, { amounts: new Array(more).fill(0n), cell: null, most: 0n, least: 0n });
+            const { amounts } = byWord.get(word);
             const delta = this.delta(layer, element);
             const scaled = x * factor;
             spend(more);
@@ -1831,14 +2051,13 @@ function swapproofChecker() {
       } finally {
         sum.finish();
       }
-      return byPosition;
+      return byWord;
     }
     // What each swap adds to an embedding element.
     delta(layer, element) {
       if (this.deltas[element] === undefined) {
         const i = element - layer.first;
-        const position = layer.positions[Math.floor(i / layer.width)];
-        const [original, ...others] = this.choices[position].map((_, choice) => this.entry(layer, i, choice));
+        const [original, ...others] = this.standing[layer.positions[Math.floor(i / layer.width)]].map((_, option) => this.entry(layer, i, option));
         this.deltas[element] = others.map((x) => x - original);
       }
       return this.deltas[element];
@@ -1853,35 +2072,34 @@ function swapproofChecker() {
         const shift = Math.max(0, bitLength(most) - 64);
         const asFloat = (x) => Number(x >> BigInt(shift));
         this.rows[id] = {
-          swaps: Int32Array.from(slots.flatMap(([position, { amounts }]) => amounts.map((_, c) => this.firstOf[position] + c))),
+          swaps: Int32Array.from(slots.flatMap(([word, { amounts }]) => amounts.map((_, c) => this.firstOf[word] + c))),
           base: asFloat(this.original[id]), changes: Float64Array.from(changes, asFloat), shift, most,
         };
       }
       return this.rows[id];
     }
     // Changes the border of a sentence by one swap; gives what it was before.
-    swap(border, position, choice) {
-      const changed = this.changedBy(position);
+    swap(border, word, option) {
+      const changed = this.changedBy(word);
       const before = changed.map(({ id }) => border[id]);
-      for (const { id, amounts } of changed) border[id] += amounts[choice - 1];
+      for (const { id, amounts } of changed) border[id] += amounts[option - 1];
       return before;
     }
-    undo(border, position, before) {
-      this.changedBy(position).forEach(({ id }, i) => (border[id] = before[i]));
+    undo(border, word, before) {
+      this.changedBy(word).forEach(({ id }, i) => (border[id] = before[i]));
     }
-    changedBy(position) {
-      if (this.byPosition === undefined) {
-        this.byPosition = this.choices.map(() => []);
+    changedBy(word) {
+      if (this.byWord === undefined) {
+        this.byWord = this.sizes.map(() => []);
         for (const id of this.network.border) {
-          for (const [position, { amounts }] of this.slots[id]) this.byPosition[position].push({ id, amounts });
+          for (const [reaching, { amounts }] of this.slots[id]) this.byWord[reaching].push({ id, amounts });
         }
       }
-      return this.byPosition[position];
+      return this.byWord[word];
     }
     // All elements behind the border, by id.
     evaluate(border) {
       const values = border.slice();
-      for (const layer of this.network.constants) forward(this.network, layer, values);
       for (const layer of this.network.back) forward(this.network, layer, values);
       return values;
     }
@@ -1895,139 +2113,67 @@ function swapproofChecker() {
   }
 
   // ---- Regions (section 5) ----
-  // What does not depend on phases and the like is found once, until a split by words or budget.
+  // What does not depend on slopes and the like is found once, until a split by words.
 
-  // What may stand at one position.
+  // What a word may be, by numbers of its options.
   function makeCell(chosen) {
-    return { chosen, swaps: chosen.filter((choice) => choice > 0), forced: !chosen.includes(0) };
+    return { chosen, swaps: chosen.filter((option) => option > 0), forced: !chosen.includes(0) };
   }
 
   class Space {
-    constructor(words, swaps) {
+    constructor(words, most) {
       this.words = words;
-      this.cells = words.choices.map((list) => makeCell(range(list.length)));
-      this.groups = [{ positions: range(words.choices.length), low: 0, high: swaps }];
+      this.cells = words.sizes.map((size) => makeCell(range(size)));
+      this.most = most; // the greatest number of swaps
       this.known = null;
     }
-    // The places where a word can be swapped, and the groups, smallest first. A unit is a place or a group before;
-    // each group takes the units of its positions that no smaller group has taken. A group without places is a unit too.
+    // The places are the words that can be swapped. free: how many of them can be swapped beside the forced ones; the
+    // region holds no sentence if it is below 0.
     get plan() {
       if (this.known !== null) return this.known;
       const places = [];
       const placeOf = new Int32Array(this.cells.length).fill(-1);
-      this.cells.forEach((cell, position) => {
+      this.cells.forEach((cell, word) => {
         if (cell.swaps.length === 0) return;
-        placeOf[position] = places.length;
-        places.push({ position, cell });
-      });
-      const unitOf = placeOf.slice();
-      const groups = [...this.groups].sort((a, b) => a.positions.length - b.positions.length);
-      const steps = groups.map(({ positions, low, high }, number) => {
-        const units = new Set();
-        spend(positions.length);
-        for (const position of positions) {
-          if (unitOf[position] >= 0) units.add(unitOf[position]);
-          unitOf[position] = places.length + number;
-        }
-        return { units: [...units], low, high };
+        placeOf[word] = places.length;
+        places.push({ word, cell });
       });
       const isForced = Uint8Array.from(places, ({ cell }) => Number(cell.forced));
       const forced = isForced.reduce((all, one) => all + one, 0);
-      const bounds = new Array(this.words.network.ids);
-      this.known = { words: this.words, places, placeOf, steps, isForced, forced, bounds };
+      const bounds = new Array(this.words.network.size);
+      this.known = { words: this.words, places, placeOf, isForced, forced, most: this.most, free: this.most - forced, bounds };
       return this.known;
     }
   }
 
-  // The walk over a plan: ofPlace for each place, join for the units of a group, cut to its range.
-  function walk({ places, steps }, ofPlace, join, cutTo) {
-    const units = places.map(ofPlace);
-    for (const { units: inside, low, high } of steps) units.push(cutTo(join(inside.map((unit) => units[unit])), low, high));
-    return units[units.length - 1];
-  }
-
-  // Does any number of swaps fit all groups?
-  function canBe(plan) {
-    let possible = true;
-    walk(
-      plan,
-      ({ cell }) => [cell.forced ? 1 : 0, 1],
-      (parts) => parts.reduce(([low, high], part) => [low + part[0], high + part[1]], [0, 0]),
-      ([low, high], lowest, highest) => {
-        const both = [Math.max(low, lowest), Math.min(high, highest)];
-        if (both[0] > both[1]) possible = false;
-        return both;
-      },
-    );
-    return possible;
-  }
-
-  // The number of sentences: polynomials in the number of swaps, never longer than the budget.
-  function countSentences(plan, budget) {
-    const longest = Math.min(plan.places.length, budget);
-    if (plan.places.length * longest > LIMIT.counting) refuse("too many sentences to count them");
-    const times = (a, b) => {
-      const result = Array(Math.min(a.length + b.length - 1, longest + 1)).fill(0n);
-      spend(a.length * b.length);
-      a.forEach((x, i) => {
-        if (x === 0n) return;
-        for (let j = 0; j < b.length && i + j < result.length; j++) result[i + j] += x * b[j];
-      });
-      return result;
-    };
-    const counts = walk(
-      plan,
-      ({ cell }) => [cell.forced ? 0n : 1n, BigInt(cell.swaps.length)],
-      (parts) => parts.reduce(times, [1n]),
-      (all, low, high) => all.map((count, swaps) => (swaps < low || swaps > high ? 0n : count)),
-    );
+  // The number of sentences: the coefficients, up to the number of swaps allowed, of a product of polynomials.
+  function countSentences({ places, most }) {
+    const longest = Math.min(places.length, most);
+    if (places.length * longest > LIMIT.counting) refuse("too many sentences to count them");
+    let counts = [1n];
+    for (const { cell } of places) {
+      const [keeps, swaps] = [cell.forced ? 0n : 1n, BigInt(cell.swaps.length)];
+      spend(counts.length);
+      const next = counts.map((count, s) => keeps * count + (s > 0 ? swaps * counts[s - 1] : 0n));
+      if (counts.length <= longest) next.push(swaps * counts[counts.length - 1]);
+      counts = next;
+    }
     const total = counts.reduce((all, count) => all + count, 0n);
     if (total >= LIMIT.count) refuse("too many sentences to count them");
     return total;
   }
 
-  // Does only the budget count?
-  const isSimple = ({ steps }) => steps.length === 1 && steps[0].low === 0;
-
-  // The best total of `amounts` (one per place) over the sets of places the plan allows; zero is 0n, or 0 for floats.
-  // For each unit: the fewest swaps, the best total with so many, and what each further swap adds, which never grows.
-  function bestTotal(plan, amounts, zero) {
-    const { places, steps, isForced, forced } = plan;
-    spend(places.length);
-    if (isSimple(plan)) {
-      // All forced places, and the greatest of the others that are positive.
-      let total = zero;
-      const gains = [];
-      for (let i = 0; i < places.length; i++) {
-        if (isForced[i] === 1) total += amounts[i];
-        else if (amounts[i] > zero) gains.push(amounts[i]);
-      }
-      for (const gain of greatest(gains, steps[0].high - forced)) total += gain;
-      return total;
+  // The best total of amounts, one per place: all forced places, and the greatest of the others that are positive.
+  function bestTotal({ isForced, free }, amounts) {
+    let total = 0n;
+    const gains = [];
+    spend(amounts.length);
+    for (let i = 0; i < amounts.length; i++) {
+      if (isForced[i] === 1) total += amounts[i];
+      else if (amounts[i] > 0n) gains.push(amounts[i]);
     }
-    const best = walk(
-      plan,
-      ({ cell }, i) => (cell.forced ? { fewest: 1, total: amounts[i], more: [] } : { fewest: 0, total: zero, more: [amounts[i]] }),
-      (parts) => {
-        const all = { fewest: 0, total: zero, more: [] };
-        for (const part of parts) {
-          all.fewest += part.fewest;
-          all.total += part.total;
-          for (const amount of part.more) all.more.push(amount);
-        }
-        return all;
-      },
-      ({ fewest, total, more }, low, high) => {
-        // What is allowed before the least number of swaps is reached must be taken, best first.
-        const must = Math.max(low - fewest, 0);
-        const may = Math.min(high - fewest, more.length);
-        if (must === 0 && may === more.length) return { fewest, total, more };
-        const sorted = greatest(more, may);
-        for (let i = 0; i < must; i++) total += sorted[i];
-        return { fewest: fewest + must, total, more: sorted.slice(must) };
-      },
-    );
-    return best.more.reduce((all, amount) => (amount > zero ? all + amount : all), best.total);
+    for (const gain of greatest(gains, free)) total += gain;
+    return total;
   }
   // The `count` greatest numbers of a list, greatest first.
   function greatest(list, count) {
@@ -2050,12 +2196,12 @@ function swapproofChecker() {
     const { words, places, placeOf } = plan;
     const most = new Array(places.length).fill(0n);
     const least = new Array(places.length).fill(0n);
-    for (const [position, slot] of words.slots[id]) {
-      const place = placeOf[position];
+    for (const [word, slot] of words.slots[id]) {
+      const place = placeOf[word];
       if (place < 0) continue;
       const { cell } = places[place];
       if (slot.cell !== cell) {
-        const amounts = cell.swaps.map((choice) => slot.amounts[choice - 1]);
+        const amounts = cell.swaps.map((option) => slot.amounts[option - 1]);
         slot.cell = cell;
         slot.most = amounts.reduce(larger);
         slot.least = amounts.reduce(smaller);
@@ -2063,7 +2209,7 @@ function swapproofChecker() {
       most[place] = slot.most;
       least[place] = -slot.least;
     }
-    return [words.original[id] - bestTotal(plan, least, 0n), words.original[id] + bestTotal(plan, most, 0n)];
+    return [words.original[id] - bestTotal(plan, least), words.original[id] + bestTotal(plan, most)];
   }
 
   // ---- The greatest value of a sum of x times elements of the border ----
@@ -2083,30 +2229,29 @@ function swapproofChecker() {
     if (!Number.isSafeInteger(x)) throw new Error("floating point that may not be exact");
     return x;
   }
-  // Functions of the words in floating point. The amounts of all swaps are left + right. For each position: the greatest
+  // Functions of the words in floating point. The amounts of all swaps are left + right. For each word: the greatest
   // amount of the cell that asked last.
   function makeRough({ words }, base, left, right) {
-    return { base, left, right, cells: new Array(words.choices.length), most: new Float64Array(words.choices.length), reach: 0 };
+    return { base, left, right, cells: new Array(words.sizes.length), most: new Float64Array(words.sizes.length), reach: 0 };
   }
   function mostByPlace({ words, places }, { left, right, cells, most }) {
     const result = new Float64Array(places.length);
     for (let place = 0; place < result.length; place++) {
-      const { position, cell } = places[place];
-      if (cells[position] !== cell) {
-        const first = words.firstOf[position] - 1;
+      const { word, cell } = places[place];
+      if (cells[word] !== cell) {
+        const first = words.firstOf[word] - 1;
         let best = -Infinity;
-        for (const choice of cell.swaps) best = Math.max(best, left[first + choice] + right[first + choice]);
-        cells[position] = cell;
-        most[position] = checkWhole(best);
+        for (const option of cell.swaps) best = Math.max(best, left[first + option] + right[first + option]);
+        cells[word] = cell;
+        most[word] = checkWhole(best);
       }
-      result[place] = most[position];
+      result[place] = most[word];
     }
     return result;
   }
   // Of the positive amounts of places that are not forced the greatest, as many as can be swapped, descending; there may
   // be zeros for those that lack.
-  function greatestGains({ isForced, forced, steps }, most) {
-    const free = steps[0].high - forced;
+  function greatestGains({ isForced, free }, most) {
     if (free > 16) return most.filter((x, place) => isForced[place] === 0 && x > 0).sort().reverse().subarray(0, free);
     const top = new Float64Array(free);
     for (let place = 0; place < most.length; place++) {
@@ -2121,7 +2266,6 @@ function swapproofChecker() {
   // The greatest value in the region.
   function reachOf(plan, f) {
     const most = mostByPlace(plan, f);
-    if (!isSimple(plan)) return checkWhole(f.base + bestTotal(plan, most, 0));
     const gains = greatestGains(plan, most);
     let total = f.base;
     spend(most.length);
@@ -2156,39 +2300,34 @@ function swapproofChecker() {
   }
 
   function greatestSum(plan, terms) {
-    const { words, places, isForced, forced, steps } = plan;
+    const { words, places, isForced, free } = plan;
     const sum = roughSum(plan, terms, shiftFor(plan, terms, terms.length));
     const most = mostByPlace(plan, sum);
     const lag = lagOf(terms.length);
     // What a place must reach to be swapped though it is not forced.
-    let needed = -Infinity;
-    if (isSimple(plan)) {
-      const free = steps[0].high - forced;
-      const [least = 0] = greatestGains(plan, most).subarray(free - 1);
-      needed = free === 0 ? Infinity : least - lag;
-    }
-    const exact = places.map(({ position, cell }, place) => {
-      if (isForced[place] === 0 && most[place] < needed) return 0n;
-      const first = words.firstOf[position] - 1;
-      const choices = cell.swaps.filter((choice) => sum.left[first + choice] >= most[place] - lag);
-      return choices.map((choice) => exactAmount(words, terms, position, choice)).reduce(larger);
+    const [least = 0] = free === 0 ? [Infinity] : greatestGains(plan, most).subarray(free - 1);
+    const exact = places.map(({ word, cell }, place) => {
+      if (isForced[place] === 0 && most[place] < least - lag) return 0n;
+      const first = words.firstOf[word] - 1;
+      const options = cell.swaps.filter((option) => sum.left[first + option] >= most[place] - lag);
+      return options.map((option) => exactAmount(words, terms, word, option)).reduce(larger);
     });
-    return terms.reduce((all, [id, x]) => all + x * words.original[id], bestTotal(plan, exact, 0n));
+    return terms.reduce((all, [id, x]) => all + x * words.original[id], bestTotal(plan, exact));
   }
-  function exactAmount({ slots }, terms, position, choice) {
+  function exactAmount({ slots }, terms, word, option) {
     let sum = 0n;
     spend(terms.length);
     for (const [id, x] of terms) {
-      const slot = slots[id].get(position);
-      if (slot !== undefined) sum += x * slot.amounts[choice - 1];
+      const slot = slots[id].get(word);
+      if (slot !== undefined) sum += x * slot.amounts[option - 1];
     }
     return sum;
   }
 
   // ---- The linear recipe (section 7) ----
 
-  // A linear leaf is { words, network, plan, region, bounds: by id, of elements (unclamped), inputs: by nonlinear layer,
-  // low and high of its inputs, place by place, lines: by nonlinear layer, its relaxations }.
+  // A linear leaf is { words, network, plan, region, bounds: by id, of elements, inputs: by nonlinear layer, low and high
+  // of its inputs, place by place, lines: by nonlinear layer, its relaxations }.
 
   const roundedOut = (low, high, den) => [floorDivide(low * ONE, den), ceilDivide(high * ONE, den)];
 
@@ -2220,27 +2359,19 @@ function swapproofChecker() {
     return [low, -high];
   }
 
-  // Bounds of the inputs of every nonlinear layer, in file order. False if no sentence has the phases of the region.
+  // Bounds of the inputs of every nonlinear layer, in order.
   function findBounds(leaf) {
-    const { network, region } = leaf;
-    for (const layer of network.nonlinear) {
+    for (const layer of leaf.network.nonlinear) {
       const low = new Array(layer.ids.length);
       const high = new Array(layer.ids.length);
-      const phases = region.phases.get(layer.node);
       for (let at = 0; at < layer.ids.length; at++) {
         const id = layer.ids[at];
-        if (id < 0) continue;
         if (!leaf.bounds.has(id)) leaf.bounds.set(id, elementBounds(leaf, id));
         [low[at], high[at]] = leaf.bounds.get(id);
-        if (layer.kind === "maximum" || phases === undefined) continue;
-        if (phases.get(at) === "low") high[at] = smaller(high[at], 0n);
-        if (phases.get(at) === "high") low[at] = larger(low[at], 0n);
-        if (low[at] > high[at]) return false;
       }
       leaf.inputs.set(layer, { low, high });
       leaf.lines.set(layer, layer.kind === "maximum" ? maximumLines(layer, low, high) : rectifierLines(layer, low, high));
     }
-    return true;
   }
 
   // For each element: exact slope (over alpha.den), or upper slope and constant, and lower slope (slopes over
@@ -2260,9 +2391,10 @@ function swapproofChecker() {
 
   // For each window: the element with the greatest l, and whether it is the maximum for sure; else the greatest u.
   function maximumLines(layer, low, high) {
-    return Array.from({ length: layer.size }, (_, i) => {
-      spend(2 * layer.width);
-      const places = range(layer.width).map((k) => i * layer.width + k).filter((at) => layer.ids[at] >= 0);
+    const { size, starts } = layer;
+    return Array.from({ length: size }, (_, i) => {
+      const places = range(starts[i + 1] - starts[i]).map((k) => starts[i] + k);
+      spend(2 * places.length);
       let [best] = places;
       for (const at of places) if (low[at] > low[best]) best = at;
       const exact = places.every((at) => at === best || high[at] <= low[best]);
@@ -2270,8 +2402,8 @@ function swapproofChecker() {
     });
   }
 
-  // The least value in the region that backward substitution shows for a sum of elements. forMargin turns on slopes,
-  // betas and joint groups.
+  // The least value in the region that backward substitution shows for a sum of elements. forMargin turns on slopes and
+  // joint groups.
   function leastOf(leaf, terms, forMargin) {
     const { network, plan } = leaf;
     const sum = new Combination(network, terms);
@@ -2307,23 +2439,12 @@ function swapproofChecker() {
   function passRectifier(leaf, sum, layer, number, forMargin) {
     const { region } = leaf;
     const { alpha, first, ids } = layer;
-    const phases = region.phases.get(layer.node);
-    const betas = forMargin ? region.betas.get(layer.node) : undefined;
-    if (betas !== undefined) {
-      const active = [...betas].filter(([i, { value }]) => phases?.has(i) && value > 0);
-      const shift = BigInt(active.reduce((most, [, { exponent }]) => Math.max(most, exponent), 0));
-      sum.refine(1n << shift);
-      for (const [i, { value, exponent }] of active) {
-        const beta = BigInt(value) * (sum.den >> BigInt(exponent));
-        sum.add(ids[i], phases.get(i) === "high" ? -beta : beta);
-      }
-    }
     const taken = sum.take(number);
     if (taken.length === 0) return;
     spend(taken.length);
     const lines = leaf.lines.get(layer);
     const jointly = forMargin ? passJointGroups(leaf, sum, layer, taken) : new Map();
-    const slopes = forMargin ? region.slopes.get(layer.node) : undefined;
+    const slopes = forMargin ? region.slopes.get(layer) : undefined;
     const shift = jointly.size > 0 || taken.some(([id]) => lines[id - first].exact === null) ? 16n : 0n;
     const before = sum.den;
     sum.refine(alpha.den << shift);
@@ -2349,16 +2470,15 @@ function swapproofChecker() {
     sum.addConstant(constant, (before * alpha.den) << 80n);
   }
 
-  // The elements of joint groups with c_j < 0 and no phase: sum c_j y_j >= sum c_j a_j x_j - T. Subtracts every T and
+  // The elements of joint groups with c_j < 0: sum c_j y_j >= sum c_j a_j x_j - T. Subtracts every T and
   // gives 64 a_j by element.
   function passJointGroups(leaf, sum, layer, taken) {
-    const groups = leaf.region.joint.get(layer.node);
+    const groups = leaf.region.joint.get(layer);
     const jointly = new Map();
     if (groups === undefined) return jointly;
-    const phases = leaf.region.phases.get(layer.node);
     const negative = new Map(taken.filter(([, x]) => x < 0n).map(([id, x]) => [id - layer.first, x]));
     for (const group of groups) {
-      const members = [...group.values].filter(([i]) => negative.has(i) && !phases?.has(i));
+      const members = [...group.values].filter(([i]) => negative.has(i));
       if (members.length === 0) continue;
       for (const [i, value] of members) jointly.set(i, BigInt(value));
       // All over 64 alpha.den sum.den frontDen: |c_j| (alpha - a_j), and |c_j| (1 - a_j).
@@ -2402,7 +2522,7 @@ function swapproofChecker() {
     const dens = ids.map((id) => network.denOf(words.layer(id)));
     const den = dens.reduce(leastMultiple);
     const members = ids.map((id, j) => weights[j].map((weight) => [id, weight * (den / dens[j])]));
-    const count = members.length * (words.choices.length + 1);
+    const count = members.length * (words.sizes.length + 1);
     const shift = shiftFor(plan, members.flat(), count);
     const patternsOf = (part) => {
       const choices = part.reduce((all, pair) => all.flatMap((terms) => pair.map((term) => [...terms, term])), [[]]);
@@ -2414,7 +2534,8 @@ function swapproofChecker() {
   }
 
   // ---- The float32 level (section 8) ----
-  // A bounds |x|, e bounds the error, by id; integers over 2^64.
+  // A bounds |x|, e bounds the error, by id; integers over 2^64. n counts the roundings that a term of an affine layer
+  // may meet, also those of the affine layers that it reads; of other elements it is 0.
 
   const MOST = 1n << 40n;
 
@@ -2422,8 +2543,7 @@ function swapproofChecker() {
   // space, where they come from A, and whose result later passes take for everything up to the border.
   function roundingErrors(words, boundsAt, whole) {
     const { network } = words;
-    const A = whole?.A.slice() ?? new Array(network.ids);
-    const e = whole?.e.slice() ?? new Array(network.ids);
+    const [A, e, n] = whole === null ? [0, 1, 2].map(() => new Array(network.size).fill(0n)) : [whole.A, whole.e, whole.n].map((list) => list.slice());
     for (const layer of whole === null ? network.layers : network.back) {
       const limits = (at) => {
         if (boundsAt !== null) return boundsAt(layer, at);
@@ -2443,7 +2563,7 @@ function swapproofChecker() {
           const bounds = [0, 1].map((end) => greatestOf(layer, i, (at) => limits(at)[end]));
           [A[id], e[id]] = [size(bounds), greatestOf(layer, i, (at) => e[layer.ids[at]])];
         } else if (layer.kind === "affine") {
-          [A[id], e[id]] = affineErrors(layer, i, A, e, whole === null);
+          [A[id], e[id], n[id]] = affineErrors(layer, i, A, e, n, whole === null);
         } else if (layer.alpha.num === 0n) {
           const error = e[layer.ids[i]];
           const [, high] = limits(i);
@@ -2456,51 +2576,53 @@ function swapproofChecker() {
         }
       }
     }
-    return { A, e };
+    return { A, e, n };
   }
 
   function embeddingSize(words, { table, width, positions }, i) {
     let most = 0n;
-    for (const token of words.choices[positions[Math.floor(i / width)]]) {
+    for (const token of words.standing[positions[Math.floor(i / width)]]) {
       most = larger(most, absolute(numerator(table, token * width + (i % width))));
     }
     return ceilDivide(most * ONE, table.den);
   }
 
   // One element z = sum of w x + b of an affine layer. With `check`, the conditions of the section.
-  function affineErrors(layer, i, A, e, check) {
-    const { ids, width, weights, weightDen, bias, biasDen } = layer;
-    const { start, at } = rowAndColumn(layer, i);
-    let used = 0;
+  function affineErrors(layer, i, A, e, n, check) {
+    const { ids, weights, weightDen, bias, biasDen } = layer;
+    const { start, end, at } = rowOf(layer, i);
+    let used = 0n;
+    let inner = 0n; // the greatest n of what is read
     let sizes = 0n;
     let errors = 0n;
-    spend(3 * width);
-    for (let k = 0; k < width; k++) {
+    spend(3 * (end - start));
+    for (let k = 0; k < end - start; k++) {
       const id = ids[start + k];
-      if (id < 0) continue;
       const weight = absolute(weights[at + k]);
       if (check && weight > MOST * weightDen) refuse("float32: a weight is larger than 2^40");
       if (weight === 0n || A[id] + e[id] === 0n) continue;
       if (check && A[id] + e[id] > MOST * ONE) refuse("float32: a term of a sum may be larger than 2^40");
-      used += 1;
+      used += 1n;
+      inner = larger(inner, n[id]);
       sizes += weight * A[id];
       if (e[id] !== 0n) errors += weight * e[id];
     }
     // Everything over den 2^64.
-    const b = bias === null ? 0n : absolute(bias[i]);
+    const b = absolute(bias[i]);
     const den = leastMultiple(weightDen, biasDen);
     const factor = den / weightDen;
     const constant = b * ONE * (den / biasDen);
     const total = (sizes + errors) * factor + constant;
-    const n = used + 3;
+    const roundings = used + 3n + inner;
     if (check) {
-      if (n > 65280) refuse("float32: a sum of too many terms");
+      if (roundings > 65280n) refuse("float32: a sum of too many terms");
       if (b > MOST * biasDen) refuse("float32: a bias is larger than 2^40");
       if (total > MOST * ONE * den) refuse("float32: a sum may be larger than 2^40");
     }
     return [
       ceilDivide(sizes * factor + constant, den),
-      ceilDivide(((errors * factor) << 32n) + BigInt(n) * 257n * total, den << 32n) + 1n,
+      ceilDivide(((errors * factor) << 32n) + roundings * 257n * total, den << 32n) + 1n,
+      roundings,
     ];
   }
 
@@ -2543,9 +2665,9 @@ function swapproofChecker() {
   // Does the recipe show that in the whole region `winner` stays before `loser`, for each of these pairs?
   function recipeShows(space, region, level, pairs) {
     const { words, plan } = space;
-    if (!canBe(plan)) return true;
+    if (plan.free < 0) return true;
     const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map() };
-    if (!findBounds(leaf)) return true;
+    findBounds(leaf);
     const judge = { words, level, closer: once(() => leafErrors(leaf)) };
     const { logits } = words.network;
     return pairs.every(([winner, loser]) => {
@@ -2566,34 +2688,29 @@ function swapproofChecker() {
 
   // Calls visit(border) for every sentence of the region. Forced places come first, so that a sentence is complete once
   // they are passed; each further swap is at a later place than the one before.
-  function forEachSentence(space, visit) {
-    const { words, plan, groups } = space;
+  function forEachSentence({ words, plan }, visit) {
+    const { forced, most } = plan;
+    if (forced > most) return;
     const places = [...plan.places].sort((a, b) => Number(b.cell.forced) - Number(a.cell.forced));
-    const most = groups[0].high;
-    const inside = groups.map(({ positions }) => new Set(positions));
     const border = words.original.slice();
     const stack = []; // a place, a swap there, and what it changed
-    const fits = () => groups.every(({ low, high }, number) => {
-      const count = number === 0 ? stack.length : stack.filter(([place]) => inside[number].has(places[place].position)).length;
-      return low <= count && count <= high;
-    });
-    if (plan.forced === 0 && fits()) visit(border);
+    if (forced === 0) visit(border);
     let [place, option] = [0, 0];
     for (;;) {
       spend(1);
       // A forced place cannot be left out.
-      const open = place < places.length && stack.length < most && (stack.length >= plan.forced || place === stack.length);
+      const open = place < places.length && stack.length < most && (stack.length >= forced || place === stack.length);
       if (!open) {
         if (stack.length === 0) return;
         const [last, its, before] = stack.pop();
-        words.undo(border, places[last].position, before);
+        words.undo(border, places[last].word, before);
         [place, option] = [last, its + 1];
       } else if (option >= places[place].cell.swaps.length) {
         [place, option] = [place + 1, 0];
       } else {
-        const { position, cell } = places[place];
-        stack.push([place, option, words.swap(border, position, cell.swaps[option])]);
-        if (stack.length >= plan.forced && fits()) visit(border);
+        const { word, cell } = places[place];
+        stack.push([place, option, words.swap(border, word, cell.swaps[option])]);
+        if (stack.length >= forced) visit(border);
         [place, option] = [place + 1, 0];
       }
     }
@@ -2608,16 +2725,14 @@ function swapproofChecker() {
     const reader = new Reader(tree);
     const space = new Space(words, swaps);
     const region = {
-      phases: new Map(), // node -> element -> "low" (<= 0) or "high" (>= 0)
-      slopes: new Map(), // node -> element -> value
-      betas: new Map(), // node -> element -> { value, exponent }
-      joint: new Map(), // node -> groups: values (by element), and what is known of their patterns
+      slopes: new Map(), // layer -> element -> value
+      joint: new Map(), // layer -> groups: values (by element), and what is known of their patterns
       rivals,
     };
     const above = []; // { right: makes the right child, undo: takes back what was last made }
     const counts = { broken: 0n, open: 0n, enumerated: 0n };
     let nodes = 0;
-    let narrowed = 0; // phase and rivals nodes above, under which nothing is counted
+    let narrowed = 0; // rivals nodes above, under which nothing is counted
 
     // Changes that can be taken back.
     const keep = (object, key, value) => {
@@ -2625,9 +2740,9 @@ function swapproofChecker() {
       object[key] = value;
       return () => (object[key] = before);
     };
-    const keepIn = (map, node, entries) => {
-      if (!map.has(node)) map.set(node, new Map());
-      const inside = map.get(node);
+    const keepIn = (map, layer, entries) => {
+      if (!map.has(layer)) map.set(layer, new Map());
+      const inside = map.get(layer);
       const before = entries.map(([element]) => [element, inside.get(element)]);
       for (const [element, value] of entries) inside.set(element, value);
       return () => before.forEach(([element, value]) => (value === undefined ? inside.delete(element) : inside.set(element, value)));
@@ -2652,14 +2767,14 @@ function swapproofChecker() {
       if (above.length > LIMIT.treeDepth) refuse("the tree is too deep");
     };
 
-    function layerNamed(node, isRelu) {
-      const layer = words.network.byNode.get(node);
-      if (layer === undefined) refuse(`node ${node} is not a rectifier of the network`);
-      if (isRelu && layer.alpha.num !== 0n) refuse(`node ${node} is not a Relu layer`);
+    function readRectifier() {
+      const number = reader.number();
+      const layer = words.network.layers[number + 1];
+      if (layer === undefined || layer.kind !== "rectifier") refuse(`layer ${number} is not a rectifier of the network`);
       return layer;
     }
-    // Pairs of an element and a value, the elements ascending.
-    function elements(layer, most) {
+    // Pairs of an element and a value up to 64, the elements ascending.
+    function elements(layer) {
       const count = reader.number();
       if (count < 1) refuse("a layer without elements");
       const entries = [];
@@ -2668,20 +2783,20 @@ function swapproofChecker() {
         element = reader.after(element);
         const value = reader.number();
         if (element >= layer.size) refuse("an element beyond its layer");
-        if (value > most) refuse("a value out of range");
+        if (value > 64) refuse("a value out of range");
         entries.push([element, value]);
       }
       return entries;
     }
     // Layers in ascending order, each with its elements.
-    function table(isRelu, most) {
+    function table() {
       const layers = reader.number();
       if (layers < 1) refuse("a table without layers");
       const entries = [];
       for (let i = 0; i < layers; i++) {
-        const node = reader.number();
-        if (i > 0 && node <= entries[i - 1][0]) refuse("the layers of a table do not ascend");
-        entries.push([node, elements(layerNamed(node, isRelu), most)]);
+        const layer = readRectifier();
+        if (i > 0 && layer.first <= entries[i - 1][0].first) refuse("the layers of a table do not ascend");
+        entries.push([layer, elements(layer)]);
       }
       return entries;
     }
@@ -2696,18 +2811,13 @@ function swapproofChecker() {
     }
 
     const NODES = {
-      0() { // empty
-        if (canBe(space.plan)) refuse("an empty leaf whose region is not empty");
-      },
       1() { // linear
         if (!recipeShows(space, region, level, region.rivals.map((rival) => [label, rival]))) {
           refuse("a linear leaf does not show that no rival beats the label");
         }
       },
       2() { // enumerate
-        const { places } = space.plan;
-        const { high } = space.groups[0];
-        counts.enumerated += countSentences({ places, steps: [{ units: range(places.length), low: 0, high }] }, swaps);
+        counts.enumerated += countSentences(space.plan);
         if (counts.enumerated > LIMIT.enumerated) refuse("too many enumerated sentences");
         forEachSentence(space, (border) => {
           const verdict = judgeSentence(words, border, level, label, region.rivals);
@@ -2726,74 +2836,32 @@ function swapproofChecker() {
         if (!recipeShows(space, region, level, [[rival, label]])) refuse(`a broken leaf does not show that class ${rival} beats the label`);
       },
       4() { // words
-        const position = reader.number();
-        if (position >= words.choices.length) refuse("a position beyond the text");
-        const mask = reader.mask(words.choices[position].length);
-        const parts = halves(mask, space.cells[position].chosen, "words");
-        split(...parts.map((part) => () => inSpace(keep(space.cells, position, makeCell(part)))));
-      },
-      5() { // phase
-        const node = reader.number();
-        const element = reader.number();
-        if (element >= layerNamed(node, true).size) refuse("an element beyond its layer");
-        if (region.phases.has(node) && region.phases.get(node).has(element)) refuse("an element that has a phase already");
-        split(...["low", "high"].map((phase) => () => narrow(keepIn(region.phases, node, [[element, phase]]))));
-      },
-      6() { // budget
-        const count = reader.number();
-        if (count < 1) refuse("a group without positions");
-        const positions = [];
-        for (let i = 0; i < count; i++) {
-          positions.push(reader.after(i === 0 ? null : positions[i - 1]));
-          if (positions[i] >= words.choices.length) refuse("a position beyond the text");
-        }
-        const bound = reader.number();
-        const inside = new Set(positions);
-        let same = null;
-        for (const group of space.groups) {
-          spend(group.positions.length);
-          const common = group.positions.reduce((sum, position) => sum + (inside.has(position) ? 1 : 0), 0);
-          if (common !== 0 && common !== inside.size && common !== group.positions.length) refuse("groups that overlap");
-          if (common === inside.size && common === group.positions.length) same = group;
-        }
-        if (same !== null) {
-          split(
-            () => inSpace(keep(same, "high", Math.min(same.high, bound))),
-            () => inSpace(keep(same, "low", Math.max(same.low, bound + 1))),
-          );
-        } else {
-          split(...[[0, bound], [bound + 1, count]].map(([low, high]) => () => {
-            space.groups.push({ positions, low, high });
-            return inSpace(() => space.groups.pop());
-          }));
-        }
+        const word = reader.number();
+        if (word >= words.sizes.length) refuse("a word beyond the text");
+        if (words.sizes[word] < 2) refuse("a words node for a word of one option");
+        const mask = reader.mask(words.sizes[word]);
+        const parts = halves(mask, space.cells[word].chosen, "words");
+        split(...parts.map((part) => () => inSpace(keep(space.cells, word, makeCell(part)))));
       },
       7() { // rivals
         const mask = reader.mask(rivals.length).map((place) => rivals[place]);
         split(...halves(mask, region.rivals, "rivals").map((part) => () => narrow(keep(region, "rivals", part))));
       },
       8() { // slopes
-        const entries = table(false, 64);
-        split(() => all(entries.map(([node, pairs]) => keepIn(region.slopes, node, pairs))), null);
-      },
-      9() { // betas
-        const exponent = reader.number();
-        if (exponent > 30) refuse("betas with too large an exponent");
-        const entries = table(true, Infinity).map(([node, pairs]) => [node, pairs.map(([element, value]) => [element, { value, exponent }])]);
-        split(() => all(entries.map(([node, pairs]) => keepIn(region.betas, node, pairs))), null);
+        const entries = table();
+        split(() => all(entries.map(([layer, pairs]) => keepIn(region.slopes, layer, pairs))), null);
       },
       10() { // joint
         const count = reader.number();
         const joint = new Map();
         for (let i = 0; i < count; i++) {
-          const node = reader.number();
-          const layer = layerNamed(node, false);
+          const layer = readRectifier();
           if (!layer.ids.every((id) => words.layer(id).front || words.layer(id).kind === "constant")) refuse("a joint group behind a nonlinear layer");
-          const values = new Map(elements(layer, 64));
+          const values = new Map(elements(layer));
           if (values.size > 8) refuse("a joint group of more than 8 elements");
-          const others = joint.get(node) || [];
+          const others = joint.get(layer) || [];
           if (others.some((other) => [...values.keys()].some((element) => other.values.has(element)))) refuse("an element in two joint groups");
-          joint.set(node, [...others, { values, keeps: count * (words.choices.length + words.swaps) <= LIMIT.kept, known: null }]);
+          joint.set(layer, [...others, { values, keeps: count * (words.sizes.length + words.swaps) <= LIMIT.kept, known: null }]);
         }
         for (const group of [...region.joint.values()].flat()) group.known = null;
         split(() => keep(region, "joint", joint), null);
@@ -2802,8 +2870,8 @@ function swapproofChecker() {
     // What a leaf counts that is not about robust sentences.
     function counted() {
       if (!counting) refuse("an open or broken leaf where nothing is counted");
-      if (narrowed > 0) refuse("an open or broken leaf below a phase or rivals node");
-      return countSentences(space.plan, swaps);
+      if (narrowed > 0) refuse("an open or broken leaf below a rivals node");
+      return countSentences(space.plan);
     }
 
     for (;;) {
@@ -2812,7 +2880,7 @@ function swapproofChecker() {
       const kind = reader.byte();
       if (!Object.hasOwn(NODES, kind)) refuse(`the tree has an unknown node (${kind})`);
       const depth = above.length;
-      spend(words.choices.length);
+      spend(words.sizes.length);
       NODES[kind]();
       if (above.length > depth) continue;
       // Up from a leaf to the nearest node whose right child is still to come.
@@ -2846,19 +2914,61 @@ function swapproofChecker() {
     return Object.fromEntries(keys.map((key) => [key, value.get(key)]));
   }
 
+  // The inputs and words of a certificate, as the network needs them: of each input its role, its first position and its
+  // integers; of each word its first position and its options; and by position what may stand there (the original first,
+  // then one for each option) and the number of the word that stands there, or -1.
+  function readStatement(inputs, words) {
+    const areTokens = (list) => Array.isArray(list) && list.length > 0 && list.every((token) => isInteger(token, 0, 2 ** 31 - 1));
+    const isInput = (input) => Array.isArray(input) && input.length === 2 && ["words", "constant"].includes(input[0]) && areTokens(input[1]);
+    if (!Array.isArray(inputs) || inputs.length === 0 || !inputs.every(isInput)) refuse("the inputs");
+    if (!inputs.some(([role]) => role === "words")) refuse("no input holds words");
+    const standing = inputs.flatMap(([, original]) => original.map((token) => [token]));
+    if (standing.length > LIMIT.positions) refuse("too many positions");
+    let first = 0;
+    const parts = inputs.map(([role, original]) => {
+      first += original.length;
+      return { role, original, first: first - original.length, end: first };
+    });
+
+    if (!Array.isArray(words)) refuse("the words");
+    const wordAt = new Int32Array(standing.length).fill(-1);
+    let [end, total] = [0, 0];
+    const read = words.map((word, number) => {
+      if (!Array.isArray(word) || word.length !== 2) refuse("a word that is not a position and options");
+      const [start, options] = word;
+      if (!isInteger(start, end, standing.length - 1)) refuse("words that do not ascend, overlap, or stand beyond the text");
+      if (!Array.isArray(options) || options.length === 0 || options.length > LIMIT.options || !options.every(areTokens)) refuse("the options of a word");
+      const { length } = options[0];
+      if (options.some((option) => option.length !== length)) refuse("options of different lengths");
+      if (new Set(options.map((option) => option.join())).size !== options.length) refuse("an option twice");
+      total += options.length * length;
+      if (total > LIMIT.integers) refuse("too many integers in the options");
+      end = start + length;
+      if (!parts.some((part) => part.role === "words" && part.first <= start && end <= part.end)) refuse("a word that is not inside one input of words");
+      for (let i = 0; i < length; i++) {
+        if (options[0][i] !== standing[start + i][0]) refuse("a word whose first option is not what stands there");
+        standing[start + i] = options.map((option) => option[i]);
+        wordAt[start + i] = number;
+      }
+      return { start, options };
+    });
+    return { inputs: parts, words: read, standing, wordAt };
+  }
+
   // The shape of a certificate; everything else is checked against the model.
   function readCertificate(bytes, name) {
     if (bytes.length > LIMIT.certificate) refuse("the certificate is too large");
     const certificate = record(parseCanonical(bytes), [
-      "format", "version", "id", "model", "vocabulary", "text", "synonyms", "space", "choices", "label", "rivals", "lower", "count", "upper",
+      "format", "version", "id", "model", "network", "vocabulary", "text", "synonyms", "inputs", "words", "label", "rivals", "lower", "count", "upper",
     ], "the certificate");
-    const { format, version, id, text, synonyms, space, choices, label, rivals } = certificate;
+    const { format, version, id, network, text, synonyms, label, rivals } = certificate;
     if (format !== "swapproof certificate") refuse("another format");
-    if (version !== 1) refuse("another version of the format");
+    if (version !== 2) refuse("another version of the format");
     const isBig = typeof id === "bigint" && id >= 0n && id < 1n << 63n;
     if (!isBig && !isInteger(id, 0, Number.MAX_SAFE_INTEGER)) refuse("the id is not an integer from 0 to 2^63 - 1");
     const numbered = /^([0-9]{6})\.json$/.exec(name);
     if (numbered && id !== Number(numbered[1])) refuse("the id is not that of the file name");
+    if (!isHash(network)) refuse("the hash of the network");
     if (!isHash(text)) refuse("the hash of the text");
     if (synonyms !== null && !isHash(synonyms)) refuse("the hash of the synonyms");
 
@@ -2871,17 +2981,8 @@ function swapproofChecker() {
     const vocabulary = part("vocabulary", ["file", "sha256"]);
     if (vocabulary !== null && !(isFileName(vocabulary.file) && isHash(vocabulary.sha256))) refuse("the name or hash of the vocabulary");
 
-    if (!Array.isArray(choices) || choices.length === 0 || choices.length > LIMIT.positions) refuse("the number of positions");
-    let total = 0;
-    for (const list of choices) {
-      if (!Array.isArray(list) || list.length === 0 || list.length > LIMIT.choicesPerPosition) refuse("the choices of a position");
-      if (!list.every((token) => isInteger(token, 0, 2 ** 31 - 1))) refuse("a choice that is not a token id");
-      if (new Set(list).size !== list.length) refuse("a choice twice");
-      total += list.length;
-    }
-    if (total > LIMIT.choices) refuse("too many choices");
-    const canonical = `[${choices.map((list) => `[${list.join(",")}]`).join(",")}]`;
-    if (!isHash(space) || hex(sha256(ascii(canonical))) !== space) refuse("the hash of the choices");
+    const statement = readStatement(certificate.inputs, certificate.words);
+    const { words } = statement;
 
     const isClass = (c) => isInteger(c, 0, LIMIT.classes - 1);
     if (!isClass(label)) refuse("the label");
@@ -2894,7 +2995,7 @@ function swapproofChecker() {
     for (const claim of [lower, count]) {
       if (claim === null) continue;
       if (claim.level !== "real" && claim.level !== "float32") refuse("the level of a tree");
-      if (claim.recipe !== "linear-1") refuse("another recipe");
+      if (claim.recipe !== "linear-2") refuse("another recipe");
       if (!isInteger(claim.swaps, 0, 1000000)) refuse("the number of swaps of a tree");
       if (typeof claim.tree !== "string") refuse("the tree is not a string");
       claim.bytes = decodeBase64(claim.tree);
@@ -2906,21 +3007,21 @@ function swapproofChecker() {
       const { levels, swaps } = upper;
       if (!Array.isArray(levels) || levels.length === 0 || !levels.every((level) => LEVELS.includes(level))) refuse("the levels of the high end");
       if (!isAscending(levels.map((level) => LEVELS.indexOf(level)))) refuse("the order of the levels of the high end");
-      const isPair = (swap) => Array.isArray(swap) && swap.length === 2 && isInteger(swap[0], 0, choices.length - 1);
+      const isPair = (swap) => Array.isArray(swap) && swap.length === 2 && isInteger(swap[0], 0, words.length - 1);
       if (!Array.isArray(swaps) || !swaps.every(isPair)) refuse("the swaps of the high end");
-      if (!isAscending(swaps.map(([position]) => position))) refuse("the swaps of the high end do not ascend");
-      // The original is choice 0.
-      if (swaps.some(([position, token]) => choices[position].indexOf(token) < 1)) refuse("a swap to a token that is not a choice, or the original");
+      if (!isAscending(swaps.map(([word]) => word))) refuse("the swaps of the high end do not ascend");
+      // The original is option 0.
+      if (!swaps.every(([word, option]) => isInteger(option, 1, words[word].options.length - 1))) refuse("a swap to what is not an option, or the original");
     }
     if (lower === null && count === null && upper === null) refuse("nothing is claimed");
     if (lower !== null && count !== null && count.swaps <= lower.swaps) refuse("the count adds nothing to the low end");
     if (lower !== null && upper !== null && upper.swaps.length <= lower.swaps) refuse("the low end contradicts the high end");
-    return { id, model, vocabulary, choices, label, rivals, lower, count, upper };
+    return { id, model, network, vocabulary, statement, label, rivals, lower, count, upper };
   }
 
-  function checkUpper(words, { choices, label, rivals, upper }) {
+  function checkUpper(words, { label, rivals, upper }) {
     const border = words.original.slice();
-    for (const [position, token] of upper.swaps) words.swap(border, position, choices[position].indexOf(token));
+    for (const [word, option] of upper.swaps) words.swap(border, word, option);
     const values = words.evaluate(border);
     const closer = once(() => sentenceErrors(words, values));
     for (const level of upper.levels) {
@@ -2930,7 +3031,7 @@ function swapproofChecker() {
   }
 
   function checkCount(words, { label, rivals, count }) {
-    const total = countSentences(new Space(words, count.swaps).plan, count.swaps);
+    const total = countSentences(new Space(words, count.swaps).plan);
     if (total.toString() !== count.total) refuse("the total number of sentences is another");
     const { broken, open } = checkTree(words, count.bytes, { ...count, label, rivals, counting: true });
     if (broken.toString() !== count.broken) refuse("the number of broken sentences is another");
@@ -2946,6 +3047,29 @@ function swapproofChecker() {
     } catch (error) {
       return unusable(`${name} cannot be read: ${error.message}`);
     }
+  }
+
+  // The canonical network of a model that was read, for the inputs and words of a certificate.
+  function networkOf(model, { inputs, standing }) {
+    if (model.inputs.length !== inputs.length) refuse("the model has another number of inputs");
+    model.inputs.forEach(({ length }, i) => {
+      if (length !== null && length !== BigInt(inputs[i].original.length)) refuse("the model takes another number of positions");
+    });
+    // Of a text a network depends on the lengths of its inputs, on constants, and on what is computed from tokens.
+    const form = JSON.stringify(inputs.map(({ role, original }) => (role === "words" ? original.length : original)));
+    const isFor = ({ looks }) => looks.every(({ look, found }) => sameShape(look(standing), found));
+    let known = model.networks.find((other) => other.form === form && isFor(other.network));
+    if (known === undefined) {
+      known = { form, network: buildNetwork(model, inputs, standing) };
+      model.networks.push(known);
+    }
+    for (const { rows, positions } of known.network.lookups) {
+      for (const position of positions) {
+        spend(standing[position].length);
+        if (standing[position].some((token) => token >= rows)) refuse("a token id beyond the rows of its table");
+      }
+    }
+    return known.network;
   }
 
   // read(name, limit) gives the bytes of a file of the run folder, at most limit + 1 of them, or null if there is none.
@@ -2968,7 +3092,7 @@ function swapproofChecker() {
       return bytes;
     }
 
-    network({ model, choices }) {
+    network({ model, statement }) {
       const key = JSON.stringify([model.file, model.tensors]);
       const bytes = this.file(model.file, model.sha256);
       const tensors = new Map(model.tensors.map(([name, hash]) => [name, this.file(name, hash)]));
@@ -2982,28 +3106,19 @@ function swapproofChecker() {
         if (opened.size !== tensors.size) refuse("an external tensor file is bound that the model does not refer to");
         this.models.set(key, parsed);
       }
-      const parsed = this.models.get(key);
-      const wanted = parsed.input.dims[1];
-      if (wanted !== null && wanted !== BigInt(choices.length)) refuse("the model takes another number of positions");
-      // Of the choices a network depends on their number, and on what it computes from tokens.
-      const isFor = ({ positions, looks }) => positions === choices.length && looks.every(({ look, found }) => sameShape(look(choices), found));
-      let network = parsed.networks.find(isFor);
-      if (network === undefined) {
-        network = buildNetwork(parsed, choices);
-        parsed.networks.push(network);
-      }
-      return network;
+      return networkOf(this.models.get(key), statement);
     }
 
     // Checks one certificate and gives what it claims in a plain sentence.
     check(name, bytes) {
       const certificate = readCertificate(bytes, name);
-      const { label, rivals, choices, vocabulary, lower, count, upper } = certificate;
+      const { label, rivals, statement, vocabulary, lower, count, upper } = certificate;
       if (vocabulary !== null) this.file(vocabulary.file, vocabulary.sha256);
       const network = this.network(certificate);
+      if (network.hash !== certificate.network) refuse("the canonical network is another");
       const classes = network.logits.length;
       if (label >= classes || rivals[rivals.length - 1] >= classes) refuse("a class beyond those of the model");
-      const words = new Words(network, choices);
+      const words = new Words(network, statement);
       if ([lower, count].some((claim) => claim !== null && claim.level === "float32") || (upper !== null && upper.levels.includes("float32"))) {
         if (!network.canBeFloat) refuse("the model cannot carry float32 claims");
         wholeErrors(words);
@@ -3017,13 +3132,13 @@ function swapproofChecker() {
   }
 
   // What has been proved, for a reader.
-  function sentenceOf({ id, choices, label, rivals, lower, count, upper }, classes) {
+  function sentenceOf({ id, statement, label, rivals, lower, count, upper }, classes) {
     const swapsText = (number) => (number === 1 ? "1 swap" : `${number} swaps`);
     const all = rivals.length === classes - 1;
     const change = all ? "changes the class" : `lets class ${rivals.join(" or ")} win`;
     const parts = [];
     if (lower !== null) {
-      const unbreakable = lower.swaps >= choices.filter((list) => list.length > 1).length;
+      const unbreakable = lower.swaps >= statement.words.filter(({ options }) => options.length > 1).length;
       parts.push(`no sentence with ${unbreakable ? "however many swaps" : `at most ${swapsText(lower.swaps)}`} ${change} (${lower.level})`);
     }
     if (count !== null) {
@@ -3103,9 +3218,16 @@ function swapproofChecker() {
     return 0;
   }
 
+  // The hash of the canonical network of an ONNX file, and its bytes. open(name) gives the bytes of an external file.
+  function lowered(model, { inputs, words }, open) {
+    clock.end = Infinity;
+    const { hash, bytes } = networkOf(readModel(model, open), readStatement(inputs, words));
+    return { hash, bytes };
+  }
+
   // What is inside is for tests only.
   const inside = { Words, Space, makeCell, greatestSum, greatestOverPatterns };
-  return { checkAll, sha256, hex, SECONDS: 3600, inside };
+  return { checkAll, lowered, sha256, hex, SECONDS: 3600, inside };
 }
 
 // -----------------------------------------------------------------------------------------------------------------
@@ -3175,12 +3297,13 @@ function checkArguments(args) {
   const stop = (reason) => {
     throw new Error(reason);
   };
+  if (args[0] === "--network" && args.length === 3) return printNetwork(checker, ...args.slice(1));
   let seconds = checker.SECONDS;
   if (args[0] === "--seconds") {
     seconds = /^[0-9]{1,9}$/.test(args[1]) ? Number(args[1]) : NaN;
     args = args.slice(2);
   }
-  if (args.length !== 1 || args[0].startsWith("-") || Number.isNaN(seconds)) stop("usage: node check.js [--seconds S] RUN_OR_CERTIFICATE");
+  if (args.length !== 1 || args[0].startsWith("-") || Number.isNaN(seconds)) stop("usage: node check.js [--seconds S] RUN_OR_CERTIFICATE, or node check.js --network MODEL STATEMENT");
   const [target] = args;
   const found = (file) => fs.statSync(file, { throwIfNoEntry: false });
   const stat = found(target);
@@ -3209,4 +3332,15 @@ function checkArguments(args) {
     job.read = inFolder(path.basename(folder) === "certificates" ? path.dirname(folder) : folder);
   }
   return checker.checkAll(job, (line, kind) => (kind === "unusable" ? writeLine(2, `check.js: ${line}`) : writeLine(1, line)));
+}
+
+// Gives the exit code. External tensor files are looked for beside the model.
+function printNetwork(checker, model, statement) {
+  const path = require("node:path");
+  const read = (file) => readRegular(file, 2 ** 31);
+  const open = (name) => read(path.join(path.dirname(model), name));
+  const { hash, bytes } = checker.lowered(read(model), JSON.parse(read(statement).toString()), open);
+  writeLine(1, hash);
+  writeLine(1, checker.hex(bytes));
+  return 0;
 }

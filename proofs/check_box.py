@@ -2,9 +2,9 @@
 
     python -I -S proofs/check_box.py CERTIFICATE.json            its model, and maybe its query, beside it
 
-It loads check.py from its own folder, and nothing else of ours. Like that it believes no number it can compute, and
-says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4 (refused) or 2 (nothing to check: no file, or
-a model outside the format).
+It loads check.py, and through it lower.py, from its own folder, and nothing else of ours. Like them it believes no
+number it can compute, and says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4 (refused) or 2
+(nothing to check: no file, or a model outside the format).
 """
 
 from __future__ import annotations
@@ -14,21 +14,24 @@ import importlib.util
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import lcm, prod
+from math import lcm
 from operator import mul
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 if TYPE_CHECKING or __package__:
     from . import check
+    from . import lower as lowering
 else:
     found = importlib.util.spec_from_file_location("check", Path(__file__).with_name("check.py"))
     check = sys.modules["check"] = importlib.util.module_from_spec(found)
     found.loader.exec_module(check)
+    lowering = check.lowering
 
 GRID, Refused, Unusable = check.GRID, check.Refused, check.Unusable
 require, need = check.require, check.need
@@ -36,53 +39,34 @@ require, need = check.require, check.need
 MAX_NODES, MAX_DEPTH, MAX_CASES, MAX_CONSTRAINTS = 5_000_000, 100_000, 100_000, 4096
 MAX_INPUT_BITS = 128
 PLANE_BITS = 128
+BETA_BITS = 30
 ENDLESS = 1 << 20_000
 
-# ---------------------------------------------------------------------------------------------------------- the model
-
-# Operators that meant something else, in the same words, before this opset.
-CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
-# Names that no file can hold: they are not UTF-8.
-TOKENS, TABLE, ROWS, SHAPE, FLAT, OUTPUTS, INPUTS, ALL = (f"\ud800{number}" for number in range(8))
+# -------------------------------------------------------------------------------------------------------- the network
 
 
-# An ONNX file with one input of floats.
-#
-# For check.py it is put between nodes of our own: input i is what a table says for position i, and the inputs are
-# joined to the outputs. So its words are our inputs, and what it calls affine in the words is affine in the inputs.
-class Model(check.Model):
-    opsets = range(7, 23)
+class Network(check.Network):
+    """A canonical network whose first layer are its inputs, numbers over `input_scale`.
 
-    def __init__(self, data: bytes, files: dict[str, bytes]) -> None:
-        super().__init__(data, files)
-        for node in self.nodes:
-            same = self.opset >= CHANGED.get(node.operator, 0)
-            same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
-            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
-        self.initializers[SHAPE] = check.Tensor(check.INTEGERS, (len(self.shape),), self.shape)
-        self.initializers[FLAT] = check.Tensor(check.INTEGERS, (2,), (1, -1))
-        self.nodes = [
-            check.Node(self.size, "Gather", [TABLE, TOKENS], [ROWS], {}),
-            check.Node(self.size, "Reshape", [ROWS, SHAPE], [self.input], {}),
-            *self.nodes,
-            check.Node(self.size, "Reshape", [self.output, FLAT], [OUTPUTS], {}),
-            check.Node(self.size, "Reshape", [self.input, FLAT], [INPUTS], {}),
-            check.Node(self.size, "Concat", [OUTPUTS, INPUTS], [ALL], {"axis": (check.INT, 1)}),
-        ]
-        self.input, self.output = TOKENS, ALL
+    The cut holds them all, whatever reads them.
+    """
 
-    def take_input(self, kind: int, sizes: list[int | None]) -> None:
-        need(kind in (1, 10, 11), "the input must be FLOAT, FLOAT16 or DOUBLE")
-        self.one_type(kind)
-        shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
-        fits = 0 < len(shape) <= 8 and min(shape) > 0 and prod(shape) < 1024
-        need(fits, f"input shape {sizes}: fixed sizes and at most 8 axes and 1023 numbers are needed")
-        self.shape, self.count = shape, prod(shape)
+    def __init__(self, data: bytes, numbers: Mapping[bytes, bytes], scale: int) -> None:
+        self.input_scale = scale
+        super().__init__(data, numbers)
+        inputs = self.layers[0]
+        need(type(inputs) is check.Layer, "a network that does not begin with its inputs")
+        self.inputs = range(inputs.start, inputs.start + inputs.size)
+        self.cut = sorted({*self.cut, *self.inputs})
+        self.slot = {i: slot for slot, i in enumerate(self.cut)}
 
-    # The layers, numbers of the inputs being over `scale`. Token 0 stands for 0 at every input.
-    def over(self, scale: int) -> check.Network:
-        self.initializers[TABLE] = check.Tensor(check.NUMBERS, (2, 1), [Fraction(0), Fraction(1, scale)])
-        return check.Network(self, self.count)
+    def numbers(self, reader: check.Reader) -> check.Layer:
+        need(len(self.owner) == len(self.constants), "inputs that are not the first layer")
+        return self.add(check.Layer, (), reader.integer(), self.input_scale)
+
+    kinds: ClassVar[dict[int, Callable[..., check.Layer]]] = {
+        kind: read for kind, read in check.Network.kinds.items() if kind != 1
+    } | {0: numbers}
 
 
 # ------------------------------------------------------------------------------------------------------------ regions
@@ -90,27 +74,41 @@ class Model(check.Model):
 Ends = tuple[tuple[int, int], ...]
 Plane = tuple[list[int], int]
 Bounds = tuple[int, int]
+Kept = dict[int, Bounds]
+NO_PHASES: Mapping[int, int] = {}
 
 
-# The inputs x of a region, as integers over the scale of the inputs: their ends; a plane (s, t), which says that the
-# sum of s x is at least t where all constraints hold; and bounds of elements that hold there too.
-#
-# This is what check.py calls words; `best` is the greatest of an affine function.
 class Inputs:
-    def __init__(self, space: Space, ends: Ends, plane: Plane | None, kept: dict[int, Bounds]) -> None:
-        self.space, self.ends, self.plane, self.kept = space, ends, plane, kept
+    """The inputs x of a region, as integers over the scale of the inputs: their ends; a plane (s, t), which says that
+    the sum of s x is at least t where all constraints hold; and bounds of elements that hold there too.
+
+    Phases are by element of a rectifier: 1 if what it reads is >= 0, -1 if it is <= 0.
+
+    This takes the place of sentences in check.py; `best` is the greatest of an affine function.
+    """
+
+    def __init__(
+        self, space: Space, ends: Ends, plane: Plane | None, kept: Kept, phases: Mapping[int, int] = NO_PHASES
+    ) -> None:
+        self.space, self.ends, self.plane, self.kept, self.phases = space, ends, plane, kept, phases
         self.empty = any(low > high for low, high in ends)
         self.middles = [low + high for low, high in ends]
         self.widths = [high - low for low, high in ends]
         self.known: dict[int, Bounds] = {}
 
-    # The greatest sum of c x between the ends: half the sum of c (low + high) + |c| (high - low).
+    def within(self, element: int, sign: int) -> Inputs:
+        """With a phase for this element of a rectifier; what is known of elements of the cut stays known."""
+        found = copy(self)
+        found.phases = {**self.phases, element: sign}
+        return found
+
     def best(self, function: Sequence[int]) -> int:
+        """The greatest sum of c x between the ends: half the sum of c (low + high) + |c| (high - low)."""
         twice: int = sum(map(mul, function, self.middles)) + sum(map(mul, map(abs, function), self.widths))
         return twice >> 1
 
-    # Bounds of an element that is affine in the inputs, on the grid; the plane is used when they differ in sign.
     def element(self, slot: int) -> Bounds:
+        """Bounds of an element that is affine in the inputs, on the grid; the plane is used if their signs differ."""
         if slot not in self.known:
             column, base, scale = self.space.columns[slot], self.space.base[slot], self.space.scales[slot]
             middle, width = sum(map(mul, column, self.middles)), sum(map(mul, map(abs, column), self.widths))
@@ -121,9 +119,11 @@ class Inputs:
             self.known[slot] = check.grid(low, scale)[0], check.grid(high, scale)[1]
         return self.known[slot]
 
-    # For u >= 0 the sum of c x is at most the greatest sum of (c + u s) x, less u t, rounded up. The best u is where
-    # some c + u s is 0: as floats they decide which is taken, and nothing else.
     def beyond(self, function: Sequence[int], slopes: list[int], least: int) -> int:
+        """For u >= 0 the sum of c x is at most the greatest sum of (c + u s) x, less u t, rounded up.
+
+        The best u is where some c + u s is 0: as floats they decide which is taken, and nothing else.
+        """
         missing, turns, u = float(least), [], 0.0
         for c, (s, at_low, at_high) in zip(function, self.reaches, strict=True):
             if c > 0:
@@ -147,9 +147,12 @@ class Inputs:
         slopes = self.plane[0] if self.plane else []
         return [(float(s), float(s * low), float(s * high)) for s, (low, high) in zip(slopes, self.ends, strict=True)]
 
-    # With another plane: the sum of c x is at least `least` / 2**GRID. The c are cut to PLANE_BITS bits, what that can
-    # add being taken off `least`; ends that lie beyond the plane are moved, outwards to integers.
-    def cut(self, function: list[int], least: int, kept: dict[int, Bounds]) -> Inputs:
+    def cut(self, function: list[int], least: int, kept: Kept) -> Inputs:
+        """With another plane: the sum of c x is at least `least` / 2**GRID.
+
+        The c are cut to PLANE_BITS bits, what that can add being taken off `least`; ends that lie beyond the plane
+        are moved, outwards to integers.
+        """
         shift = max(0, max(map(abs, function)).bit_length() - PLANE_BITS)
         rest = sum([(c & (1 << shift) - 1) * high for c, (_, high) in zip(function, self.ends, strict=True)])
         plane = [c >> shift for c in function], (least - (rest << GRID)) >> (GRID + shift)
@@ -158,11 +161,12 @@ class Inputs:
             if s:
                 reach = check.ceiling(room, abs(s))
                 ends[i] = (max(low, high - reach), high) if s > 0 else (low, min(high, low + reach))
-        return Inputs(self.space, tuple(ends), plane, kept)
+        return Inputs(self.space, tuple(ends), plane, kept, self.phases)
 
 
-# In place of words: takes down the coefficients of an affine function.
 class Slopes:
+    """In place of inputs: takes down the coefficients of an affine function."""
+
     found: list[int]
 
     def best(self, function: list[int]) -> int:
@@ -170,32 +174,62 @@ class Slopes:
         return 0
 
 
-# The network over its inputs: shared by all regions.
+class Nowhere(Exception):
+    """Bounds of an element cross: nothing is in the region."""
+
+
 class Space(check.Space):
-    def __init__(self, model: Model, scale: int) -> None:
-        network, count, self.scale = model.over(scale), model.count, scale
-        values = [0] * len(network.owner)
-        network.evaluate(network.earlier, values, [0] * count)
-        self.network = network
+    """The network over its inputs: shared by all regions."""
+
+    network: Network
+
+    def __init__(self, network: Network, stop: float) -> None:
+        self.network, self.stop = network, stop
+        values = network.start()
+        network.evaluate([layer for layer in network.earlier if layer is not network.layers[0]], values)
         self.base = [values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
-        self.columns = [[0] * count for _ in network.cut]
-        for i, kernels in network.kernels.items():
-            for slot, (c,) in kernels.items():
-                self.columns[slot][i] = c
+        self.columns = list(map(self.column, network.cut))
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
 
-    # The greatest of the sum of c times the number of a slot, over the functions.
+    def column(self, top: int) -> list[int]:
+        """The coefficients of the inputs in an element of the cut."""
+        network = self.network
+
+        def define(i: int, c: int) -> check.Terms | None:
+            layer = network.owner[i]
+            if isinstance(layer, check.Affine):
+                row = layer.rows[i - layer.start]
+                return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
+            return None if i in network.inputs else ()
+
+        check.in_time(self.stop)
+        found = check.substitute({top: 1}, define)
+        return [found.get(i, 0) for i in network.inputs]
+
     def maximum(self, words: Any, *functions: check.Function) -> int:
+        """The greatest of the sum of c times the number of a slot, over the functions."""
         function = [pair for each in functions for pair in each]
         factors, columns = [c for _, c in function], [self.columns[slot] for slot, _ in function]
         total = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)] or [0] * len(self.columns[0])
         found: int = words.best(total)
         return found + sum([c * self.base[slot] for slot, c in function])
 
-    # Bounds known to have one sign are kept as they are, and so are those that follow from the bounds of the elements
-    # an element is computed from; others are found by substitution too.
+    def inputs_of(self, layer: check.Layer, words: Any, box: check.Box) -> list[Bounds]:
+        """Phases narrow the bounds of what a rectifier reads."""
+        here = list(super().inputs_of(layer, words, box))
+        for element, sign in words.phases.items():
+            if self.network.owner[element] is layer:
+                low, high = here[element - layer.start]
+                here[element - layer.start] = (max(low, 0), high) if sign > 0 else (low, min(high, 0))
+        if any(low > high for low, high in here):
+            raise Nowhere
+        return here
+
     def bounds_of(self, i: int, words: Any, box: check.Box) -> Bounds:
+        """Bounds known to have one sign are kept as they are, and so are those that follow from the bounds of the
+        elements an element is computed from; others are found by substitution too.
+        """
         low, high = words.kept.get(i, (-ENDLESS, ENDLESS))
         if low >= 0 or high <= 0 or i in box.known:
             return box.known.get(i, (low, high))
@@ -207,9 +241,10 @@ class Space(check.Space):
         least, most = super().bounds_of(i, words, box)
         return max(low, least), min(high, most)
 
-    # An element as a sum of elements of nonlinear layers and others that are affine in the inputs, each between its
-    # bounds. Coefficients are multiples of the element's number for multiples of the others.
     def interval(self, i: int, words: Any, box: check.Box) -> Bounds:
+        """An element as a sum of elements of nonlinear layers and others that are affine in the inputs, each between
+        its bounds. Coefficients are multiples of the element's number for multiples of the others.
+        """
         owner = self.network.owner
         if i not in self.rows:
             constant = 0
@@ -217,11 +252,11 @@ class Space(check.Space):
             def define(top: int, c: int) -> Iterable[tuple[int, int]] | None:
                 nonlocal constant
                 layer = owner[top]
-                if not layer.depth or layer.kind != "affine":
+                if not layer.depth or not isinstance(layer, check.Affine):
                     return None
-                elements, weights, _, bias = layer.rows[top - layer.start]
-                constant += c * bias
-                return zip(elements, [c * weight for weight in weights], strict=True)
+                row = layer.rows[top - layer.start]
+                constant += c * row.bias
+                return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
 
             found = check.substitute({i: 1}, define)
             self.rows[i] = [(at, c * owner[at].scale) for at, c in found.items()], constant << GRID
@@ -235,7 +270,6 @@ class Space(check.Space):
 @dataclass(frozen=True)
 class Region:
     inputs: Inputs
-    phases: dict[tuple[int, int], int]
     depth: int = 0
     box: check.Box | None = None
 
@@ -243,28 +277,33 @@ class Region:
 # ----------------------------------------------------------------------------------------------------------- the tree
 
 
-# Coefficients of outputs and inputs by place, the outputs first, and a constant: their sum is <= 0, or < 0 if strict.
 @dataclass(frozen=True)
 class Constraint:
-    coefficients: dict[int, Fraction]
+    """Coefficients of outputs and of inputs by place, and a constant: the sum is <= 0, or < 0 if strict."""
+
+    outputs: dict[int, Fraction]
+    inputs: dict[int, Fraction]
     constant: Fraction
     strict: bool
 
 
-# Reads the tree of one case in preorder and proves every leaf; the children of a node are made here.
 class Tree(check.Tree):
+    """Reads the tree of one case in preorder and proves every leaf; the children of a node are made here."""
+
     def __init__(self, space: Space, ends: Ends, constraints: list[Constraint], data: bytes, stop: float) -> None:
         self.space: Space = space
         self.data, self.at = data, 0
-        space.network.model.stop = stop
-        self.start = Region(Inputs(space, ends, None, {}), {})
+        space.stop = stop
+        self.start = Region(Inputs(space, ends, None, {}))
         self.strict = [constraint.strict for constraint in constraints]
-        numbers = [n for each in constraints for n in (*each.coefficients.values(), each.constant)]
+        numbers = [n for each in constraints for n in (*each.outputs.values(), *each.inputs.values(), each.constant)]
         self.common = scale = check.scale_of(numbers)
+        logits, inputs = space.network.logits, space.network.inputs
         self.rows = []
         for each in constraints:
-            coefficients = {place: int(c * scale) for place, c in each.coefficients.items()}
-            self.rows.append((coefficients, int(each.constant * scale)))
+            terms = [(logits[place], c) for place, c in each.outputs.items()]
+            terms += [(inputs[place], c) for place, c in each.inputs.items()]
+            self.rows.append(([(i, int(c * scale)) for i, c in terms], int(each.constant * scale)))
         self.nodes = self.leaves = 0
 
     def walk(self) -> None:
@@ -273,14 +312,14 @@ class Tree(check.Tree):
             region = stack.pop()
             self.nodes += 1
             require(self.nodes <= MAX_NODES and region.depth <= MAX_DEPTH, "the tree is too large or too deep")
-            self.look_at_the_clock()
+            check.in_time(self.space.stop)
             kind = self.byte()
             require(kind in RULES, f"tree byte {kind} is not in the format")
             stack += reversed(RULES[kind](self, region))
         require(self.at == len(self.data), "bytes after the end of the tree")
 
-    # An integer of either sign: n as 2 n, -n as 2 n - 1.
     def integer(self) -> int:
+        """An integer of either sign: n as 2 n, -n as 2 n - 1."""
         value = shift = 0
         byte = 128
         while byte > 127:
@@ -291,33 +330,51 @@ class Tree(check.Tree):
         require(byte or shift == 7, "a number in the tree is not minimal")
         return value >> 1 ^ -(value & 1)
 
-    # (bounds, s, t, strict): where all constraints of the region hold, the sum of s x is at least t / 2**GRID, or
-    # greater if strict; by the multipliers that stand in the tree. None: nothing is in the region.
     def plane(self, region: Region) -> tuple[check.Box, list[int], int, bool] | None:
+        """(bounds, s, t, strict): where all constraints of the region hold, the sum of s x is at least t / 2**GRID,
+        or greater if strict; by the multipliers that stand in the tree. None: nothing is in the region.
+        """
         space, network = self.space, self.space.network
         weights = [self.number() for _ in self.rows]
-        slopes, exponent = self.table(False, 64, 0), self.number()
-        require(exponent <= check.BETA_BITS, f"betas finer than 2**-{check.BETA_BITS}")
-        unit = self.common << (check.BETA_BITS - exponent)
-        betas = {key: value * unit for key, value in self.table(False, 1 << 31, 0).items()}
-        box = region.box or space.bounds(region.inputs, region.phases)  # type: ignore[arg-type]
-        crossed = box is None or any(low > high for here in box.inputs.values() for low, high in here)
-        if box is None or crossed or region.inputs.empty:
+        slopes, exponent = self.table(64, 0), self.number()
+        require(exponent <= BETA_BITS, f"betas finer than 2**-{BETA_BITS}")
+        betas = self.table(1 << 31, 0)
+        if region.inputs.empty:
             return None
+        try:
+            box = region.box or space.bounds(region.inputs)  # type: ignore[arg-type]
+        except Nowhere:
+            return None
+        # Coefficients are over `scale` and the common denominator of the constraints.
+        turned = [(*self.source(element), region.inputs.phases.get(element, 0) * b) for element, b in betas.items()]
+        scales = [layer_scale for _, layer_scale, b in turned if b]
+        scale = lcm(network.scale, network.input_scale, *scales) << (exponent if scales else 0)
         function, constant = dict.fromkeys(network.logits, 0), 0
-        for weight, (coefficients, added) in zip(weights, self.rows, strict=True):
+        for weight, (terms, added) in zip(weights, self.rows, strict=True):
             constant += weight * added
-            for place, c in coefficients.items():
-                function[network.logits[place]] += weight * c * network.factors[place]
-        taken, known = Slopes(), check.Region((), (), (), phases=region.phases, slopes=slopes, betas=betas)
-        number, below = space.minimum(function, network.scale, taken, box, known)  # type: ignore[arg-type]
+            for i, c in terms:
+                function[i] = function.get(i, 0) + weight * c * (scale // network.owner[i].scale)
+        for i, own, b in turned:
+            if b:
+                function[i] = function.get(i, 0) - b * self.common * (scale // own >> exponent)
+        taken, known = Slopes(), check.Region((), (), slopes=slopes)
+        number, below = space.minimum(function, scale, taken, box, known)  # type: ignore[arg-type]
         strict = any(weight and strict for weight, strict in zip(weights, self.strict, strict=True))
         return box, taken.found, number + (constant * below << GRID), strict
 
+    def source(self, element: int) -> tuple[int, int]:
+        """What an element of a rectifier reads, and the scale of that."""
+        owner = self.space.network.owner
+        layer = owner[element]
+        if not isinstance(layer, check.Rectifier):
+            raise Refused("a beta for what is not a rectifier")
+        found = layer.sources[element - layer.start]
+        return found, owner[found].scale
+
     # ---- nodes
 
-    # Nowhere in the region do all constraints hold.
     def refute(self, region: Region) -> list[Region]:
+        """Nowhere in the region do all constraints hold."""
         self.leaves += 1
         require(self.holds(region), f"leaf {self.leaves} does not hold")
         return []
@@ -335,7 +392,9 @@ class Tree(check.Tree):
         if found is None:
             return [child(region)]
         box, slopes, least, _ = found
-        kept = {i: each for layer, here in box.inputs.items() for i, each in zip(layer.sources, here, strict=True)}
+        kept = {
+            i: each for layer, here in box.inputs.items() for i, each in zip(check.sources_of(layer), here, strict=True)
+        }
         return [child(region, inputs=region.inputs.cut(slopes, least, kept), box=box)]
 
     def renew(self, region: Region) -> list[Region]:
@@ -344,16 +403,18 @@ class Tree(check.Tree):
     def split_input(self, region: Region) -> list[Region]:
         i, exponent, point, old = self.number(), self.number(), self.integer(), region.inputs
         require(i < len(old.ends) and exponent <= GRID, "an input out of range, or an exponent beyond 64")
-        at, (low, high) = point * (self.space.scale >> exponent), old.ends[i]
+        at, (low, high) = point * (self.space.network.input_scale >> exponent), old.ends[i]
         sides = (low, min(high, at)), (max(low, at), high)
         ends = [(*old.ends[:i], side, *old.ends[i + 1 :]) for side in sides]
-        return [child(region, inputs=Inputs(old.space, each, old.plane, old.kept), box=None) for each in ends]
+        return [
+            child(region, inputs=Inputs(old.space, each, old.plane, old.kept, old.phases), box=None) for each in ends
+        ]
 
-    def split_phase(self, region: Region) -> list[Region]:  # type: ignore[override]
-        layer = self.rectifier()
-        key = layer.node, self.number()
-        require(key[1] < layer.size and key not in region.phases, "a phase out of range or set twice")
-        return [child(region, phases={**region.phases, key: sign}, box=None) for sign in (-1, 1)]
+    def split_phase(self, region: Region) -> list[Region]:
+        layer, i = self.rectifier(), self.number()
+        element, inputs = layer.start + i, region.inputs
+        require(i < layer.size and element not in inputs.phases, "a phase out of range or set twice")
+        return [child(region, inputs=inputs.within(element, sign), box=None) for sign in (-1, 1)]
 
 
 def child(region: Region, **news: Any) -> Region:
@@ -375,26 +436,28 @@ RATIONAL = re.compile("-?[0-9]{1,2000}(/[0-9]{1,2000})?")
 PLACE = re.compile("([XY])_(0|[1-9][0-9]{0,3})")
 CERTIFICATE = {
     "format": "swapproof box certificate",
-    "version": 1,
-    "recipe": "box-1",
+    "version": 2,
+    "recipe": "box-2",
     "model": check.CERTIFICATE["model"],
+    "network": check.HASH,
     "query": check.FILE,
     "inputs": range(1, 1024),
     "outputs": range(1, 1024),
 }
 
 
-# An accepted certificate: what it says in one plain sentence.
 @dataclass(frozen=True)
 class Verdict:
+    """An accepted certificate: what it says in one plain sentence."""
+
     cases: int
     nodes: int
     leaves: int
     sentence: str
 
 
-# In lowest terms, and written in one way only.
 def rational(text: Any) -> Fraction:
+    """In lowest terms, and written in one way only."""
     check.expect(text, RATIONAL, "a number")
     above, _, below = text.partition("/")
     require(int(below or 1), "a number over 0")
@@ -407,7 +470,7 @@ def read_constraint(entry: Any, inputs: int, outputs: int) -> Constraint:
     fits = type(entry) is dict and entry.keys() == {"coefficients", "constant", "strict"}
     require(fits and type(entry["coefficients"]) is dict, "a constraint is not as it should be")
     check.expect(entry["strict"], range(2), "strict")
-    coefficients = {}
+    found: dict[str, dict[int, Fraction]] = {"X": {}, "Y": {}}
     for name, text in entry["coefficients"].items():
         matched = PLACE.fullmatch(name)
         if matched is None:
@@ -416,13 +479,14 @@ def read_constraint(entry: Any, inputs: int, outputs: int) -> Constraint:
         require(int(place) < (inputs if side == "X" else outputs), f"{name} is out of range")
         number = rational(text)
         require(number, f"{name} has the coefficient 0")
-        coefficients[int(place) + (outputs if side == "X" else 0)] = number
-    return Constraint(coefficients, rational(entry["constant"]), bool(entry["strict"]))
+        found[side][int(place)] = number
+    return Constraint(found["Y"], found["X"], rational(entry["constant"]), bool(entry["strict"]))
 
 
-# One box with constraints, and its proof.
 @dataclass(frozen=True)
 class Case:
+    """One box with constraints, and its proof."""
+
     box: list[tuple[Fraction, Fraction]]
     constraints: list[Constraint]
     tree: bytes
@@ -444,8 +508,8 @@ def read_case(entry: Any, inputs: int, outputs: int) -> Case:
     return Case(box, constraints, tree)
 
 
-# The object of a certificate, and its cases.
 def read_certificate(data: bytes) -> tuple[dict[str, Any], list[Case]]:
+    """The object of a certificate, and its cases."""
     top = check.parse_canonical(data)
     require(type(top) is dict and type(top.get("cases")) is list, "a certificate without cases")
     check.expect({key: value for key, value in top.items() if key != "cases"}, CERTIFICATE, "a certificate")
@@ -455,28 +519,36 @@ def read_certificate(data: bytes) -> tuple[dict[str, Any], list[Case]]:
     return top, [read_case(each, top["inputs"], top["outputs"]) for each in top["cases"]]
 
 
-# The network of the certificate, its inputs over a scale that makes the ends of all boxes integers.
-def space_of(top: dict[str, Any], cases: list[Case], model: Model) -> Space:
+def space_of(top: dict[str, Any], cases: list[Case], model: lowering.NumericModel, stop: float) -> Space:
+    """The network of the certificate, its inputs over a scale that makes the ends of all boxes integers."""
     require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
-    require(top["inputs"] == model.count, f"the model has {model.count} inputs")
+    require(top["inputs"] == model.inputs, f"the model has {model.inputs} inputs")
+    lowered = model.lower(stop)
+    require(top["network"] == lowered.sha256, "made for another network: its SHA-256 differs")
     scale = lcm(1 << GRID, *{end.denominator for case in cases for ends in case.box for end in ends})
-    check.narrow(scale.bit_length())
-    space = Space(model, scale)
-    outputs = len(space.network.logits) - model.count
+    check.narrow(scale)
+    network = Network(lowered.data, lowered.numbers, scale)
+    outputs = len(network.logits)
     require(top["outputs"] == outputs, f"the model has {outputs} outputs")
-    return space
+    return Space(network, stop)
 
 
-# Raises Refused when the certificate does not prove that no case has an input, Unusable when the model is outside
-# the format. `make` makes the tree of a case: for producers one that goes on after a leaf that does not hold.
 def check_claims(
-    top: dict[str, Any], cases: list[Case], model: Model, stop: float, make: Callable[..., Tree] = Tree
+    top: dict[str, Any],
+    cases: list[Case],
+    model: lowering.NumericModel,
+    stop: float,
+    make: Callable[..., Tree] = Tree,
 ) -> Verdict:
-    space = space_of(top, cases, model)
-    nodes = leaves = 0
+    """Raises Refused when the certificate does not prove that no case has an input, Unusable when the model is
+    outside the format. `make` makes the tree of a case: for producers one that goes on after a leaf that does not
+    hold.
+    """
+    space = space_of(top, cases, model, stop)
+    scale, nodes, leaves = space.network.input_scale, 0, 0
     for case in cases:
-        ends = tuple([(int(low * space.scale), int(high * space.scale)) for low, high in case.box])
+        ends = tuple([(int(low * scale), int(high * scale)) for low, high in case.box])
         tree = make(space, ends, case.constraints, case.tree, stop)
         tree.walk()
         nodes, leaves = nodes + tree.nodes, leaves + tree.leaves
@@ -492,28 +564,29 @@ def check_claims(
 # -------------------------------------------------------------------------------------------------------------- files
 
 
-# Check one certificate with the model, and the query if it is there, beside it.
 def check_file(path: Path, seconds: float = check.SECONDS) -> Verdict:
+    """Check one certificate with the model, and the query if it is there, beside it."""
     stop = time.monotonic() + seconds
     top, cases = read_certificate(check.read_file(path, check.MAX_CERTIFICATE))
     bound, query = top["model"], path.parent / top["query"]["file"]
     data, *tensors = [
-        check.read_file(path.parent / name, check.MAX_MODEL)
+        check.read_file(path.parent / name, check.MAX_FILE)
         for name in (bound["file"], *[name for name, _ in bound["tensors"]])
     ]
     require(check.sha256(data) == bound["sha256"], "made for another model: the SHA-256 differs")
     here = query.exists()
-    same = not here or check.sha256(check.read_file(query, check.MAX_MODEL)) == top["query"]["sha256"]
+    same = not here or check.sha256(check.read_file(query, check.MAX_FILE)) == top["query"]["sha256"]
     require(same, f"made for another query: the SHA-256 of {query.name} differs")
-    model = Model(data, dict(zip([name for name, _ in bound["tensors"]], tensors, strict=True)))
+    model = lowering.read_numeric_model(data, dict(zip([name for name, _ in bound["tensors"]], tensors, strict=True)))
     verdict = check_claims(top, cases, model, stop)
     return (
         verdict if here else replace(verdict, sentence=f"{verdict.sentence}; {query.name} is not here to be compared")
     )
 
 
-# Exit code 0 after `accepted 1 of 1`; 4 when it was refused; 2 when there is nothing to check.
 def main(arguments: list[str]) -> int:
+    """Exit code 0 after `accepted 1 of 1`; 4 when it was refused; 2 when there is nothing to check."""
+
     def say(line: str, stream: TextIO = sys.stdout) -> None:
         print(line.encode("ascii", "backslashreplace").decode(), flush=True, file=stream)
 

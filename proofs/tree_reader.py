@@ -8,24 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .certificate import (
-    Betas,
     Broken,
-    Budget,
-    Empty,
     Enumerate,
     Joint,
     Linear,
     Node,
     Open,
-    Phase,
     Rivals,
     Slopes,
     Words,
 )
 from .errors import BadInput
 
-LEAVES: dict[int, type[Empty] | type[Linear] | type[Enumerate] | type[Open]] = {
-    0: Empty,
+LEAVES: dict[int, type[Linear] | type[Enumerate] | type[Open]] = {
     1: Linear,
     2: Enumerate,
     3: Open,
@@ -50,11 +45,11 @@ def preorder(tree: Node) -> list[Node]:
 
 def below(node: Node) -> tuple[Node, ...]:
     match node:
-        case Words() | Phase() | Budget() | Rivals():
+        case Words() | Rivals():
             return node.left, node.right
-        case Slopes() | Betas() | Joint():
+        case Slopes() | Joint():
             return (node.inner,)
-        case Empty() | Linear() | Enumerate() | Open() | Broken():
+        case Linear() | Enumerate() | Open() | Broken():
             return ()
 
 
@@ -72,20 +67,14 @@ def joined(node: Node, inner: Sequence[Node]) -> Node:
     """The same node above others."""
     match node:
         case Words():
-            return Words(node.position, node.left_choices, *inner)
-        case Phase():
-            return Phase(node.node, node.element, *inner)
-        case Budget():
-            return Budget(node.positions, node.swaps, *inner)
+            return Words(node.word, node.left_options, *inner)
         case Rivals():
             return Rivals(node.left_rivals, *inner)
         case Slopes():
             return Slopes(node.values, *inner)
-        case Betas():
-            return Betas(node.exponent, node.values, *inner)
         case Joint():
             return Joint(node.groups, *inner)
-        case Empty() | Linear() | Enumerate() | Open() | Broken():
+        case Linear() | Enumerate() | Open() | Broken():
             return node
 
 
@@ -112,27 +101,20 @@ class Reader:
         """One node above nothing yet."""
         kind, nothing = self.byte(), Open()
         match kind:
-            case 0 | 1 | 2 | 3:
+            case 1 | 2 | 3:
                 return LEAVES[kind]()
             case 16:
                 return Broken(self.number())
             case 4:
-                position = self.number()
-                if position >= len(self.sizes):
-                    raise BadInput(f"position {position} of a text of {len(self.sizes)}")
-                return Words(position, self.mask(self.sizes[position]), nothing, nothing)
-            case 5:
-                return Phase(self.number(), self.number(), nothing, nothing)
-            case 6:
-                positions = self.ascending(self.number())
-                return Budget(frozenset(positions), self.number(), nothing, nothing)
+                word = self.number()
+                if word >= len(self.sizes):
+                    raise BadInput(f"word {word} of a text of {len(self.sizes)}")
+                return Words(word, self.mask(self.sizes[word]), nothing, nothing)
             case 7:
                 chosen = self.mask(len(self.rivals))
                 return Rivals(frozenset(self.rivals[bit] for bit in chosen), nothing, nothing)
             case 8:
                 return Slopes(self.table(), nothing)
-            case 9:
-                return Betas(self.number(), self.table(), nothing)
             case 10:
                 return Joint(tuple((self.number(), self.pairs(self.number())) for _ in range(self.number())), nothing)
             case _:
@@ -160,12 +142,6 @@ class Reader:
         if value not in self.masks:
             self.masks[value] = frozenset(bit for bit in range(size) if value >> bit & 1)
         return self.masks[value]
-
-    def ascending(self, count: int) -> list[int]:
-        found: list[int] = []
-        for _ in range(count):
-            found.append(self.number() + (found[-1] if found else 0))
-        return found
 
     def pairs(self, count: int) -> dict[int, int]:
         found: dict[int, int] = {}

@@ -123,6 +123,11 @@ class Places:
         return np.asarray(padded[self.swaps])
 
     @cached_property
+    def words(self) -> NDArray[np.int64]:
+        """[P]: the word at every place, as certificates number them."""
+        return np.searchsorted(np.unique(self.differences.positions), self.positions)
+
+    @cached_property
     def positions(self) -> NDArray[np.int64]:
         """[P]: the positions in the model's input."""
         return np.asarray(self.differences.positions[self.swaps[:, 0]])

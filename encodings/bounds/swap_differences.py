@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import values
-from ..network import Floats
+from ..network import Embedding, Floats
 from ..query import Query
-from ..rounding import certified_float32 as float32
+from ..rounding.certified_float32 import Claims, Sizes, claims_of, greatest
 from ..rounding.float_errors import SLOP, margin_errors, rounding_errors
+from ..rounding.magnitudes import magnitudes
 
 Array = NDArray[Any]
 CHUNK = 64
@@ -96,8 +97,13 @@ class Differences:
         return np.asarray(logits[:, [self.query.label]] - logits[:, list(self.query.rivals)])
 
     @cached_property
-    def sizes(self) -> dict[int, float32.Size]:
-        return float32.sizes(self.query.network, self.query.space)
+    def claims(self) -> Claims | None:
+        return claims_of(self.query.network)
+
+    @cached_property
+    def whole(self) -> Sizes | None:
+        """What can be claimed over the whole space."""
+        return None if self.claims is None else self.claims.whole([self.query.space])
 
     @cached_property
     def doubt(self) -> Floats:
@@ -110,22 +116,28 @@ class Differences:
     @cached_property
     def claimable(self) -> Floats:
         """[rivals]: over the whole space, a real margin above this is certified at level float32; may be infinite."""
-        errors = float32.margin_errors(self.query.network, self.sizes, self.query.label)[0]
-        return self.for_rivals(errors)
+        if self.claims is None or self.whole is None:
+            return np.full(len(self.query.rivals), np.inf)
+        return self.for_rivals(self.claims.margin_errors(self.whole, self.query.label)[0])
 
     def own_errors(self, sentences: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """`doubt` and `claimable` [batch, rivals] for each of these sentences alone (tighter)."""
         network, label = self.query.network, self.query.label
         found = values(network, sentences)
         doubt = margin_errors(network, {index: np.abs(array) * SLOP for index, array in found.items()}, label)
-        if np.isinf(self.claimable).any():
+        if self.claims is None or self.whole is None or np.isinf(self.claimable).any():
             return self.for_rivals(doubt), np.full((len(sentences), len(self.query.rivals)), np.inf)
-        sizes = float32.sizes(network, self.query.space, found, self.sizes)
-        return self.for_rivals(doubt), self.for_rivals(float32.margin_errors(network, sizes, label))
+        sizes = self.claims.of_sentences(self.whole, found)
+        return self.for_rivals(doubt), self.for_rivals(self.claims.margin_errors(sizes, label))
 
     @cached_property
     def magnitudes(self) -> dict[int, Array]:
-        return {index: size.magnitude[0] for index, size in self.sizes.items()}
+        """Node -> the greatest |value| over the space, from above."""
+        network, tables = self.query.network, dict[int, Array]()
+        for index, node in enumerate(network.nodes):
+            if isinstance(node.layer, Embedding):
+                tables[index] = greatest(node.layer.table, self.query.space)[node.layer.positions][None]
+        return {index: array[0] for index, array in magnitudes(network, tables, {}).items()}
 
     def for_rivals(self, classes: Array) -> Floats:
         return np.asarray(classes[..., list(self.query.rivals)], dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -56,13 +57,15 @@ def swap_last(builder: Builder, wire: Wire, origin: str) -> Wire:
     return builder.rearrange([wire], np.swapaxes(numbered(wire.shape), -1, -2), origin)
 
 
-def affine(builder: Builder, call: Call, wire: Wire, weight: Array, bias: Array | None, roundings: int = 1) -> Wire:
+def affine(
+    builder: Builder, call: Call, wire: Wire, weight: Array, bias: Array | None, roundings: int = 1, groups: int = 1
+) -> Wire:
     if wire.shape[-1] != weight.shape[0]:
         raise BadInput(f"{call.where}: {wire.shape[-1]} values meet a weight of {weight.shape[0]} rows")
     outputs = weight.shape[1]
     builder.room((*wire.shape[:-1], outputs), call.where)
     added = np.zeros(outputs) if bias is None else np.array(np.broadcast_to(finite(bias, call.where), (outputs,)))
-    layer = Affine(np.ascontiguousarray(finite(weight, call.where)), added, roundings)
+    layer = Affine(np.ascontiguousarray(finite(weight, call.where)), added, roundings, groups=groups)
     return builder.emit(layer, [wire], (*wire.shape[:-1], outputs), call.where, wire.dtype)
 
 
@@ -75,17 +78,23 @@ def gemm(builder: Builder, call: Call) -> list[Value]:
         )
     bias = call.known(2, "added term")
     alpha, beta = np.float32(call.attributes.get("alpha", 1.0)), np.float32(call.attributes.get("beta", 1.0))
-    if left.dtype == "float64" and not (alpha == 1 and beta == 1):
-        builder.inexact.append(f"{call.where}: alpha and beta times double weights")
+    if alpha != 1 or (bias is not None and beta != 1):
+        builder.real_only.append(f"{call.where}: its alpha and beta: before or after the sum")
     if call.attributes.get("transA", 0):
         left = swap_last(builder, left, call.where)
     if bias is not None and bias.ndim == 2 and bias.shape[0] != 1:
         raise Unsupported(f"{call.where}: adds a matrix of shape {bias.shape}; only a row is supported, use Add")
-    # Products of two float32 numbers fit a float64 exactly.
-    matrix = finite(weight.T if call.attributes.get("transB", 0) else weight, call.where) * float(alpha)
-    added = None if bias is None else finite(bias, call.where).reshape(-1) * float(beta)
-    plain = alpha == 1 and (beta == 1 or bias is None)
-    return [affine(builder, call, left, matrix, added, 1 if plain else 3)]
+    matrix = finite(weight.T if call.attributes.get("transB", 0) else weight, call.where)
+    added = None if bias is None or beta == 0 else finite(bias, call.where).reshape(-1)
+    if alpha == 1 and (beta == 1 or added is None):
+        return [affine(builder, call, left, matrix, added)]
+    if left.dtype != "float64":  # products of two float32 numbers fit a float64 exactly
+        return [affine(builder, call, left, matrix * float(alpha), None if added is None else added * float(beta), 3)]
+    product = affine(builder, call, left, matrix, None)
+    if added is None:
+        return [builder.scale(product, call.where, multiply=float(alpha), roundings=3)]
+    total = builder.scale(product, call.where, multiply=float(alpha), divide=float(beta), add=added, roundings=3)
+    return [builder.scale(total, call.where, multiply=float(beta), roundings=3)]
 
 
 def convolution(builder: Builder, call: Call) -> list[Value]:
@@ -114,12 +123,15 @@ def convolution(builder: Builder, call: Call) -> list[Value]:
     for group in range(groups):
         block = slice(group * cols, (group + 1) * cols)
         weight[group * rows : (group + 1) * rows, block] = flat[block].T
-    result = affine(builder, call, columns, weight, bias)
+    result = affine(builder, call, columns, weight, bias, groups=groups)
     return [builder.rearrange([result], np.moveaxis(numbered(result.shape), -1, 1), call.where)]
 
 
 def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
-    """(x - mean) * scale / sqrt(variance + epsilon) + bias, per channel. The root is rounded: noted as inexact."""
+    """(x - mean) * r * scale + bias, per channel, with r = floor(2**40 / sqrt(variance + epsilon)) / 2**40.
+
+    Certificates define the network over the reals so (FORMAT.md, section 4.2); r is a float64 number.
+    """
     wire = call.wire(0)
     if call.attributes.get("training_mode", 0):
         raise Unsupported(f"{call.where}: batch normalisation in training mode mixes texts; export with .eval()")
@@ -128,14 +140,24 @@ def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
         raise BadInput(f"{call.where}: parameters are missing")
     channel = (1, -1) + (1,) * (len(wire.shape) - 2)
     scale, bias, mean, variance = (finite(part, call.where).reshape(channel) for part in parts if part is not None)
-    spread = variance + float(np.float32(call.attributes.get("epsilon", 1e-5)))
-    if not (spread > 0).all():
-        raise BadInput(f"{call.where}: a variance of {float(variance.min()):g}; it must be above 0")
-    root = np.sqrt(spread)
-    builder.inexact.append(f"{call.where}: the square root of a variance")
+    epsilon = Fraction(float(np.float32(call.attributes.get("epsilon", 1e-5))))
+    roots = [inverse_root(float(number), epsilon, call.where) for number in variance.ravel()]
+    builder.real_only.append(f"{call.where}: its constants, which runtimes fold")
     # Runtimes fold the four constants before use: a few roundings more than one product and one sum.
     centred = builder.scale(wire, call.where, add=-mean, roundings=8)
-    return [builder.scale(centred, call.where, multiply=scale, divide=root, add=bias, roundings=8)]
+    normal = builder.scale(centred, call.where, multiply=np.array(roots).reshape(channel), roundings=8)
+    return [builder.scale(normal, call.where, multiply=scale, add=bias, roundings=8)]
+
+
+def inverse_root(variance: float, epsilon: Fraction, origin: str) -> float:
+    """1 / sqrt(variance + epsilon), rounded down to a multiple of 2**-40."""
+    spread = Fraction(variance) + epsilon
+    if spread <= 0:
+        raise BadInput(f"{origin}: a variance of {variance:g}; with epsilon it must be above 0")
+    found = math.isqrt((spread.denominator << 80) // spread.numerator)
+    if found >= 2**53:
+        raise Unsupported(f"{origin}: a variance of {variance:g}; with epsilon 1 / its root must be below 2**13")
+    return found / 2**40
 
 
 def add(builder: Builder, call: Call) -> list[Value]:
@@ -147,19 +169,22 @@ def subtract(builder: Builder, call: Call) -> list[Value]:
 
 
 def summed(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
-    """A signed sum; constants are added by a Scaling."""
+    """A sum or difference; constants are added by a Scaling."""
+    match call.value(0), call.value(1):
+        case Wire() as wire, Known(array):
+            return shifted(builder, call, wire, signs[1] * finite(array, call.where))
+        case Known(array), Wire() as wire if signs[1] == 1:
+            return shifted(builder, call, wire, finite(array, call.where))
+        case Known(array), Wire() as wire:
+            return builder.scale(wire, call.where, multiply=-1.0, add=finite(array, call.where))
+        case _:
+            return joined(builder, call, signs)
+
+
+def joined(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
+    """A signed sum."""
     if len(call.values) == 1:
         return call.wire(0)
-    if len(call.values) == 2:
-        match call.value(0), call.value(1):
-            case Wire() as wire, Known(array):
-                return shifted(builder, call, wire, signs[1] * finite(array, call.where))
-            case Known(array), Wire() as wire if signs[1] == 1:
-                return shifted(builder, call, wire, finite(array, call.where))
-            case Known(array), Wire() as wire:
-                return builder.scale(wire, call.where, multiply=-1.0, add=finite(array, call.where))
-            case _:
-                pass
     wires = [variable(builder, call, position) for position in range(len(call.values))]
     shape = np.broadcast_shapes(*(wire.shape for wire in wires))
     wires = [builder.broadcast(wire, shape, call.where) for wire in wires]
@@ -167,21 +192,26 @@ def summed(builder: Builder, call: Call, signs: Sequence[int]) -> Wire:
 
 
 def shifted(builder: Builder, call: Call, wire: Wire, added: Floats) -> Wire:
-    """The wire plus a constant: the bias of the product just before, when it is one per column and that has none."""
+    """The wire plus a constant: the bias of the product just before, when it is one per column and that has none.
+
+    Two ONNX nodes are then one layer, which says so (`Affine.product`).
+    """
     node = builder.nodes[wire.node]
     row = added.shape[-1] if added.ndim and math.prod(added.shape[:-1]) == 1 else 1 if added.size == 1 else 0
-    if isinstance(node.layer, Affine) and not node.layer.bias.any() and added.ndim <= len(wire.shape):
+    plain = isinstance(node.layer, Affine) and node.layer.product is None and not node.layer.bias.any()
+    if plain and isinstance(node.layer, Affine) and node.number is not None and added.ndim <= len(wire.shape):
         outputs = len(node.layer.bias)
         if row in (1, outputs) and wire.shape == node.shape:
             bias = np.array(np.broadcast_to(added.reshape(-1), (outputs,)))
-            layer = Affine(node.layer.weight, bias, node.layer.roundings)
+            layer = Affine(node.layer.weight, bias, node.layer.roundings, node.number, node.layer.groups)
             inputs = [Wire(source, builder.nodes[source].shape, wire.dtype) for source in node.inputs]
             return builder.emit(layer, inputs, node.shape, node.origin, wire.dtype)
     return builder.scale(wire, call.where, add=added)
 
 
 def sum_all(builder: Builder, call: Call) -> list[Value]:
-    return [summed(builder, call, (1,) * len(call.values))]
+    """Constants are terms like the others (FORMAT.md, section 4.2)."""
+    return [joined(builder, call, (1,) * len(call.values))]
 
 
 def multiply(builder: Builder, call: Call) -> list[Value]:

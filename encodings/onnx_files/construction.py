@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadInput, Unsupported
 from ..network import (
+    Account,
     Affine,
     Constant,
     Embedding,
@@ -110,6 +111,9 @@ class Builder:
         self.choices = choices
         self.settled: list[tuple[Call, Array]] = []  # what was made of tokens, and what came of it
         self.inexact: list[str] = []
+        self.foreign: list[str] = []  # to certificates
+        self.real_only: list[str] = []
+        self.types: set[str] = set()  # floating ones of the file's tensors
         self.number: int | None = None  # of the ONNX node being translated
         self.coarsest = "float64"
         self.moved = 0
@@ -148,11 +152,18 @@ class Builder:
             if index.shape == wire.shape and index.size and bool((index.ravel() == np.arange(index.size)).all()):
                 return wire
             source = self.nodes[wire.node]
-            if isinstance(source.layer, Rearrangement):  # two moves in a row are one
+            if isinstance(source.layer, Rearrangement) and not self.finishes(source):  # two moves in a row are one
                 merged = source.layer.index.ravel()[index]
                 inputs = tuple(Wire(i, self.nodes[i].shape, wire.dtype) for i in source.inputs)
                 return self.emit(Rearrangement(merged), inputs, index.shape, origin, wire.dtype)
         return self.emit(Rearrangement(index), wires, index.shape, origin, coarsest(wires))
+
+    def finishes(self, node: Node) -> bool:
+        """Whether it moves what another ONNX node has just computed to where that has it: the order of its elements."""
+        return node.number != self.number and any(
+            self.nodes[source].number == node.number and isinstance(self.nodes[source].layer, Affine | Scaling | Sum)
+            for source in node.inputs
+        )
 
     def fill_outside(self, wire: Wire, index: Indices, fill: float, origin: str) -> Wire:
         """Rearrange one wire, the padding reading a constant."""
@@ -178,6 +189,13 @@ class Builder:
             raise BadInput(f"{origin}: division by zero")
         filled = [np.broadcast_to(finite(part, origin), shape) for part in parts]
         return self.emit(Scaling(filled[0], filled[1], filled[2], roundings), [wire], shape, origin, wire.dtype)
+
+    def account(self) -> Account:
+        """What was noted; a certificate speaks of models with one floating type, and at level float32 of float32."""
+        types = ", ".join(sorted(self.types))
+        foreign = [*self.foreign, *([f"tensors of types {types}"] if len(self.types) > 1 else [])]
+        real_only = [*self.real_only, *([f"tensors of type {types}"] if types != "float32" else [])]
+        return Account(self.size, tuple(dict.fromkeys(foreign)), tuple(dict.fromkeys(real_only)))
 
     def total(self, wire: Wire, origin: str) -> Wire:
         """Sum over the last axis, which goes."""

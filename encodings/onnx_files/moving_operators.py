@@ -32,6 +32,8 @@ def pad(builder: Builder, call: Call) -> list[Value]:
         raise BadInput(f"{call.where}: pads are missing")
     if (amounts < 0).any():
         raise Unsupported(f"{call.where}: negative pads; Slice takes elements away")
+    if call.attributes.get("mode", "constant") != "constant":
+        builder.foreign.append(f"{call.where}: padding that repeats elements")
     (result,) = builder.run(call, [numbered(wire.shape), amounts, np.array(OUTSIDE, dtype=np.int64), axes])
     value = 0.0 if fill is None or fill.size == 0 else float(fill.reshape(-1)[0])
     return [builder.fill_outside(wire, result, value, call.where)]
@@ -77,6 +79,8 @@ def cast(builder: Builder, call: Call) -> list[Value]:
         case Tokens() if name in ("int32", "int64"):
             return [value]
         case Wire() if name in FLOATS:
+            if name != value.dtype:
+                builder.foreign.append(f"{call.where}: a cast from {value.dtype} to {name}")
             if FLOATS.index(name) >= FLOATS.index(value.dtype):
                 return [Wire(value.node, value.shape, name)]
             coarser = Wire(value.node, value.shape, name)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..computed import is_floating
 from ..errors import BadInput, Unsupported
 from ..network import Embedding, Network, Node
 from .construction import Builder, Known, Value, Wire
@@ -92,7 +93,9 @@ def numeric_network(model: NumericModel) -> Network:
     empty = Embedding(np.zeros((1, model.shape[-1])), np.zeros(model.shape[:-1], dtype=np.int64))
     values: dict[str, Value] = {model.input: builder.emit(empty, (), model.shape, "input", model.kind)}
     for tensor in model.proto.graph.initializer:
-        values[tensor.name] = Known(np.asarray(onnx.numpy_helper.to_array(tensor, str(model.path.parent))))
+        array = np.asarray(onnx.numpy_helper.to_array(tensor, str(model.path.parent)))
+        values[tensor.name] = Known(array)
+        builder.types.update([str(array.dtype)] if is_floating(array) else [])
     reader = Model(model.path, model.proto, model.opset, model.input, model.kind, model.output, None, 1)
     for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(reader, node, position, values)
@@ -111,6 +114,7 @@ def numeric_network(model: NumericModel) -> Network:
         vocabulary_size=1,
         unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
         inexact=tuple(dict.fromkeys(builder.inexact)),
+        account=builder.account(),
     )
 
 

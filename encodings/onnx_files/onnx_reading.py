@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..computed import is_floating, is_foreign, is_real_only
 from ..errors import BadInput, Unsupported
 from ..network import Embedding, Head, Network, Node
 from .constant_folding import SIZES, perform
-from .construction import Array, Builder, Call, Known, Tokens, Value, Wire
+from .construction import FLOATS, Array, Builder, Call, Known, Tokens, Value, Wire
 from .operators import OPERATORS
 
 OPSETS = range(13, 21)
@@ -92,6 +94,19 @@ class Model:
     batch: int | None
     """Fixed batch size (1), or None when the model takes any."""
 
+    @cached_property
+    def constants(self) -> dict[str, Array]:
+        """The initializers, for the networks of all lengths."""
+        import onnx.numpy_helper
+
+        base = str(self.path.parent)
+        found = {
+            tensor.name: np.asarray(onnx.numpy_helper.to_array(tensor, base)) for tensor in self.proto.graph.initializer
+        }
+        for array in found.values():
+            array.flags.writeable = False
+        return found
+
 
 def open_model(path: Path) -> Model:
     """Read the file and check that it maps token ids [batch, length] to one output."""
@@ -162,8 +177,6 @@ def reading_of(
     model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None
 ) -> tuple[Network, list[tuple[Call, Array]]]:
     """Also what the model made of tokens, in order, and what came of it: all that depends on the choices."""
-    import onnx.numpy_helper
-
     if length is None:
         length = model.length
     if length is None:
@@ -178,9 +191,8 @@ def reading_of(
     values: dict[str, Value] = {
         model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
     }
-    base = model.path.parent
-    for tensor in model.proto.graph.initializer:
-        values[tensor.name] = Known(np.asarray(onnx.numpy_helper.to_array(tensor, str(base))))
+    values.update((name, Known(array)) for name, array in model.constants.items())
+    builder.types.update(str(array.dtype) for array in model.constants.values() if is_floating(array))
     heads: dict[str, Head] = {}
     for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(model, node, position, values)
@@ -191,10 +203,12 @@ def reading_of(
                     f"{call.where}: reads the result of a {heads[headed]}, which is supported at the very end only"
                 )
             heads[node.output[0]] = heads[headed]
+            builder.foreign.append(f"{call.where}: after the {heads[headed]}, which is not the last node then")
         builder.number = position
         results = translate(builder, call)
         if node.op_type in HEADS and any(isinstance(value, Wire) for value in call.values):
             heads[node.output[0]] = HEADS[node.op_type]
+            builder.real_only.append(f"{call.where}: a function of the logits, which is rounded")
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
     network = finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
     return network, builder.settled
@@ -265,7 +279,9 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
     operator = call.operator
     if operator in RANDOM:
         raise Unsupported(f"{call.where}: a random operator; a classifier to be verified gives one answer")
+    builder.types.update(attribute_types(call))
     if operator in ("Shape", "Size"):
+        builder.foreign += [f"{call.where}: Size"] * (operator == "Size")
         shape = shape_of(call.value(0))
         part = slice(call.attributes.get("start", 0), call.attributes.get("end", len(shape)))
         return [Known(np.array(shape[part] if operator == "Shape" else math.prod(shape), dtype=np.int64))]
@@ -273,6 +289,7 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         results, rounded = performed(call, [value.array if isinstance(value, Known) else None for value in call.values])
         if rounded:
             builder.inexact.append(f"{call.where}: rounded arithmetic on constants")
+        judge(builder, call, results)
         return [Known(array) for array in results]
     tokens = sum(isinstance(value, Tokens) for value in call.values)
     if tokens == 1 and operator in COMPUTE_TOKENS and not any(isinstance(value, Wire) for value in call.values):
@@ -289,6 +306,30 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         hint = HINTS.get(operator, f"supported: {', '.join(OPERATORS)}")
         raise Unsupported(f"{call.where}: operator {operator} is not supported; {hint}")
     return OPERATORS[operator](builder, call)
+
+
+def judge(builder: Builder, call: Call, results: Sequence[Array]) -> None:
+    """Note what arithmetic on constants bars."""
+    arrays = [value.array if isinstance(value, Known) else None for value in call.values]
+    if is_foreign(call.operator, call.attributes, arrays):
+        builder.foreign.append(f"{call.where}: {call.operator} on such constants")
+        return
+    axes = call.attributes.get("axes") or (arrays[1] is not None and arrays[1].size if len(arrays) > 1 else None)
+    sizes = None
+    if call.operator == "ReduceSum" and (axes or not call.attributes.get("noop_with_empty_axes", 0)):
+        ((sizes,), _) = performed(call, [np.abs(np.asarray(arrays[0], dtype=np.float64)), *arrays[1:]])
+    if is_real_only(call.operator, arrays, results, sizes):
+        builder.real_only.append(f"{call.where}: numbers that are computed from numbers")
+
+
+def attribute_types(call: Call) -> list[str]:
+    """The floating types of its attributes that are tensors, or numbers for constants."""
+    import onnx
+
+    tensors = [value for value in call.attributes.values() if isinstance(value, onnx.TensorProto)]
+    names = [onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name for tensor in tensors]
+    names += ["float32" for name in call.attributes if name in ("value_float", "value_floats")]
+    return [name for name in names if name in FLOATS]
 
 
 def settled(builder: Builder, call: Call) -> Array:
@@ -372,4 +413,5 @@ def finish(model: Model, builder: Builder, value: Value | None, head: Head, leng
         unit=max(UNITS[builder.coarsest], UNITS[value.dtype]),
         inexact=tuple(dict.fromkeys(builder.inexact)),
         choices=tuple(map(tuple, builder.choices)) if builder.settled and builder.choices is not None else None,
+        account=builder.account(),
     )

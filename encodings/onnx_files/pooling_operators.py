@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,8 +27,18 @@ def minimum(builder: Builder, call: Call) -> list[Value]:
     if limited is not None:
         return [limited]
     wires = [variable(builder, call, position) for position in range(len(call.values))]
-    negated = [builder.scale(wire, call.where, multiply=-1.0) for wire in wires]
-    return [builder.scale(largest(builder, call, negated), call.where, multiply=-1.0)]
+    if len(wires) == 1:
+        return [wires[0]]
+    shape = np.broadcast_shapes(*(wire.shape for wire in wires))
+    builder.room((len(wires), *shape), call.where)
+    starts = np.cumsum([0, *(math.prod(wire.shape) for wire in wires)]).tolist()
+    parts = [
+        np.broadcast_to(numbered(wire.shape) + start, shape) for wire, start in zip(wires, starts[:-1], strict=True)
+    ]
+    negated = builder.scale(builder.rearrange(wires, np.stack(parts), call.where), call.where, multiply=-1.0)
+    found = builder.rearrange([negated], np.moveaxis(numbered(negated.shape), 0, -1), call.where)
+    greatest = builder.emit(Maximum(), [found], shape, call.where, found.dtype)
+    return [builder.scale(greatest, call.where, multiply=-1.0)]
 
 
 def largest(builder: Builder, call: Call, wires: Sequence[Wire]) -> Wire:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import needed
-from ..network import Affine, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import Affine, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 
 Array = NDArray[Any]
 SLOP = 1.0 + 2.0**-20
@@ -42,8 +42,24 @@ def magnitudes(network: Network, embedded: Mapping[int, Array], at_cut: Mapping[
             case Rectifier():
                 found = inputs[0]
             case Maximum():
-                found = inputs[0].max(axis=-1)
+                # A constant far below the others, a mask's, plays no part.
+                fixed = constants(network, node.inputs[0]).reshape(*node.shape, -1)
+                low, high = (np.where(np.isnan(fixed), sign * inputs[0], fixed).max(axis=-1) for sign in (-1, 1))
+                found = np.maximum(-low, high)
         known[index] = found * SLOP
         if index in at_cut:
             known[index] = np.minimum(known[index], at_cut[index])
     return known
+
+
+@lru_cache(maxsize=64)
+def constants(network: Network, index: int) -> Floats:
+    """[size]: the numbers of those elements of a node that are constants, NaN for others."""
+    node = network.nodes[index]
+    match node.layer:
+        case Constant(value):
+            return value.reshape(-1)
+        case Rearrangement(order):
+            return np.concatenate([constants(network, source) for source in node.inputs])[order.reshape(-1)]
+        case _:
+            return np.full(node.size, np.nan)

@@ -134,7 +134,7 @@ class TestArchive:
         for name in names | {"summary.json"} | {f"certificates/{id:06d}.json" for id in range(len(ROWS))}:
             assert held.pop(f"run/{name}") == (made / "run" / name).read_bytes()
         proofs = Path(checker.__file__ or "").parent
-        for name in ("FORMAT.md", "check.py", "check.js", "check.html"):
+        for name in ("FORMAT.md", "check.py", "lower.py", "onnx_file.py", "check.js", "check.html"):
             assert held.pop(name) == (proofs / name).read_bytes()
         assert held.keys() == {"HOW-TO-CHECK.md", "run/certificates/root", "statement.dsse.json"}
 
@@ -297,7 +297,7 @@ class TestVerify:
         good = resealed(held, made / "key.pem")
         assert verify(packed(tmp_path / "good.zip", good), made / "key.pub.pem") == 0
         assert "not those of this installation, whose checker checks here: check.py" in capsys.readouterr().out
-        more = bytes_of(held[CERTIFICATE]).replace(b'"linear-1","swaps":0', b'"linear-1","swaps":1')
+        more = bytes_of(held[CERTIFICATE]).replace(b'"linear-2","swaps":0', b'"linear-2","swaps":1')
         assert more != held[CERTIFICATE]
         bad = resealed({**held, CERTIFICATE: more}, made / "key.pem")
         assert verify(packed(tmp_path / "bad.zip", bad), made / "key.pub.pem") == 4

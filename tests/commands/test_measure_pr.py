@@ -24,7 +24,7 @@ from swapproof.verifier.counting import measuring_text as station
 from swapproof.verifier.counting.stopping import Stop
 from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
-from swapproof.verifier.ladder import run_certificates as evidence
+from swapproof.verifier.ladder import run_certificates
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.ladder.station import Station
@@ -271,7 +271,7 @@ def test_a_count_whose_certificate_is_refused_is_not_published(
         raise Refused("for the sake of the test")
 
     monkeypatch.setattr(Checker, "open", unscreened(Checker.open))
-    monkeypatch.setattr(evidence, "check_certificate", refuse)
+    monkeypatch.setattr(run_certificates, "check_certificate", refuse)
     lines = measured(task, tmp_path / "run", "--radius", "1", "--limit", "2", code=4)
     for line in lines:
         assert line["status"] == "sampled"

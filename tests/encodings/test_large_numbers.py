@@ -11,9 +11,9 @@ import pytest
 from onnx import numpy_helper
 from tiny import write_task
 
-from swapproof.encodings.network import Affine, Embedding, Layer, Network, Node, Rectifier
+from swapproof.encodings.network import Account, Affine, Embedding, Layer, Network, Node, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
-from swapproof.encodings.rounding import certified_float32 as float32
+from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.cli import main
 
@@ -43,8 +43,9 @@ def test_certify_and_kappa_are_silent_and_claim_nothing_of_float32(
     assert {line["level"] for line in lines if line["min_swaps"]["low"]} == {"real"}
     network = network_of(open_model(task.parent / "model.onnx"), 6)
     space = SwapSpace(tuple((token, 2) for token in range(3, 9)))
-    errors = float32.margin_errors(network, float32.sizes(network, space), 0)
-    assert np.isposinf(errors).all()
+    claims = claims_of(network)
+    assert claims is not None
+    assert np.isposinf(claims.margin_errors(claims.whole([space]), 0)).all()
 
 
 def test_magnitudes_beyond_float64_are_infinite_errors() -> None:
@@ -52,5 +53,6 @@ def test_magnitudes_beyond_float64_are_infinite_errors() -> None:
     affine = Affine(np.array([[1e300, 0.0], [0.0, 1.0]]), np.zeros(2))
     layers: list[Layer] = [Embedding(np.full((3, 2), 1e300), np.array([[0]])), affine, affine, Rectifier(0.5)]
     nodes = [Node(layer, (index - 1,) if index else (), (1, 2), "") for index, layer in enumerate(layers)]
-    network, space = Network(tuple(nodes), 1, 3), SwapSpace(((0, 1, 2),))
-    assert np.isposinf(float32.margin_errors(network, float32.sizes(network, space), 0)).all()
+    claims = claims_of(Network(tuple(nodes), 1, 3, account=Account(len(nodes))))
+    assert claims is not None
+    assert np.isposinf(claims.margin_errors(claims.whole([SwapSpace(((0, 1, 2),))]), 0)).all()

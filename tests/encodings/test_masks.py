@@ -25,7 +25,8 @@ from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs import check
+from swapproof.encodings.word_options import inputs_of, words_of
+from swapproof.proofs import check, lower
 
 LENGTH, VOCABULARY = 4, 7
 
@@ -36,6 +37,16 @@ def texts(draw: st.DrawFn) -> tuple[tuple[int, ...], ...]:
     words = draw(st.integers(1, LENGTH))
     row = st.lists(st.integers(1, VOCABULARY - 1), min_size=1, max_size=3, unique=True).map(tuple)
     return (*(draw(row) for _ in range(words)), *[(0,)] * (LENGTH - words))
+
+
+def lowered(model: lower.Model, choices: tuple[tuple[int, ...], ...]) -> lower.Lowered:
+    space = SwapSpace(choices)
+    return model.lower(inputs_of(space), words_of(space))
+
+
+def checked(data: bytes, choices: tuple[tuple[int, ...], ...]) -> check.Network:
+    found = lowered(lower.read_model(data), choices)
+    return check.Network(found.data, found.numbers, found.no_float32)
 
 
 def read(sample: Sample, choices: tuple[tuple[int, ...], ...]) -> Network:
@@ -53,10 +64,10 @@ def test_a_mask_is_a_constant_of_the_text(style: str, source: int, choices: tupl
         network = network_of(open_model(path), LENGTH, choices)
         found = np.array(list(itertools.product(*choices)))
         agree(network, sample.runner(path), np.concatenate([found, random_sentences(network, 8)]))
-    checked = check.read_model(sample.model.SerializeToString()).network(LENGTH, choices)
-    assert not checked.no_float32
+    other = checked(sample.model.SerializeToString(), choices)
+    assert not other.no_float32
     for sentence in found.tolist():
-        assert exact_logits(network, sentence)[0] == logits_of_the_checker(checked, sentence)
+        assert exact_logits(network, sentence)[0] == logits_of_the_checker(other, sentence)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -65,11 +76,8 @@ def test_no_swap_may_reach_or_leave_the_padding(style: str) -> None:
     sample, mixed = masked(style, 1, LENGTH, VOCABULARY), ((1, 2), (3, 0), (0,), (0,))
     with pytest.raises(Unsupported, match="choices of a position differ"):
         read(sample, mixed)
-    model = check.read_model(sample.model.SerializeToString())
     with pytest.raises(check.Refused, match="from all choices"):
-        model.network(LENGTH, mixed)
-    with pytest.raises(check.Unusable, match="depends on the choices"):
-        model.network(LENGTH)
+        checked(sample.model.SerializeToString(), mixed)
     with tempfile.TemporaryDirectory() as folder, pytest.raises(Unsupported, match="depends on the choices"):
         read_network(sample.save(Path(folder)), LENGTH)
 
@@ -81,12 +89,11 @@ def test_a_network_is_asked_only_about_its_own_choices() -> None:
     assert Query.of(network, SwapSpace(((2,), (3,), (0,), (0,))), 0).network is network
     with pytest.raises(BadInput, match="other choices"):
         Query.of(network, SwapSpace(((1, 4), (3,), (0,), (0,))), 0)
-    model = check.read_model(sample.model.SerializeToString())
-    first = model.network(LENGTH, choices)
-    assert model.network(LENGTH, choices) is first
-    longer = model.network(LENGTH, ((1, 2), (3,), (4,), (5,)))
-    sentence = [1, 3, 4, 5]
-    assert logits_of_the_checker(longer, sentence) != logits_of_the_checker(first, sentence)
+    model = lower.read_model(sample.model.SerializeToString())
+    first = lowered(model, choices)
+    assert lowered(model, choices) is first
+    longer = lowered(model, ((1, 2), (3,), (4,), (5,)))
+    assert longer.sha256 != first.sha256
 
 
 def test_branches_that_do_not_reach_the_output_are_not_looked_at() -> None:
@@ -103,9 +110,9 @@ def test_branches_that_do_not_reach_the_output_are_not_looked_at() -> None:
     sample = finished(g, length=1, vocabulary=2, classes=2)
     sample.model.opset_import.append(helper.make_opsetid("elsewhere", 1))
     data = sample.model.SerializeToString()
-    network = check.read_model(data).network(1)
+    network = checked(data, ((0, 1),))
     relu = next(i for i, node in enumerate(sample.model.graph.node) if node.op_type == "Relu")
-    assert list(network.rectifiers) == [relu]
+    assert [type(layer) for layer in network.layers] == [check.Embedding, check.Rectifier]
     assert logits_of_the_checker(network, [1]) == [3, 0]
     with tempfile.TemporaryDirectory() as folder:
         other = read_network(sample.save(Path(folder)), 1)
@@ -114,7 +121,7 @@ def test_branches_that_do_not_reach_the_output_are_not_looked_at() -> None:
     again = onnx.load_from_string(data)
     next(node for node in again.graph.node if node.op_type == "Sin").output[0] = flat
     with pytest.raises(check.Unusable, match="defined twice"):
-        check.read_model(again.SerializeToString())
+        lower.read_model(again.SerializeToString())
 
 
 def test_a_choice_that_cannot_be_computed_with_is_refused() -> None:
@@ -123,15 +130,15 @@ def test_a_choice_that_cannot_be_computed_with_is_refused() -> None:
     words = g.call("Gather", g.constant(np.array([[1, 2]] * 5, np.float32)), "tokens")
     count = g.call("Cast", g.call("Div", g.wholes(12), "tokens"), to=TensorProto.FLOAT)
     g.go(g.call("Add", g.call("Flatten", words), count), 1, 2)
-    model = check.read_model(finished(g, length=1, vocabulary=5, classes=2).model.SerializeToString())
-    assert logits_of_the_checker(model.network(1, ((3,),)), [3]) == [5, 6]
-    for choices in ([0], [4, 0], [4, 3]):
+    data = finished(g, length=1, vocabulary=5, classes=2).model.SerializeToString()
+    assert logits_of_the_checker(checked(data, ((3,),)), [3]) == [5, 6]
+    for choices in ((0,), (4, 0), (4, 3)):
         with pytest.raises(check.Refused):
-            model.network(1, [choices])
+            checked(data, (choices,))
     constant = Graph(np.random.default_rng(0), 17, small=True)
     words = constant.call("Gather", constant.constant(np.array([[1, 2]], np.float32)), "tokens")
     places = constant.call("Div", constant.wholes(1), constant.wholes(0))
     constant.go(constant.call("Flatten", constant.call("Gather", words, places, axis=1)), 1, 2)
     data = finished(constant, length=1, vocabulary=1, classes=2).model.SerializeToString()
     with pytest.raises(check.Unusable, match="division by 0"):
-        check.read_model(data).network(1)
+        checked(data, ((0,),))

@@ -13,8 +13,11 @@ from oracles import loaded, query_of
 from random_networks import networks, swap_spaces, tiny_networks
 from settling import statement_of
 
+from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs.certificate import Lower, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.verifier.engines import ENGINES
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder.climbing import climb
@@ -31,7 +34,7 @@ def refusals(data: st.DataObject, engine: Engine, *, every_operator: bool) -> tu
         found: list[str] = []
         try:
             checked = read_model(content, {})
-            checked.network(query.space.length)
+            checked.lower(inputs_of(query.space), words_of(query.space))
         except Unusable:
             assume(False)
 

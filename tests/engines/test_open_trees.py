@@ -21,8 +21,11 @@ from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import option_counts
 from swapproof.proofs.certificate import Count, Joint, Open, encode_tree, write_certificate
-from swapproof.proofs.check import Unusable, check_certificate, read_model
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Unusable
 from swapproof.proofs.tree_reader import decode_tree
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort
@@ -56,7 +59,7 @@ def known_of(verdict: Verdict, query: Query) -> Known:
     """What the store and the certificate keep of a verdict; the tree as bytes and back."""
     interval, cover = verdict.interval, verdict.interval.cover
     if cover is not None:
-        sizes = [len(options) for options in query.space.choices]
+        sizes = option_counts(query.space)
         again = decode_tree(encode_tree(cover.tree, sizes, query.rivals), sizes, query.rivals)
         cover = replace(cover, tree=again)
     witness = None if interval.high_evidence is None else query.space.sentence(interval.high_evidence.swaps)

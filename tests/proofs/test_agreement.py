@@ -15,17 +15,29 @@ import pytest
 from cases import cases, drawn_seed
 from hypothesis import given
 from hypothesis import strategies as st
-from proof_cases import Case, Prover, exact_answer, exact_logits, numbers_of, sentences, statement
+from proof_cases import (
+    Case,
+    Prover,
+    exact_answer,
+    exact_logits,
+    network_of,
+    numbers_of,
+    one_sentence,
+    sentences,
+    space_of,
+    statement,
+)
+from proof_cases import read as read_exactly
 from random_networks import Sample, assembled, networks, swap_spaces, tiny_networks
 from random_steps import ANYWHERE, ENDS, FEATURES, SEQUENCE, WINDOWED
 
 from swapproof.encodings import evaluation
 from swapproof.encodings import exact_evaluation as exact
 from swapproof.encodings.onnx_files import onnx_reading as reading
-from swapproof.encodings.rounding import certified_float32 as float32
+from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check
+from swapproof.proofs import check, lower
 
 BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE, **FEATURES})
 
@@ -33,7 +45,7 @@ BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE
 def read(sample: Sample) -> check.Network | None:
     """The network, or None when the model is outside the format."""
     try:
-        return check.read_model(sample.model.SerializeToString()).network(sample.length)
+        return network_of(sample.model.SerializeToString(), sample.length)
     except check.Unusable:
         return None
 
@@ -60,26 +72,32 @@ def test_random_networks_are_evaluated_alike(sample: Sample) -> None:
 def test_no_float32_bound_elsewhere_is_below_the_bound_of_the_checker(sample: Sample) -> None:
     """What the engines take for certain at float32 is certain to the checker: over the space, and for each sentence."""
     network, rng = read(sample), random.Random(sample.random_source)
-    if network is None or "computes" in network.no_float32:
+    if network is None or "constants" in network.no_float32:
         return
     with tempfile.TemporaryDirectory() as folder:
         other = reading.read_network(sample.save(Path(folder)), sample.length)
     choices = [rng.sample(range(sample.vocabulary), rng.randint(1, 2)) for _ in range(sample.length)]
-    space, same = check.Space(network, choices, 0), SwapSpace(tuple(map(tuple, choices)))
-    whole = float32.sizes(other, same)
-    claimed = float32.margin_errors(other, whole, 0)[0]
+    data = sample.model.SerializeToString()
+    space = space_of(Case(data, tuple(map(tuple, choices)), 0, sample.classes))
+    same = SwapSpace(tuple(map(tuple, choices)))
+    claims = claims_of(other)
+    if claims is None:
+        return
+    everywhere = claims.whole([same])
+    claimed = claims.margin_errors(everywhere, 0)[0]
     try:
-        space.prepare_float32()
+        rounding = space.rounding
     except check.Refused:
         assert np.isinf(claimed).all()
         return
     sentence = [rng.choice(options) for options in choices]
-    found = float32.sizes(other, same, evaluation.values(other, np.array([sentence])), whole)
-    local, exactly = float32.margin_errors(other, found, 0)[0], numbers_of(network, sentence)
-    theirs = space.rounded(lambda layer: [check.grid(exactly[i], network.owner[i].scale) for i in layer.sources])
+    found = claims.of_sentences(everywhere, evaluation.values(other, np.array([sentence])))
+    local, exactly = claims.margin_errors(found, 0)[0], numbers_of(network, sentence)
+    theirs = rounding.of_logits(network.later, one_sentence(network, exactly))
     for rival in range(1, sample.classes):
-        assert space.error(space.whole, rival) <= claimed[rival] * 2.0**check.GRID
-        smaller = min(space.error(space.whole, rival), space.error(theirs, rival))
+        whole = rounding.between(rounding.whole, 0, rival)
+        assert whole <= claimed[rival] * 2.0**check.GRID
+        smaller = min(whole, rounding.between(theirs, 0, rival))
         assert smaller <= min(local[rival], claimed[rival]) * 2.0**check.GRID
 
 
@@ -99,11 +117,11 @@ def tiny_cases(draw: st.DrawFn) -> Case:
     sample = draw(tiny_networks())
     choices = draw(swap_spaces(sample.length, sample.vocabulary))
     data = sample.model.SerializeToString()
-    z = exact_logits(check.read_model(data).network(sample.length), [options[0] for options in choices])
+    z = exact_logits(network_of(data, sample.length), [options[0] for options in choices])
     return Case(data, choices, z.index(max(z)), sample.classes)
 
 
-def accepted(case: Case, model: check.Model, **parts: object) -> bool:
+def accepted(case: Case, model: lower.Model, **parts: object) -> bool:
     try:
         check.check_certificate(c.write_certificate(statement(case, **parts)), model)
     except check.Refused:
@@ -115,8 +133,8 @@ def accepted(case: Case, model: check.Model, **parts: object) -> bool:
 @given(tiny_cases(), st.integers(0, 2**32 - 1))
 def test_the_minimum_is_provable_and_no_more(case: Case, seed: int) -> None:
     """Up to the least number of swaps that changes the answer over the reals, a proof is found and accepted."""
-    model = check.read_model(case.data)
-    network, length, rng = model.network(len(case.choices)), len(case.choices), random.Random(seed)
+    model = lower.read_model(case.data)
+    network, length, rng = read_exactly(case), len(case.choices), random.Random(seed)
     lost = [s for s in sentences(case.choices, length) if exact_answer(network, case, s)]
     swaps = [sum(t != o[0] for t, o in zip(s, case.choices, strict=True)) for s in lost]
     least = min(swaps, default=length + 1)
@@ -133,8 +151,8 @@ def test_the_minimum_is_provable_and_no_more(case: Case, seed: int) -> None:
 @given(tiny_cases(), st.integers(0, 2**32 - 1), st.sampled_from(["real", "float32"]), st.integers(0, 4))
 def test_a_count_says_no_more_than_is_true(case: Case, seed: int, level: c.Level, k: int) -> None:
     """Robust and broken of a random tree with leaves of every kind, against enumeration over the reals."""
-    model = check.read_model(case.data)
-    network = model.network(len(case.choices))
+    model = lower.read_model(case.data)
+    network = read_exactly(case)
     prover = Prover(case, k, level, random.Random(seed), counting=True)
     tree, robust, broken = prover.count(prover.tree.root)
     lost = [exact_answer(network, case, sentence) for sentence in sentences(case.choices, k)]

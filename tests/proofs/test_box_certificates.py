@@ -7,8 +7,9 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +23,7 @@ from numeric_models import Numeric, numeric, numeric_models
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.proofs import box_certificate as tree
-from swapproof.proofs import check, check_box
+from swapproof.proofs import check, check_box, lower
 from swapproof.proofs.certificate import File
 
 CHECKER = Path(check_box.__file__)
@@ -38,11 +39,20 @@ def below(outputs: dict[int, Any], constant: Any, *, strict: bool = False, input
     return tree.Constraint({i: Fraction(c) for i, c in (inputs or {}).items()}, exact, Fraction(constant), strict)
 
 
+def network_sha256(data: bytes) -> str:
+    """Nothing, 64 digits long, where there is no network."""
+    try:
+        return lower.read_numeric_model(data).lower().sha256
+    except (check.Refused, check.Unusable):
+        return "0" * 64
+
+
 def written(folder: Path, cases: list[tree.Case], inputs: int, outputs: int) -> Path:
     """A certificate beside model.onnx in this folder."""
     model = File("model.onnx", check.sha256((folder / "model.onnx").read_bytes()))
     path = folder / "certificate.json"
-    path.write_bytes(tree.write_box_certificate(tree.Statement(model, [], NO_QUERY, inputs, outputs, cases)))
+    network = network_sha256((folder / "model.onnx").read_bytes())
+    path.write_bytes(tree.write_box_certificate(tree.Statement(model, [], network, NO_QUERY, inputs, outputs, cases)))
     return path
 
 
@@ -100,9 +110,9 @@ def test_a_proof_by_phases_is_accepted(hat: Path) -> None:
 
     def proof_of(on: tuple[int, ...]) -> bytes:
         if len(on) < 3:
-            return tree.split_phase(1, len(on)) + proof_of((*on, 0)) + proof_of((*on, 1))
+            return tree.split_phase(2, len(on)) + proof_of((*on, 0)) + proof_of((*on, 1))
         slope = abs(on[0] - 2 * on[1] + on[2])
-        return tree.linear(tree.Multipliers([1], {}, 0, {1: {1: slope}}))
+        return tree.linear(tree.Multipliers([1], {}, 0, {2: {1: slope}}))
 
     proof = proof_of(())
     assert not accepted(written(hat, [hat_case(-2, 2, at_least(1), proof)], 1, 1))
@@ -183,7 +193,7 @@ ATTACKS: dict[str, tuple[Change, str]] = {
     "an endless input": (lambda top: case_of(top).update(box=[["-1", str(1 << 128)]]), r"2\*\*128 or more"),
     "strictness added": (lambda top: case_of(top)["constraints"][0].update(strict=2), "an integer from 0 to 1"),
     "a lower level": (lambda top: case_of(top)["constraints"][0].update(constant="1/4"), "does not hold"),
-    "no constraint": (lambda top: case_of(top).update(constraints=[]), "node 0 is not a rectifier"),
+    "no constraint": (lambda top: case_of(top).update(constraints=[]), "layer 0 is not a rectifier"),
     "an output that is none": (
         lambda top: case_of(top)["constraints"][0].update(coefficients={"Y_1": "-1"}),
         "out of range",
@@ -197,9 +207,10 @@ ATTACKS: dict[str, tuple[Change, str]] = {
     "more outputs": (lambda top: top.update(outputs=2), "the model has 1 outputs"),
     "more inputs": (lambda top: top.update(inputs=2), "a box of another size"),
     "another model": (lambda top: top["model"].update(sha256="0" * 64), "made for another model"),
+    "another network": (lambda top: top.update(network="0" * 64), "made for another network"),
     "a tensor file": (lambda top: top["model"].update(tensors=[["model.onnx", "0" * 64]]), "other external tensors"),
-    "another recipe": (lambda top: top.update(recipe="box-2"), "recipe"),
-    "another version": (lambda top: top.update(version=2), "version"),
+    "another recipe": (lambda top: top.update(recipe="box-1"), "recipe"),
+    "another version": (lambda top: top.update(version=1), "version"),
     "a key more": (lambda top: top.update(more=0), "must have exactly the keys"),
     "a key of a case more": (lambda top: case_of(top).update(more=0), "a case is not as it should be"),
     "an open leaf": (retree(lambda data: data[: -len(LEAF)] + b"\0"), "not in the format"),
@@ -209,11 +220,11 @@ ATTACKS: dict[str, tuple[Change, str]] = {
     "a split too fine": (retree(lambda data: tree.split_input(0, 65, 0) + data[4:]), "beyond 64"),
     "a long number": (retree(lambda data: data[:3] + b"\x80\0" + data[4:]), "not minimal"),
     "an endless number": (retree(lambda data: data[:3] + b"\xff" * 40), "too large"),
-    "a phase of no node": (retree(lambda data: tree.split_phase(0, 0) + data[4:]), "not a rectifier"),
-    "a phase of no element": (retree(lambda data: tree.split_phase(1, 3) + data[4:]), "out of range or set twice"),
-    "a phase set twice": (retree(lambda data: tree.split_phase(1, 0) * 2 + data[4:]), "out of range or set twice"),
+    "a phase of no rectifier": (retree(lambda data: tree.split_phase(0, 0) + data[4:]), "not a rectifier"),
+    "a phase of no element": (retree(lambda data: tree.split_phase(2, 3) + data[4:]), "out of range or set twice"),
+    "a phase set twice": (retree(lambda data: tree.split_phase(2, 0) * 2 + data[4:]), "out of range or set twice"),
     "a slope above 1": (
-        retree(lambda data: tree.linear(tree.Multipliers([1], {1: {0: 65}})) + data[4:]),
+        retree(lambda data: tree.linear(tree.Multipliers([1], {2: {0: 65}})) + data[4:]),
         "a value out of range",
     ),
     "a beta too fine": (retree(lambda data: b"\1\1\0\x1f\0"), "betas finer"),
@@ -269,7 +280,9 @@ def test_it_runs_alone(hat: Path) -> None:
 
 def written_for_no_model(folder: Path) -> Path:
     path = folder / "certificate.json"
-    statement = tree.Statement(File("model.onnx", "0" * 64), [], NO_QUERY, 1, 1, [hat_case(-1, 1, at_least(3), LEAF)])
+    statement = tree.Statement(
+        File("model.onnx", "0" * 64), [], "0" * 64, NO_QUERY, 1, 1, [hat_case(-1, 1, at_least(3), LEAF)]
+    )
     path.write_bytes(tree.write_box_certificate(statement))
     return path
 
@@ -377,10 +390,11 @@ def has_answer(model: Any, certificate: bytes) -> bool:
     for case in cases:
         facts = [z3.And(rational(low) <= v, v <= rational(high)) for v, (low, high) in zip(x, case.box, strict=True)]
         for constraint in case.constraints:
-            places = [*(value.term for value in y), *x]
             total = rational(constraint.constant)
-            for place, c in constraint.coefficients.items():
-                total = total + rational(c) * places[place]
+            for place, c in constraint.outputs.items():
+                total = total + rational(c) * y[place].term
+            for place, c in constraint.inputs.items():
+                total = total + rational(c) * x[place]
             facts.append(total < 0 if constraint.strict else total <= 0)
         options.append(z3.And(*facts))
     solver.add(z3.Or(*options))
@@ -488,9 +502,18 @@ class Wandering(check_box.Tree):
 Free = frozenset[tuple[int, int]]
 
 
+def space_of(model: onnx.ModelProto) -> check_box.Space:
+    found = lower.read_numeric_model(model.SerializeToString()).lower()
+    return check_box.Space(check_box.Network(found.data, found.numbers, 1 << check.GRID), inf)
+
+
+def rectifiers(space: check_box.Space) -> list[tuple[int, check.Rectifier]]:
+    return [(index, layer) for index, layer in enumerate(space.network.layers) if isinstance(layer, check.Rectifier)]
+
+
 def random_tree(source: random.Random, space: check_box.Space, constraints: int, depth: int, free: Free) -> bytes:
     """`free` are the elements without a phase."""
-    nodes = [(layer.node, layer.size) for layer in space.network.rectifiers.values()]
+    nodes = [(index, layer.size) for index, layer in rectifiers(space)]
 
     def some(highest: int) -> dict[int, dict[int, int]]:
         return {
@@ -525,22 +548,21 @@ def test_no_answer_is_lost_below_any_nodes(sample: Numeric, source: int) -> None
     """Whatever is split and cut by whatever multipliers: every answer is in a leaf's ends, planes and bounds."""
     chosen = random.Random(source)
     size = int(np.prod(sample.shape))
-    model = check_box.Model(sample.model.SerializeToString(), {})
-    space = check_box.Space(model, 1 << check.GRID)
+    space = space_of(sample.model)
     points = [[Fraction(chosen.randint(-32, 32), 64) for _ in range(size)] for _ in range(40)]
     outputs = [exact_outputs(sample.model, x) for x in points]
     facts = []
     for place in range(sample.outputs):
         sizes = sorted(y[place] for y in outputs)
-        facts.append(check_box.Constraint({place: Fraction(1)}, -sizes[len(sizes) * 2 // 3], False))
+        facts.append(check_box.Constraint({place: Fraction(1)}, {}, -sizes[len(sizes) * 2 // 3], False))
     answers = [
         x for x, y in zip(points, outputs, strict=True) if all(y[i] + f.constant <= 0 for i, f in enumerate(facts))
     ]
-    half_ends = tuple((-(space.scale // 2), space.scale // 2) for _ in range(size))
-    layers = space.network.rectifiers.values()
-    free = frozenset((layer.node, i) for layer in layers for i in range(layer.size))
+    scale = space.network.input_scale
+    half_ends = tuple((-(scale // 2), scale // 2) for _ in range(size))
+    free = frozenset((index, i) for index, layer in rectifiers(space) for i in range(layer.size))
     data = random_tree(chosen, space, len(facts), 5, free)
-    walk = Wandering(space, half_ends, facts, data, float("inf"))
+    walk = Wandering(space, half_ends, facts, data, inf)
     walk.walk()
     for x in answers:
         assert any(inside(space, region, x) for region in walk.seen)
@@ -548,28 +570,24 @@ def test_no_answer_is_lost_below_any_nodes(sample: Numeric, source: int) -> None
 
 def inside(space: check_box.Space, region: check_box.Region, x: list[Fraction]) -> bool:
     """Whether an input is in a region; if it is, all that the region knows must hold there."""
-    numbers = [int(value * space.scale) for value in x]
-    network = space.network
-    values = [0] * len(network.owner)
-    network.evaluate(network.earlier, values, [0] * len(x))
-    for slot, i in enumerate(network.cut):
-        values[i] = space.base[slot] + sum(c * n for c, n in zip(space.columns[slot], numbers, strict=True))
-    network.evaluate(network.later, values)
-    for (node, at), sign in region.phases.items():
-        if sign * values[network.rectifiers[node].sources[at]] < 0:
+    network, numbers = space.network, [int(value * space.network.input_scale) for value in x]
+    values = values_at(space, numbers)
+    for element, sign in region.inputs.phases.items():
+        layer = network.owner[element]
+        assert isinstance(layer, check.Rectifier)
+        if sign * values[layer.sources[element - layer.start]] < 0:
             return False
     outside = any(not low <= n <= high for n, (low, high) in zip(numbers, region.inputs.ends, strict=True))
     plane = region.inputs.plane
     if outside or (plane and sum(s * n for s, n in zip(plane[0], numbers, strict=True)) < plane[1]):
         return False
     known = dict(region.inputs.kept)
-    box = space.bounds(region.inputs, region.phases)  # type: ignore[arg-type]
-    assert box is not None
+    box = space.bounds(region.inputs)  # type: ignore[arg-type]
     for layer, here in box.inputs.items():
-        known.update(zip(layer.sources, here, strict=True))
+        known.update(zip(check.sources_of(layer), here, strict=True))
     for i, (low, high) in known.items():
-        exact = Fraction(values[i], network.owner[i].scale) * (1 << check.GRID)
-        assert low <= exact <= high
+        (number,) = exact(network, values, [i])
+        assert low <= number * (1 << check.GRID) <= high
     return True
 
 
@@ -578,13 +596,24 @@ def test_the_checker_reads_the_network_that_onnx_means(kind: str) -> None:
     """At random points: the numbers of the layers give the outputs, and the inputs behind them."""
     for source in range(5):
         sample = numeric(kind, source)
-        space = check_box.Space(check_box.Model(sample.model.SerializeToString(), {}), 1 << check.GRID)
+        space = space_of(sample.model)
         chosen = random.Random(source)
         x = [Fraction(chosen.randint(-64, 64), 64) for _ in range(int(np.prod(sample.shape)))]
-        network, numbers = space.network, [int(value * space.scale) for value in x]
-        values = [0] * len(network.owner)
-        for slot, i in enumerate(network.cut):
-            values[i] = space.base[slot] + sum(c * n for c, n in zip(space.columns[slot], numbers, strict=True))
-        network.evaluate(network.later, values)
-        found = [Fraction(values[i], network.owner[i].scale) for i in network.logits]
-        assert found == [*exact_outputs(sample.model, x), *x]
+        network = space.network
+        values = values_at(space, [int(value * network.input_scale) for value in x])
+        assert exact(network, values, network.logits) == exact_outputs(sample.model, x)
+        assert exact(network, values, network.inputs) == x
+
+
+def values_at(space: check_box.Space, numbers: list[int]) -> list[int]:
+    """Every element of layers that are not affine in the inputs, and of the cut."""
+    network = space.network
+    values = network.start()
+    for slot, i in enumerate(network.cut):
+        values[i] = space.base[slot] + sum(c * n for c, n in zip(space.columns[slot], numbers, strict=True))
+    network.evaluate(network.later, values)
+    return values
+
+
+def exact(network: check.Network, values: list[int], elements: Iterable[int]) -> list[Fraction]:
+    return [Fraction(values[i], network.owner[i].scale) for i in elements]

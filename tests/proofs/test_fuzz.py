@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
+import itertools
 import json
 import random
 import time
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from cases import FACTOR, drawn_seed
-from proof_cases import exact_logits, sentences
+from proof_cases import exact_logits
 
-from swapproof.proofs import check
+from swapproof.proofs import check, lower
 
 FOLDER = Path(__file__).parent / "accepted"
 MUTANTS = 250
@@ -73,45 +73,52 @@ def mutant(data: bytes, rng: random.Random) -> bytes:
                 value[part]["swaps"] += rng.choice((-1, 1))
     if rng.random() < 0.5:
         value = mutate_value(value, rng)
-    if isinstance(value, dict) and rng.random() < 0.9 and isinstance(value.get("choices"), list):
-        value["space"] = hashlib.sha256(json.dumps(value["choices"], separators=(",", ":")).encode()).hexdigest()
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 class Judge:
     """The truth about the sentences of one model, by exact evaluation, remembered."""
 
-    def __init__(self, model: check.Model) -> None:
+    def __init__(self, model: lower.Model) -> None:
         self.model = model
-        self.known: dict[tuple[int, ...], list[Fraction]] = {}
+        self.known: dict[str, list[Fraction]] = {}
 
-    def logits(self, sentence: tuple[int, ...]) -> list[Fraction]:
-        if sentence not in self.known:
-            network = self.model.network(len(sentence), [[token] for token in sentence])
-            self.known[sentence] = exact_logits(network, sentence)
-        return self.known[sentence]
+    def logits(self, value: dict[str, Any], picks: tuple[int, ...]) -> list[Fraction]:
+        """Of a text with these options, read as it stands, without words."""
+        text = [token for _, tokens in value["inputs"] for token in tokens]
+        for (start, options), option in zip(value["words"], picks, strict=True):
+            text[start : start + len(options[option])] = options[option]
+        left = iter(text)
+        inputs = [[role, [next(left) for _ in tokens]] for role, tokens in value["inputs"]]
+        key = json.dumps(inputs)
+        if key not in self.known:
+            found = self.model.lower(inputs, [])
+            self.known[key] = exact_logits(check.Network(found.data, found.numbers), text)
+        return self.known[key]
 
     def is_true(self, value: dict[str, Any]) -> bool:
         """All claims of a certificate, over the reals, by enumeration."""
-        choices, label = tuple(map(tuple, value["choices"])), value["label"]
+        label = value["label"]
 
-        def beaten(sentence: tuple[int, ...]) -> bool:
-            z = self.logits(sentence)
+        def beaten(picks: tuple[int, ...]) -> bool:
+            z = self.logits(value, picks)
             return any(z[r] > z[label] or (z[r] == z[label] and r < label) for r in value["rivals"])
 
+        def sentences(swaps: int) -> list[tuple[int, ...]]:
+            everything = itertools.product(*[range(len(options)) for _, options in value["words"]])
+            return [picks for picks in everything if len(picks) - picks.count(0) <= swaps]
+
         lower, upper, part = value["lower"], value["upper"], value["count"]
-        if lower is not None and any(map(beaten, sentences(choices, lower["swaps"]))):
+        if lower is not None and any(map(beaten, sentences(lower["swaps"]))):
             return False
         if part is not None:
-            lost = [beaten(sentence) for sentence in sentences(choices, part["swaps"])]
+            lost = [beaten(picks) for picks in sentences(part["swaps"])]
             fits = lost.count(False) >= int(part["robust"]) and lost.count(True) >= int(part["broken"])
             if int(part["total"]) != len(lost) or not fits:
                 return False
         if upper is not None and set(upper["levels"]) & {"real", "float32"}:
-            tokens = [options[0] for options in choices]
-            for position, token in upper["swaps"]:
-                tokens[position] = token
-            return beaten(tuple(tokens))
+            picks = dict(map(tuple, upper["swaps"]))
+            return beaten(tuple([picks.get(i, 0) for i in range(len(value["words"]))]))
         return True
 
 
@@ -122,7 +129,7 @@ def test_no_mutant_is_accepted_unless_it_is_true(name: str) -> None:
     value = check.read_certificate(data)
     bound = value["model"]
     tensors = {file: (FOLDER / file).read_bytes() for file, _ in bound["tensors"]}
-    model = check.read_model((FOLDER / bound["file"]).read_bytes(), tensors)
+    model = lower.read_model((FOLDER / bound["file"]).read_bytes(), tensors)
     vocabulary = value["vocabulary"]["sha256"] if value["vocabulary"] else None
     seed = drawn_seed()
     rng, judge, refused = random.Random(seed), Judge(model), 0
@@ -136,7 +143,7 @@ def test_no_mutant_is_accepted_unless_it_is_true(name: str) -> None:
             refused += 1
         else:
             value = json.loads(changed)
-            claims = {key: value[key] for key in ("choices", "label", "rivals", "upper")}
+            claims = {key: value[key] for key in ("inputs", "words", "label", "rivals", "upper")}
             bounds = {key: value[key] and {**value[key], "tree": ""} for key in ("lower", "count")}
             key = json.dumps([claims, bounds], sort_keys=True)
             if key not in judged:

@@ -26,22 +26,22 @@ SECONDS = 600
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
 # Reads a case a line. An element is an affine function of the words: its value for the original, and what each swap
-# adds, by position. Answers for each region the greatest sum, and the greatest over patterns as a fraction.
+# adds, by word. Answers for each region the greatest sum, and the greatest over patterns as a fraction.
 DRIVER = r"""
 const { swapproofChecker } = require(process.argv[1]);
 const { Words, Space, makeCell, greatestSum, greatestOverPatterns } = swapproofChecker().inside;
 const integer = (text) => (text.startsWith("-") ? -BigInt(text.slice(1)) : BigInt(text));
 for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter((text) => text !== "")) {
   const { sizes, elements, dens, regions, factors, ids, weights } = JSON.parse(line);
-  const firstOf = sizes.map((_, position) => sizes.slice(0, position).reduce((a, b) => a + b, 0));
+  const firstOf = sizes.map((_, word) => sizes.slice(0, word).reduce((a, b) => a + b, 0));
   const swaps = sizes.reduce((a, b) => a + b, 0);
   const layers = dens.map((den) => ({ den: integer(den) }));
   const network = { layers, layerOf: layers.map((_, id) => id), denOf: ({ den }) => den };
-  const slots = elements.map(({ changes }) => new Map(changes.map(([position, amounts]) => {
-    return [position, { amounts: amounts.map(integer), cell: null, most: 0n, least: 0n }];
+  const slots = elements.map(({ changes }) => new Map(changes.map(([word, amounts]) => {
+    return [word, { amounts: amounts.map(integer), cell: null, most: 0n, least: 0n }];
   })));
   const words = Object.assign(Object.create(Words.prototype), {
-    network, choices: sizes.map((n) => Array(n + 1)), firstOf, swaps, slots, rows: [], zeros: new Float64Array(swaps),
+    network, sizes: sizes.map((n) => n + 1), firstOf, swaps, slots, rows: [], zeros: new Float64Array(swaps),
     original: elements.map(({ original }) => integer(original)),
   });
   const terms = factors.map((x, id) => [id, integer(x)]);
@@ -51,9 +51,9 @@ for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter
   for (const region of regions) {
     // A cell that has not changed is the same object, as in a tree.
     const before = cells;
-    const isSame = (chosen, position) => String(before[position]?.chosen) === String(chosen);
-    cells = region.chosen.map((chosen, position) => (isSame(chosen, position) ? before[position] : makeCell(chosen)));
-    const { plan } = Object.assign(new Space(words, 0), { cells, groups: region.groups, known: null });
+    const isSame = (chosen, word) => String(before[word]?.chosen) === String(chosen);
+    cells = region.chosen.map((chosen, word) => (isSame(chosen, word) ? before[word] : makeCell(chosen)));
+    const { plan } = Object.assign(new Space(words, region.swaps), { cells });
     try {
       const sum = greatestSum(plan, terms);
       const { num, den } = greatestOverPatterns({ plan, network }, group, ids, pairs);
@@ -65,12 +65,10 @@ for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter
 }
 """
 
-Groups = list[tuple[list[int], int, int]]
-
 
 @dataclass(frozen=True)
 class Element:
-    """value = original + sum over the swapped positions of changes[position][choice - 1]."""
+    """value = original + sum over the swapped words of changes[word][option - 1]."""
 
     original: int
     changes: dict[int, list[int]]
@@ -78,23 +76,19 @@ class Element:
 
     def value(self, sentence: tuple[int, ...]) -> int:
         return self.original + sum(
-            amounts[sentence[position] - 1] for position, amounts in self.changes.items() if sentence[position]
+            amounts[sentence[word] - 1] for word, amounts in self.changes.items() if sentence[word]
         )
 
 
 @dataclass(frozen=True)
 class Region:
-    """What may stand at each position (0 is the original), and ranges of the number of swaps in groups."""
+    """The options of each word (0 is the original), and the greatest number of swaps."""
 
     chosen: list[list[int]]
-    groups: Groups
+    swaps: int
 
     def sentences(self) -> list[tuple[int, ...]]:
-        return [
-            sentence
-            for sentence in product(*self.chosen)
-            if all(low <= sum(sentence[p] > 0 for p in group) <= high for group, low, high in self.groups)
-        ]
+        return [sentence for sentence in product(*self.chosen) if sum(option > 0 for option in sentence) <= self.swaps]
 
 
 @dataclass(frozen=True)
@@ -115,14 +109,10 @@ class Case:
                 {"original": hex(e.original), "changes": [(p, [hex(x) for x in c]) for p, c in e.changes.items()]}
                 for e in self.elements
             ],
-            "regions": [{"chosen": r.chosen, "groups": [named(*group) for group in r.groups]} for r in self.regions],
+            "regions": [{"chosen": r.chosen, "swaps": r.swaps} for r in self.regions],
             "factors": [hex(x) for x in self.factors], "ids": self.ids,
             "weights": [[hex(weight) for weight in pair] for pair in self.weights],
         })  # fmt: skip
-
-
-def named(positions: list[int], low: int, high: int) -> dict[str, object]:
-    return {"positions": positions, "low": low, "high": high}
 
 
 def answers_of_node(cases: list[Case]) -> list[str]:
@@ -160,23 +150,21 @@ def by_enumeration(case: Case, sentences: list[tuple[int, ...]]) -> tuple[int, F
 
 
 def by_greed(case: Case, region: Region) -> tuple[int, Fraction]:
-    """Both maxima where only the number of swaps is limited: the forced positions, then the greatest gains."""
-    [(_, low, high)] = region.groups
-    assert low == 0
+    """Both maxima: the forced words, then the greatest gains."""
 
     def greatest(terms: list[tuple[int, int]]) -> int:
         total = sum(weight * case.elements[id].original for id, weight in terms)
         gains = []
-        free = high
-        for position, chosen in enumerate(region.chosen):
+        free = region.swaps
+        for word, chosen in enumerate(region.chosen):
             amounts = [
                 sum(
-                    weight * case.elements[id].changes[position][choice - 1]
+                    weight * case.elements[id].changes[word][option - 1]
                     for id, weight in terms
-                    if position in case.elements[id].changes
+                    if word in case.elements[id].changes
                 )
-                for choice in chosen
-                if choice
+                for option in chosen
+                if option
             ]
             if 0 in chosen:
                 gains += [max(amounts)] if amounts else []
@@ -248,24 +236,24 @@ def random_elements(sizes: list[int], count: int, source: random.Random) -> list
             changes = {p: [sign * x + source.randint(-1, 1) for x in c] for p, c in other.changes.items()}
             elements.append(Element(sign * other.original + source.randint(-1, 1), changes))
             continue
-        reached = [position for position in range(len(sizes)) if source.random() < 0.9]
-        changes = {position: [kind.draw() for _ in range(sizes[position])] for position in reached}
+        reached = [word for word in range(len(sizes)) if source.random() < 0.9]
+        changes = {word: [kind.draw() for _ in range(sizes[word])] for word in reached}
         elements.append(Element(kind.draw(), changes))
     return elements
 
 
-def needles(positions: int, count: int, bits: int, source: random.Random) -> list[Element]:
-    """Multiples of 2^bits, less 1: once all positions are swapped they add up to 0, 1 or 2."""
+def needles(words: int, count: int, bits: int, source: random.Random) -> list[Element]:
+    """Multiples of 2^bits, less 1: once all words are swapped they add up to 0, 1 or 2."""
     elements = []
     for _ in range(count):
-        steps = [source.randint(1, 4) << bits for _ in range(positions)]
-        changes = {position: [step - 1] for position, step in enumerate(steps)}
-        elements.append(Element(positions + source.randint(0, 2) - sum(steps), changes))
+        steps = [source.randint(1, 4) << bits for _ in range(words)]
+        changes = {word: [step - 1] for word, step in enumerate(steps)}
+        elements.append(Element(words + source.randint(0, 2) - sum(steps), changes))
     return elements
 
 
 def blinded(elements: list[Element], sizes: list[int], bits: int) -> list[Element]:
-    """One more choice at each position, which the regions do not hold, so large that floats hardly see the others."""
+    """One more option of each word, which the regions do not hold, so large that floats hardly see the others."""
     sizes[:] = [n + 1 for n in sizes]
     return [Element(e.original, {p: [*c, 2**bits] for p, c in e.changes.items()}, e.den) for e in elements]
 
@@ -282,21 +270,13 @@ def random_weights(count: int, source: random.Random) -> list[tuple[int, int]]:
 
 
 def random_region(sizes: list[int], source: random.Random) -> Region:
-    """Some positions are forced or cannot be swapped; groups, disjoint or inside each other, limit the swaps."""
+    """Some words are forced or cannot be swapped; often as many are forced as can be swapped, or all but one."""
     chosen = [
         sorted(source.sample(range(n + 1), source.randint(1, n + 1))) if source.random() < 0.4 else list(range(n + 1))
         for n in sizes
     ]
-    everything = list(range(len(sizes)))
-    groups: Groups = [(everything, source.choice([0, 0, 0, 1]), source.randint(0, len(sizes)))]
-    order = source.sample(everything, len(sizes))
-    cut = source.randint(1, len(sizes))
-    parts = {tuple(sorted(part)) for part in (order[:cut], order[cut:], order[: source.randint(1, cut)])}
-    for part in sorted(parts - {(), tuple(everything)}):
-        if source.random() < 0.3:
-            low = source.randint(0, 1)
-            groups.append((list(part), low, source.randint(low, len(part))))
-    return Region(chosen, groups)
+    forced = sum(0 not in options for options in chosen)
+    return Region(chosen, source.choice([source.randint(0, len(sizes)), forced, forced + 1]))
 
 
 def random_case(source: random.Random) -> Case:
@@ -316,8 +296,7 @@ def random_case(source: random.Random) -> Case:
 def needle_case(source: random.Random) -> Case:
     """The pattern that is truly the best looks worse than that of zeros, by about its number of products."""
     sizes = [1] * source.randint(1, 5)
-    everything = list(range(len(sizes)))
-    regions = [Region([[0, 1] for _ in sizes], [(everything, 0, len(sizes))]), random_region(sizes, source)]
+    regions = [Region([[0, 1] for _ in sizes], len(sizes)), random_region(sizes, source)]
     count, bits = source.randint(1, 8), source.randint(24, 100)
     elements = blinded(needles(len(sizes), count, bits, source), sizes, bits + source.randint(30, 36))
     ids = source.sample(range(count), source.randint(1, count))
@@ -326,7 +305,7 @@ def needle_case(source: random.Random) -> Case:
 
 @pytest.mark.parametrize("part", range(TIMES))
 def test_maxima_in_small_regions_are_those_of_all_sentences(part: int) -> None:
-    """Near-equal, opposite and blinded numbers of up to 9,000 bits, words that are forced, groups inside groups."""
+    """Near-equal, opposite and blinded numbers of up to 9,000 bits, words that are forced."""
     source = random.Random(part)
     cases: list[Case] = []
     answers: list[tuple[int, Fraction]] = []
@@ -342,19 +321,19 @@ def test_maxima_in_small_regions_are_those_of_all_sentences(part: int) -> None:
 
 @pytest.mark.parametrize("part", range(TIMES))
 def test_maxima_over_many_words_and_terms_are_those_of_the_greedy_choice(part: int) -> None:
-    """Up to 40 positions and 255 terms, and from no swap to all: the border of what is swapped lies among equals."""
+    """Up to 40 words and 255 terms, and from no swap to all: the border of what is swapped lies among equals."""
     source = random.Random(1000 + part)
     cases: list[Case] = []
     answers: list[tuple[int, Fraction]] = []
     for _ in range(300):
-        positions = source.randint(6, 40)
-        sizes = [source.choice([1, 1, 2]) for _ in range(positions)]
+        words = source.randint(6, 40)
+        sizes = [source.choice([1, 1, 2]) for _ in range(words)]
         chosen = [
             source.choice([[0], list(range(1, n + 1))]) if source.random() < 0.1 else list(range(n + 1)) for n in sizes
         ]
-        forced = sum(0 not in at for at in chosen)
-        regions = [Region(chosen, [(list(range(positions)), 0, source.randint(forced, positions))]) for _ in range(3)]
-        count = source.choice([1, 2, 7, 15, 16, 255 if positions < 9 else 3])
+        forced = sum(0 not in options for options in chosen)
+        regions = [Region(chosen, source.randint(forced, words)) for _ in range(3)]
+        count = source.choice([1, 2, 7, 15, 16, 255 if words < 9 else 3])
         elements = random_elements(sizes, count, source)
         if source.random() < 0.4:
             elements = blinded(elements, sizes, source.choice([60, 80, 200, 1200]))
@@ -362,7 +341,7 @@ def test_maxima_over_many_words_and_terms_are_those_of_the_greedy_choice(part: i
         if source.random() < 0.1:
             count, factors, large = 15, full(source), full(source)
             elements = [
-                Element(large.draw(), {p: [large.draw() for _ in range(n)] for p, n in enumerate(sizes)})
+                Element(large.draw(), {word: [large.draw() for _ in range(n)] for word, n in enumerate(sizes)})
                 for _ in range(count)
             ]
         ids = [source.randrange(count) for _ in range(source.randint(1, 3))]

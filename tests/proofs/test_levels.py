@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,25 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from proof_cases import KINDS, Case, Maker, Prover, exact_logits, make_case, numbers_of, sentences, statement
+from proof_cases import (
+    KINDS,
+    Case,
+    Maker,
+    Prover,
+    exact_logits,
+    fused_constant,
+    fused_residual,
+    logits,
+    make_case,
+    numbers_of,
+    one_sentence,
+    sentences,
+    space_of,
+    statement,
+)
 
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check
+from swapproof.proofs import check, lower
 
 
 def two_logits(table: list[float], weights: list[list[float]], hidden: bool = False) -> bytes:
@@ -30,7 +46,7 @@ def two_logits(table: list[float], weights: list[list[float]], hidden: bool = Fa
 def accepted(case: Case, level: c.Level, tree: c.Node, swaps: int = 2) -> bool:
     data = c.write_certificate(statement(case, lower=c.Lower(swaps, level, tree)))
     try:
-        check.check_certificate(data, check.read_model(case.data))
+        check.check_certificate(data, lower.read_model(case.data))
     except check.Refused:
         return False
     return True
@@ -45,10 +61,10 @@ def test_a_tie_goes_to_the_lower_class_and_never_to_float32(leaf: c.Node) -> Non
     assert not accepted(zero, "float32", leaf)
     assert not accepted(one, "real", leaf)
     tie = statement(one, upper=c.Upper((), ("real",)))
-    assert check.check_certificate(c.write_certificate(tie), check.read_model(data)).high == 0
+    assert check.check_certificate(c.write_certificate(tie), lower.read_model(data)).high == 0
     lost = statement(one, upper=c.Upper((), ("real", "float32")))
     with pytest.raises(check.Refused, match="rounding"):
-        check.check_certificate(c.write_certificate(lost), check.read_model(data))
+        check.check_certificate(c.write_certificate(lost), lower.read_model(data))
 
 
 @pytest.mark.parametrize("leaf", [c.Linear(), c.Enumerate()], ids=["linear", "enumerate"])
@@ -71,31 +87,26 @@ def test_a_leaf_bound_can_be_sharper_than_the_bound_of_the_whole_space() -> None
 
 @cases(120)
 @given(st.sampled_from(KINDS), st.integers(0, 10**6))
-def test_any_slopes_and_betas_bound_the_margin(kind: Callable[[Maker, int], bytes], seed: int) -> None:
-    """Random multipliers and phases: the recipe's minimum is below the margin of every sentence with the phases."""
+def test_any_slopes_bound_the_margin(kind: Callable[[Maker, int], bytes], seed: int) -> None:
+    """Random slopes and joint groups: the recipe's minimum is below the margin of every sentence."""
     case = make_case(kind, seed)
     rng = random.Random(seed)
-    space = Prover(case, 4, "real", rng).tree.space
-    words = space.words(tuple((1 << len(case.choices[p])) - 1 for p in space.positions), ((frozenset(range(4)), 0, 4),))
-    network = space.network
-    pairs = [(node, i) for node, layer in network.rectifiers.items() for i in range(layer.size)]
-    slopes = {pair: rng.randint(0, 64) for pair in pairs}
-    plain = [(node, i) for node, i in pairs if not network.rectifiers[node].p]
-    phases = {pair: rng.choice((-1, 1)) for pair in rng.sample(plain, min(len(plain), 2))}
-    bounds = space.bounds(words, phases)
-    if bounds is None:
-        return
-    betas = {pair: rng.randint(0, 1 << 31) for pair in phases}
-    first = [(node, i) for node, i in pairs if network.rectifiers[node].depth == 1]
-    joint = {pair: (pair[0] * 100 + pair[1] // 3, rng.randint(0, 64)) for pair in first if rng.random() < 0.7}
-    region = check.Region((), (), (), 0, True, phases, slopes, betas, joint)
+    space = space_of(case)
+    network, words = space.network, space.sentences(4, space.masks)
+    elements = {i: layer for layer in rectifiers(network) for i in range(layer.start, layer.start + layer.size)}
+    slopes = {i: rng.randint(0, 64) for i in elements}
+    first = [i for i, layer in elements.items() if layer.depth == 1]
+    joint = {i: (i // 3, rng.randint(0, 64)) for i in first if rng.random() < 0.7}
     rival = case.rivals[-1]
-    low, below = space.margin(case.label, rival, words, bounds, region)
+    region = check.Region(space.masks, case.rivals, 0, slopes, joint)
+    low, below = space.margin(case.label, rival, words, space.bounds(words), region)
     for sentence in sentences(case.choices, 4):
-        values = numbers_of(network, sentence)
-        if all(values[network.rectifiers[node].sources[i]] * sign >= 0 for (node, i), sign in phases.items()):
-            z = exact_logits(network, sentence)
-            assert Fraction(low, below << check.GRID) <= z[case.label] - z[rival]
+        z = exact_logits(network, sentence)
+        assert Fraction(low, below << check.GRID) <= z[case.label] - z[rival]
+
+
+def rectifiers(network: check.Network) -> list[check.Rectifier]:
+    return [layer for layer in network.layers if isinstance(layer, check.Rectifier)]
 
 
 @given(
@@ -110,33 +121,11 @@ def test_relaxation_lines_bound_a_rectifier_at_its_kinks(
 ) -> None:
     """Over [-below, above], a piecewise linear function lies above a line iff it does at both ends and at 0."""
     p, q = (p, 8) if p else (0, 1)
-    line, rest = check.relaxed(p, q, c, -below, above, slope)
+    layer = check.Rectifier(start=0, size=1, scale=1, depth=1, sources=(0,), factors=[1], p=p, q=q)
+    line, rest = check.relaxed(layer, c, -below, above, slope)
     for x in (-below, 0, above):
         y = x * q if x > 0 else x * p
         assert c * (y << check.SLOPE_BITS) >= c * (line * x + rest)
-
-
-def test_betas_prove_what_slopes_cannot() -> None:
-    """max(x, 0) with the phase x <= 0 and the margin 1/2 - x: provable for a phase only with its beta."""
-    m = Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[-1], [1]], np.float32)), "tokens"))
-    both = m.add(
-        "Add",
-        m.add("MatMul", m.add("Relu", x), m.constant(np.array([[0.0, 0.0]], np.float32))),
-        m.constant(np.array([0.5, 0.0], np.float32)),
-    )
-    linear = m.add("Gemm", x, m.constant(np.array([[-1], [0]], np.float32)), transB=1)
-    data = m.model(m.add("Add", both, linear), 2)
-    relu = next(i for i, node in enumerate(m.nodes) if node.op_type == "Relu")
-    case = Case(data, ((0, 1),), 0, 2)
-    prover = Prover(case, 1, "real", random.Random(0))
-    left, _ = prover.children(prover.tree.root, c.Phase(relu, 0, c.Open(), c.Open()))
-    assert not prover.holds(prover.tree.linear, left)
-    (inner,) = prover.children(left, c.Betas(0, {relu: {0: 1}}, c.Open()))
-    assert prover.holds(prover.tree.linear, inner)
-    for wrong in (0, 2):
-        (inner,) = prover.children(left, c.Betas(0, {relu: {0: wrong}}, c.Open()))
-        assert not prover.holds(prover.tree.linear, inner)
 
 
 def float32_dot(
@@ -148,11 +137,6 @@ def float32_dot(
         rng.shuffle(terms)
         terms.append(np.float32(terms.pop() + terms.pop()))
     return np.float32(terms[0])
-
-
-def one_sentence(network: check.Network, values: list[int]) -> Callable[[check.Layer], check.Bounds]:
-    """The exact values of what a nonlinear layer reads, as bounds."""
-    return lambda layer: [check.grid(values[i], network.owner[i].scale) for i in layer.sources]
 
 
 @cases(60)
@@ -169,13 +153,12 @@ def test_float32_evaluations_stay_within_the_bound(seed: int) -> None:
     flat = m.add("Flatten", m.add("Gather", m.constant(table), "tokens"))
     hidden = m.add("Relu", m.add("Gemm", flat, m.constant(w1), m.constant(b1), transB=1))
     data = m.model(m.add("Gemm", hidden, m.constant(w2), m.constant(b2), transB=1), 2)
-    space = check.Space(check.read_model(data).network(1), [[0, 1, 2, 3, 4]], 0)
-    space.prepare_float32()
-    network = space.network
+    space = space_of(Case(data, ((0, 1, 2, 3, 4),), 0, 2))
+    network, rounding = space.network, space.rounding
     for token in range(5):
         z, values = exact_logits(network, [token]), numbers_of(network, [token])
-        errors = space.rounded(one_sentence(network, values))
-        assert all(a <= b for a, b in zip(errors, space.whole, strict=True))
+        errors = rounding.of_logits(network.later, one_sentence(network, values))
+        assert all(a <= b for a, b in zip(errors, rounding.whole, strict=True))
         for _ in range(3):
             h = np.array(
                 [max(float32_dot(w, table[token], b, rng), np.float32(0)) for w, b in zip(w1, b1, strict=True)]
@@ -193,13 +176,12 @@ def test_the_rounding_bound_is_within_a_small_factor_of_what_float32_does() -> N
     weights = np.ones((2, n), np.float32)
     weights[1] = 0.5
     data = m.model(m.add("Gemm", flat, m.constant(weights), transB=1), 2)
-    space = check.Space(check.read_model(data).network(n), [[0]] * n, 0)
-    space.prepare_float32()
+    whole = space_of(Case(data, ((0,),) * n, 0, 2)).rounding.whole
     total = np.float32(0)
     for _ in range(n):
         total = np.float32(total + np.float32(1.1))
     real = float(np.float32(1.1)) * n
-    assert 0 < abs(float(total) - real) < space.whole[0] / 2.0**check.GRID < 2 * n * 2.0**-24 * real
+    assert 0 < abs(float(total) - real) < whole[0] / 2.0**check.GRID < 2 * n * 2.0**-24 * real
 
 
 def test_float32_is_refused_where_its_conditions_fail() -> None:
@@ -217,26 +199,18 @@ def test_float32_is_refused_where_its_conditions_fail() -> None:
 @cases(60)
 @given(st.integers(0, 10**6))
 def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
-    """The rise of a group is the greatest that any sentence of the region reaches, with word and budget splits too."""
+    """The rise of a group is the greatest that any sentence of the region reaches."""
     case = make_case(KINDS[0], seed, most=4)
     rng = random.Random(seed)
-    prover = Prover(case, rng.randint(1, 4), "real", rng)
-    space, region = prover.tree.space, prover.tree.root
-    if space.positions and rng.random() < 0.5:
-        group = frozenset(rng.sample(range(4), 2))
-        region = rng.choice(prover.children(region, c.Budget(group, rng.randint(0, 1), c.Open(), c.Open())))
-    words = space.words(region.masks, region.groups)
-    if words.empty:
-        return
+    swaps, space = rng.randint(1, 4), space_of(case)
+    words = space.sentences(swaps, space.masks)
     weights = [sorted((rng.randint(-5, 5), rng.randint(-5, 5))) for _ in range(3)]
     members = [(e, a, b) for e, (a, b) in zip(rng.sample(range(5), 3), weights, strict=True)]
     found = []
-    for sentence in sentences(case.choices, 4):
-        swapped = {p for p in range(4) if sentence[p] != case.choices[p][0]}
-        if all(low <= len(swapped & group) <= high for group, low, high in region.groups):
-            values = numbers_of(space.network, sentence)
-            x = [values[i] for i in space.network.cut]
-            found.append(sum(max(a * x[e], b * x[e]) for e, a, b in members))
+    for sentence in sentences(case.choices, swaps):
+        values = numbers_of(space.network, sentence)
+        x = [values[i] for i in space.network.cut]
+        found.append(sum(max(a * x[e], b * x[e]) for e, a, b in members))
     assert space.joint_rise(words, members) == max(found)
 
 
@@ -273,12 +247,12 @@ def test_rounding_errors_pass_through_rectifiers(
     flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1.0]], np.float32)), "tokens"))
     y = m.add("LeakyRelu", flat, alpha=alpha) if alpha else m.add("Relu", flat)
     data = m.model(m.add("Concat", y, flat, axis=1), 2)
-    space = check.Space(check.read_model(data).network(1), [[0]], 0)
-    space.prepare_float32()
-    source, target = space.network.nonlinear[0].sources[0], space.network.nonlinear[0].start
-    space.errors[source] = 5
-    space.rounded(lambda layer: [bounds])
-    assert (space.magnitudes[target], space.errors[target]) == expected
+    space = space_of(Case(data, ((0,),), 0, 2))
+    rounding, layer = space.rounding, space.network.nonlinear[0]
+    (source,) = check.sources_of(layer)
+    rounding.errors[source] = 5
+    rounding.of_logits(space.network.later, lambda layer: [bounds])
+    assert (rounding.magnitudes[layer.start], rounding.errors[layer.start]) == expected
 
 
 def test_rounding_errors_pass_through_maxima() -> None:
@@ -288,15 +262,13 @@ def test_rounding_errors_pass_through_maxima() -> None:
     top = m.add("ReduceMax", m.add("Gather", x, m.constant([0, 2]), axis=2), axes=[1, 2], keepdims=0)
     one = m.add("Reshape", top, m.constant([1, 1]))
     data = m.model(m.add("Concat", one, one, axis=1), 2)
-    space = check.Space(check.read_model(data).network(1), [[0]], 0)
-    space.prepare_float32()
-    layer = space.network.nonlinear[0]
-    for i, e in zip(layer.sources, (5, 6), strict=True):
-        space.errors[i] = e
-    space.rounded(lambda layer: [(-7, 3), (-2, 4)])
-    assert (space.magnitudes[layer.start], space.errors[layer.start]) == (4, 6)
-    space.rounded(lambda layer: [(-7, 1), (-9, 0)])
-    assert (space.magnitudes[layer.start], space.errors[layer.start]) == (7, 6)
+    space = space_of(Case(data, ((0,),), 0, 2))
+    rounding, layer = space.rounding, space.network.nonlinear[0]
+    for i, e in zip(check.sources_of(layer), (5, 6), strict=True):
+        rounding.errors[i] = e
+    for bounds, expected in (([(-7, 3), (-2, 4)], (4, 6)), ([(-7, 1), (-9, 0)], (7, 6))):
+        rounding.of_logits(space.network.later, lambda layer, here=bounds: here)  # type: ignore[misc]
+        assert (rounding.magnitudes[layer.start], rounding.errors[layer.start]) == expected
 
 
 def test_numbers_that_cancel_in_a_sum_do_not_hide_its_rounding_error() -> None:
@@ -307,3 +279,78 @@ def test_numbers_that_cancel_in_a_sum_do_not_hide_its_rounding_error() -> None:
     case = Case(m.model(m.add("Sum", flat, *large), 2), ((0,),), 0, 2)
     assert accepted(case, "real", c.Linear(), swaps=0)
     assert not accepted(case, "float32", c.Linear(), swaps=0)
+
+
+def looked_up(made: tuple[Any, Callable[[Maker, str], str]]) -> Case:
+    """A text of one word, which may become another; class 0 is the label."""
+    table, then = made
+    m = Maker(random.Random(0), 1)
+    x = m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32)), "tokens"))
+    return Case(m.model(then(m, x), 2), ((0, 1),), 0, 2)
+
+
+@pytest.mark.parametrize("made", [fused_constant(), fused_residual()], ids=["constant", "residual"])
+@pytest.mark.parametrize("leaf", [c.Linear(), c.Enumerate()], ids=["linear", "enumerate"])
+def test_a_sum_that_a_runtime_joins_with_the_next_is_bounded_as_one(made: tuple[Any, Any], leaf: c.Node) -> None:
+    """Class 0 wins over the reals, and loses where onnxruntime starts a product from the other addend."""
+    case = looked_up(made)
+    assert accepted(case, "real", leaf, swaps=1)
+    assert not accepted(case, "float32", leaf, swaps=1)
+    assert 1 in logits(case.data, [[0], [1]]).argmax(axis=1)
+
+
+def chained(m: Maker, x: str) -> str:
+    """Three affine layers, a Relu between the second and the third."""
+    first = m.add("MatMul", x, m.constant(np.ones((3, 2), np.float32)))
+    second = m.add("Add", first, m.constant(np.array([1, 2], np.float32)))
+    return m.add("MatMul", m.add("Relu", second), m.constant(np.eye(2, dtype=np.float32)))
+
+
+def test_roundings_add_up_along_affine_layers_and_begin_anew_after_others() -> None:
+    """n = K + 3 + N: 6 for three terms, 10 for one term that is such a sum, 4 for one that is a rectifier's."""
+    space = space_of(looked_up(([[1, 1, 1], [2, 2, 2]], chained)))
+    roundings, layers = space.rounding.roundings, space.network.layers
+    assert [roundings[layer.start] for layer in layers] == [0, 6, 10, 0, 4]
+
+
+LEAVES = pytest.mark.parametrize("leaf", [c.Linear(), c.Enumerate()], ids=["linear", "enumerate"])
+
+
+@LEAVES
+def test_a_real_margin_one_unit_short_proves_nothing(leaf: c.Node) -> None:
+    """Logits that differ by the smallest float32 number, or by nothing: then class 0 has it."""
+    for unit, winner in ((2.0**-149, 0), (0.0, 0), (-(2.0**-149), 1)):
+        data = two_logits([1, unit], [[1, 1], [1, 0]])
+        for label in (0, 1):
+            assert accepted(Case(data, ((0,), (1,)), label, 2), "real", leaf, swaps=0) is (label == winner)
+
+
+@LEAVES
+def test_a_float32_margin_one_unit_short_proves_nothing(leaf: c.Node) -> None:
+    """Logits 1 and 1 + j 2**-23: accepted from the first j on that is beyond the bound."""
+    found = []
+    for j in range(9):
+        case = Case(two_logits([1 + j * 2.0**-23, 1], [[1, 0], [0, 1]]), ((0,), (1,)), 0, 2)
+        rounding = space_of(case).rounding
+        found.append(j << (check.GRID - 23) > rounding.between(rounding.whole, 0, 1))
+        assert accepted(case, "float32", leaf, swaps=0) is found[-1]
+    assert found == sorted(found)
+    assert len(set(found)) == 2
+
+
+@LEAVES
+def test_a_margin_equal_to_the_rounding_bound_proves_nothing(leaf: c.Node) -> None:
+    """The margin is 2**-10; the bound is set to that, and to one unit less."""
+    case = Case(two_logits([1 + 2.0**-10, 1], [[1, 0], [0, 1]]), ((0,), (1,)), 0, 2)
+    for less, fine in ((0, False), (1, True)):
+        space = space_of(case)
+        bound = (1 << (check.GRID - 10)) - less
+        for logit, error in zip(space.network.logits, (bound - 1, 0), strict=True):
+            space.rounding.errors[logit] = error
+        space.rounding.whole = [bound - 1, 0]
+        tree = check.Tree(space, c.encode_tree(leaf, (1, 1), (1,)), (1,), 0, "float32")
+        if fine:
+            tree.check()
+        else:
+            with pytest.raises(check.Refused, match=r"does not hold|not safe"):
+                tree.check()

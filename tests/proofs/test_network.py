@@ -1,12 +1,10 @@
-"""The checker's own ONNX reader computes what onnxruntime computes."""
+"""The canonical network computes what onnxruntime computes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from proof_cases import KINDS, exact_logits, logits, make_case, numbers_of, read, sentences
-
-from swapproof.proofs import check
+from proof_cases import KINDS, exact_logits, logits, make_case, numbers_of, sentences, space_of
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -14,8 +12,8 @@ from swapproof.proofs import check
 def test_every_operator_evaluates_as_onnxruntime_does(kind: object, seed: int) -> None:
     """On every sentence of a space, over the reals; heads are compared through what they do to the logits."""
     case = make_case(kind, seed)  # type: ignore[arg-type]
-    network = read(case)
-    space = check.Space(network, [list(options) for options in case.choices], case.label)
+    space = space_of(case)
+    network = space.network
     found = list(sentences(case.choices, 4))
     expected = logits(case.data, found).astype(np.float64)
     for sentence, row in zip(found, expected, strict=True):
@@ -29,7 +27,6 @@ def test_every_operator_evaluates_as_onnxruntime_does(kind: object, seed: int) -
         np.testing.assert_allclose(values, row, rtol=1e-5, atol=1e-5)
         # Swaps added one by one to the original give the same numbers as the sentence evaluated afresh.
         moved = space.base
-        for i, position in enumerate(space.positions):
-            options = case.choices[position]
-            moved = space.swapped(moved, i, options.index(sentence[position]))
+        for i, (options, token) in enumerate(zip(case.choices, sentence, strict=True)):
+            moved = space.swapped(moved, i, options.index(token))
         assert moved == [numbers[i] for i in network.cut]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import shutil
@@ -336,10 +335,9 @@ def test_the_page_says_what_it_reads(browser: Browser) -> None:
 
 def test_a_count_is_shown_with_its_numbers(browser: Browser, run: Path) -> None:
     certificate = json.loads((run / "certificates" / "000000.json").read_bytes())
-    several = [choices for choices in certificate["choices"] if len(choices) > 1]
-    total = 1 + sum(len(choices) - 1 for choices in several)
+    total = 1 + sum(len(options) - 1 for _, options in certificate["words"])
     tree = base64.b64encode(b"\3").decode()
-    count = {"level": "real", "recipe": "linear-1", "swaps": 1, "tree": tree, "robust": "0", "broken": "0"}
+    count = {"level": "real", "recipe": "linear-2", "swaps": 1, "tree": tree, "robust": "0", "broken": "0"}
     certificate |= {"lower": None, "upper": None, "count": count | {"total": str(total)}}
     text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
     (run / "certificates" / "000000.json").write_text(text)
@@ -354,11 +352,12 @@ def test_a_count_is_shown_with_its_numbers(browser: Browser, run: Path) -> None:
 def test_the_page_answers_during_a_long_check_and_can_be_stopped(browser: Browser, run: Path) -> None:
     """Hundreds of texts with thousands of sentences: meanwhile the page says how far it is, and its button works."""
     certificate = json.loads((run / "certificates" / "000000.json").read_bytes())
-    choices = [[*at, *sorted(set(range(7)) - set(at))] for at in certificate["choices"]]
-    space = hashlib.sha256(json.dumps(choices, separators=(",", ":")).encode()).hexdigest()
-    count = {"level": "real", "recipe": "linear-1", "swaps": len(choices), "tree": base64.b64encode(b"\2").decode()}
-    count |= {"robust": "1", "broken": "1", "total": str(7 ** len(choices))}
-    certificate |= {"choices": choices, "lower": None, "upper": None, "space": space, "count": count}
+    tokens = certificate["inputs"][0][1]
+    others = [sorted(set(range(7)) - {token}) for token in tokens]
+    words = [[at, [[token], *([other] for other in others[at])]] for at, token in enumerate(tokens)]
+    count = {"level": "real", "recipe": "linear-2", "swaps": len(words), "tree": base64.b64encode(b"\2").decode()}
+    count |= {"robust": "1", "broken": "1", "total": str(7 ** len(words))}
+    certificate |= {"words": words, "lower": None, "upper": None, "count": count}
     for number in range(400):
         text = json.dumps(certificate | {"id": number}, sort_keys=True, separators=(",", ":"))
         (run / "certificates" / f"{number:06}.json").write_text(text)

@@ -7,16 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swapproof.proofs.certificate import (
-    Betas,
     Broken,
-    Budget,
-    Empty,
     Enumerate,
     Joint,
     Linear,
     Node,
     Open,
-    Phase,
     Rivals,
     Slopes,
     Words,
@@ -31,7 +27,6 @@ small = st.integers(0, 300)
 pairs = st.dictionaries(small, st.integers(0, 64), min_size=1, max_size=3)
 tables = st.dictionaries(small, pairs, min_size=1, max_size=3)
 leaves = st.one_of(
-    st.builds(Empty),
     st.builds(Linear),
     st.builds(Enumerate),
     st.builds(Open),
@@ -40,17 +35,13 @@ leaves = st.one_of(
 
 
 def above(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    position = st.integers(0, len(SIZES) - 1)
-    words = position.flatmap(
+    words = st.integers(0, len(SIZES) - 1).flatmap(
         lambda at: st.builds(Words, st.just(at), st.frozensets(st.integers(0, SIZES[at] - 1)), inner, inner)
     )
     return st.one_of(
         words,
-        st.builds(Phase, small, small, inner, inner),
-        st.builds(Budget, st.frozensets(small, min_size=1), small, inner, inner),
         st.builds(Rivals, st.frozensets(st.sampled_from(RIVALS)), inner, inner),
         st.builds(Slopes, tables, inner),
-        st.builds(Betas, st.integers(0, 30), tables, inner),
         st.builds(Joint, st.lists(st.tuples(small, pairs), max_size=3).map(tuple), inner),
     )
 
@@ -95,7 +86,7 @@ def test_other_subtrees_stand_where_they_are_put() -> None:
     tree = Words(1, frozenset({0}), Open(), Words(2, frozenset({1}), Linear(), Open()))
     nodes = preorder(tree)
     opened = [number for number, node in enumerate(nodes) if isinstance(node, Open)]
-    done = replaced(nodes, {opened[0]: Enumerate(), opened[1]: Words(3, frozenset({0}), Linear(), Empty())})
+    done = replaced(nodes, {opened[0]: Enumerate(), opened[1]: Words(3, frozenset({0}), Linear(), Open())})
     kinds = [type(node) for node in preorder(done)]
-    assert kinds == [Words, Enumerate, Words, Linear, Words, Linear, Empty]
+    assert kinds == [Words, Enumerate, Words, Linear, Words, Linear, Open]
     assert [type(node) for node in preorder(replaced(preorder(tree), {2: Linear()}))] == [Words, Open, Linear]

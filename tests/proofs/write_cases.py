@@ -13,7 +13,7 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,11 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import proof_cases as made  # noqa: E402
 
 from swapproof.proofs import certificate as c  # noqa: E402
+from swapproof.proofs import check  # noqa: E402
 
 Json = dict[str, Any]
 # What exactly goes wrong in a proof of something else depends on the proof.
 ANOTHER = " "
-
-
-def witness(case: made.Case, sentence: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    pairs = enumerate(zip(sentence, case.choices, strict=True))
-    return tuple((p, token) for p, (token, options) in pairs if token != options[0])
 
 
 def decides(tree: c.Node, rule: type) -> bool:
@@ -65,7 +61,7 @@ def rich(
         made_of = made.statement(
             case,
             lower=c.Lower(least - 1, level, tree),
-            upper=c.Upper(witness(case, sentence), ("real", "replay")),
+            upper=c.Upper(made.witness(case, sentence), ("real", "replay")),
         )
         MODELS[made_of.model.sha256] = case.data
         return made_of
@@ -89,8 +85,7 @@ def counted(kind: Callable[[made.Maker, int], bytes], level: c.Level) -> c.State
         case = made.make_case(kind, seed, most=4)
         prover = made.Prover(case, 4, level, random.Random(seed), counting=True)
         tree, robust, broken = prover.count(prover.tree.root)
-        root = prover.tree.root
-        total = prover.tree.space.words(root.masks, root.groups).sentences()
+        total = prover.tree.sentences(prover.tree.root).count()
         held = set(c.encode_tree(tree, prover.sizes, case.rivals))
         if robust and broken and robust + broken < total and {1, 2, 3, 4, 16} <= held:
             MODELS[hashlib.sha256(case.data).hexdigest()] = case.data
@@ -121,17 +116,12 @@ def accepted() -> dict[str, bytes]:
         wanted = 1 if kind.__name__ == "straight" else 12
         data, model = named(rich(kind, level, wanted), kind.__name__, number)
         files[f"{kind.__name__}.json"], files[f"{kind.__name__}.onnx"] = data, model
-    for number, rule in enumerate((c.Words, c.Phase, c.Budget, c.Rivals, c.Slopes, c.Betas, c.Joint), 100):
+    for number, rule in enumerate((c.Words, c.Rivals, c.Slopes, c.Joint), 100):
         name = f"with-{rule.__name__.lower()}"
         data, model = named(rich(made.KINDS[number % 2], "float32", 8, rule), name, number)
         files[f"{name}.json"], files[f"{name}.onnx"] = data, model
-    limits = json.loads(files["limits.json"])
-    clip = numbers_of(files["limits.onnx"], "Clip")[-1]
-    size = len(onnx.load_from_string(files["limits.onnx"]).graph.node)
-    twice = bytes([5, clip + size, 1]) + 2 * tree_of(limits)
-    files["limits-second-rectifier.json"] = canonical(with_tree(limits, twice))
     base = json.loads(files["paper.json"])
-    tokens = base["choices"]
+    tokens = choices_of(base)
     nothing = {**base, "lower": None, "count": None}
     files["witness-only.json"] = canonical(nothing)
     files["lower-only.json"] = canonical({**base, "upper": None})
@@ -146,21 +136,41 @@ def accepted() -> dict[str, bytes]:
         files[f"count-{kind.__name__}.json"], files[f"count-{kind.__name__}.onnx"] = data, model
     # One position never moves: with the others fixed too, the text is unbreakable.
     fixed = [options[:1] for options in tokens]
-    still = {**base, "choices": fixed, "space": c.space_digest(fixed), "upper": None}
+    still = {**base, **spelt(fixed), "upper": None}
     files["unbreakable.json"] = canonical(with_tree(still, b"\1"))
-    # Where at least one word of a group that cannot move is swapped, no sentence is: none is open, and none broken.
-    one = {**part, "total": "1", "robust": "1"}
-    impossible = bytes([6, 1, 0, 0, 1, 16, base["rivals"][0]])
-    files["count-empty-region.json"] = with_count({**still, "lower": None}, one, impossible)
+    # Where more words are forced than may be swapped, no sentence is: none is open, and none broken.
+    files["count-empty-region.json"] = empty_region(base, part, "0")
     value, files["joint-none.onnx"] = stable()
     files["joint-none.json"] = canonical(with_tree(value, tree_of(value) + bytes([10, 0, 1])))
     files.update(external(files["bag.onnx"], json.loads(files["bag.json"])))
     return files
 
 
-def numbers_of(model: bytes, operator: str) -> list[int]:
-    """The numbers of its nodes with this operator."""
-    return [i for i, node in enumerate(onnx.load_from_string(model).graph.node) if node.op_type == operator]
+def choices_of(value: Json) -> list[list[int]]:
+    """Where a word stands at every position, their integers."""
+    return [[option[0] for option in options] for _, options in value["words"]]
+
+
+def spelt(choices: Sequence[Sequence[int]]) -> Json:
+    """A word at every position of one input."""
+    words = [[position, [[token] for token in options]] for position, options in enumerate(choices)]
+    return {"inputs": [["words", [options[0] for options in choices]]], "words": words}
+
+
+def empty_region(base: Json, part: Json, broken: str) -> bytes:
+    """A count of sentences with at most one swap, with a broken leaf where two words are forced."""
+    tokens = choices_of(base)
+    first, second = [p for p, options in enumerate(tokens) if len(options) > 1][:2]
+    total = sum(1 for _ in made.sentences(tokens, 1))
+    tree = bytes([4, first, 1, 3, 4, second, 1, 3, 16, base["rivals"][0]])
+    one = {**part, "swaps": 1, "total": str(total), "broken": broken}
+    return with_count({**base, "lower": None, "upper": None}, one, tree)
+
+
+def rectifiers_of(model: bytes, length: int) -> list[tuple[int, check.Rectifier]]:
+    """With the indices of their layers."""
+    layers = enumerate(made.network_of(model, length).layers)
+    return [(index, layer) for index, layer in layers if isinstance(layer, check.Rectifier)]
 
 
 def external(model: bytes, base: Json) -> dict[str, bytes]:
@@ -197,6 +207,7 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     text = good["paper.json"].decode()
     base: Json = json.loads(text)
     tree = tree_of(base)
+    tokens = choices_of(base)
     wide: Json = json.loads(good["external.json"])
     bad: dict[str, tuple[bytes, str]] = {}
 
@@ -211,13 +222,19 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
         return {**base, "upper": {**base["upper"], **news}}
 
     def choices(value: list[Any]) -> Json:
-        return {**base, "choices": value, "space": c.space_digest(value)}
+        return {**base, **spelt(value)}
+
+    def words(*value: Any) -> Json:
+        return {**base, "words": list(value)}
+
+    def inputs(*value: Any) -> Json:
+        return {**base, "inputs": list(value)}
 
     # Canonical form.
-    put("true-for-one", text.replace('"version":1', '"version":true').encode(), "version is True, not 1")
-    put("fraction", text.replace('"version":1', '"version":1.0').encode(), "version is 1.0, not 1")
-    put("infinite", text.replace('"version":1', '"version":1e999').encode(), "not in canonical form")
-    put("not-a-number", text.replace('"version":1', '"version":NaN').encode(), "version is nan, not 1")
+    put("true-for-one", text.replace('"version":2', '"version":true').encode(), "version is True, not 2")
+    put("fraction", text.replace('"version":2', '"version":2.0').encode(), "version is 2.0, not 2")
+    put("infinite", text.replace('"version":2', '"version":2e999').encode(), "not in canonical form")
+    put("not-a-number", text.replace('"version":2', '"version":NaN').encode(), "version is nan, not 2")
     put("minus-zero", text.replace('"id":0', '"id":-0').encode(), "canonical")
     put("duplicate-key", text.replace('"id":0', '"id":0,"id":0').encode(), "canonical")
     put("white-space", text.replace('"id":0', '"id": 0').encode(), "canonical")
@@ -236,7 +253,8 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("strange-character", {**base, "text": "a<b"}, "text is 'a<b', not as it should be")
     # The statement.
     put("other-format", {**base, "format": "swapproof  certificate"}, "not swapproof certificate")
-    put("version-two", {**base, "version": 2}, "version is 2, not 1")
+    put("version-one", {**base, "version": 1}, "version is 1, not 2")
+    put("version-three", {**base, "version": 3}, "version is 3, not 2")
     put("key-missing", {k: v for k, v in base.items() if k != "text"}, "must have exactly the keys")
     put("key-more", {**base, "extra": 1}, "must have exactly the keys")
     put("claims-nothing", {**base, "lower": None, "upper": None}, "claims nothing")
@@ -252,16 +270,39 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     )
     put("vocabulary-swapped", {**wide, "vocabulary": {"file": "apart.bin", "sha256": "2" * 64}}, "another vocabulary")
     put("upper-case-hash", {**base, "text": base["text"].upper()}, "not as it should be")
-    put("space-changed", {**base, "space": "0" * 64}, "hash of the choices")
-    more = [list(options) for options in base["choices"]]
-    more[0] = [*more[0], next(t for t in range(7) if t not in more[0])]
-    put("choice-added-hash-kept", {**base, "choices": more}, "hash of the choices")
-    put("another-text", choices(base["choices"][1:] + base["choices"][:1]), ANOTHER)
-    put("no-choices", choices([[], *base["choices"][1:]]), "empty choices")
-    put("token-twice", choices([[1, 1], *base["choices"][1:]]), "lists a token twice")
-    put("token-beyond", choices([[7], *base["choices"][1:]]), "beyond the embedding")
-    put("token-negative", choices([[-1], *base["choices"][1:]]), "choices is -1, not an integer")
-    put("position-missing", choices(base["choices"][1:]), "reads 4 tokens")
+    put("hash-of-network", {**base, "network": "0" * 64}, "another network")
+    other = made.network_sha256(good["bag.onnx"], (c.Input("words", (0,) * 4),), ())
+    put("network-of-another-model", {**base, "network": other}, "another network")
+    put("another-text", choices(tokens[1:] + tokens[:1]), ANOTHER)
+    first, *rest = base["words"]
+    put("no-choices", words([0, []], *rest), "without options")
+    put("no-integers", words([0, [[]]], *rest), "without integers")
+    put("token-twice", words([0, [first[1][0]] * 2], *rest), "lists an option twice")
+    put("token-beyond", choices([[7], *tokens[1:]]), "beyond the embedding")
+    put("option-beyond", words([0, [first[1][0], [7]]], *rest), "beyond the embedding")
+    put("token-negative", choices([[-1], *tokens[1:]]), "inputs is -1, not an integer")
+    put("position-missing", choices(tokens[1:]), "reads 4 tokens")
+    original = base["inputs"][0][1]
+    put("option-too-long", words([0, [original[:1], [1, 2]]], *rest), "differ in length")
+    put("option-without-original", words([0, [[6 - original[0]]]], *rest), "not what its input says")
+    put("words-overlap", words([0, [original[:2]]], *rest), "overlap")
+    put("words-unordered", words(*reversed(base["words"])), "do not ascend")
+    put("words-twice", words(first, *base["words"]), "do not ascend")
+    put("word-beyond", words(*base["words"], [4, [[0]]]), "beyond the text")
+    put("word-beyond-the-end", words(*base["words"][:-1], [3, [[original[3], 0]]]), "beyond the text")
+    put(
+        "word-over-two-inputs",
+        {**inputs(["words", original[:1]], ["words", original[1:]]), "words": [[0, [original[:2]]]]},
+        "over two inputs",
+    )
+    put(
+        "word-in-a-constant", {**inputs(["words", original], ["constant", [1]]), "words": [[4, [[1], [0]]]]}, "constant"
+    )
+    put("input-empty", inputs(["words", original], ["constant", []]), "without positions")
+    put("no-inputs", {**inputs(), "words": []}, "no input holds words")
+    put("no-input-of-words", {**inputs(["constant", original]), "words": []}, "no input holds words")
+    put("input-more", inputs(["words", original], ["constant", [1]]), "the model has 1 inputs")
+    put("role-unknown", inputs(["tokens", original]), "not as it should be")
     put("label-changed", {**base, "label": 1 - base["label"], "rivals": [base["label"]]}, ANOTHER)
     put("label-beyond", {**base, "label": 9}, "label and rivals must be")
     put("rival-is-label", {**base, "rivals": [base["label"]]}, "impossible rivals")
@@ -275,10 +316,11 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("swaps-negative", lower(swaps=-1), "not an integer from 0")
     put("swaps-as-text", lower(swaps=str(k)), "not an integer from 0")
     put("level-replay", lower(level="replay"), "level is 'replay', not as it should be")
-    put("other-recipe", lower(recipe="linear-2"), "not linear-1")
-    put("witness-not-a-choice", upper(swaps=[[0, 6 if 6 not in base["choices"][0] else 5]]), "no swap")
-    put("witness-original", upper(swaps=[[0, base["choices"][0][0]]]), "no swap")
-    put("witness-beyond", upper(swaps=[[4, 0]]), "within the text")
+    put("other-recipe", lower(recipe="linear-1"), "not linear-2")
+    swapped = base["upper"]["swaps"][0][0]
+    put("witness-not-an-option", upper(swaps=[[swapped, len(tokens[swapped])]]), "no swap")
+    put("witness-original", upper(swaps=[[swapped, 0]]), "no swap")
+    put("witness-beyond", upper(swaps=[[4, 1]]), "words of the text")
     put("witness-unordered", upper(swaps=list(reversed(base["upper"]["swaps"]))), "must ascend")
     put("witness-shorter", {**upper(swaps=base["upper"]["swaps"][:1]), "lower": None}, "changes nothing")
     put("witness-empty", {**upper(swaps=[]), "lower": None}, "changes nothing")
@@ -294,20 +336,21 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("tree-leaf-twice", with_tree(base, tree[:-1] + tree[-1:] * 2), "after the end")
     put("tree-open-leaf", with_tree(base, b"\3"), "open leaf")
     put("tree-one-linear-leaf", with_tree(base, b"\1"), "does not hold")
-    put("tree-empty-leaf", with_tree(base, b"\0"), "is not")
-    put("tree-reserved-byte", with_tree(base, b"\x11"), "not in version 1")
+    for number, name in ((0, "empty"), (5, "phase"), (6, "budget"), (9, "betas")):
+        put(f"tree-byte-of-{name}", with_tree(base, bytes([number, 1, 1, 1, 2, 2])), "not in version 2")
+    put("tree-reserved-byte", with_tree(base, b"\x11"), "not in version 2")
     put("tree-broken-leaf", with_tree(base, b"\x10\1"), "broken leaf")
-    put("tree-unknown-byte", with_tree(base, b"\xff"), "not in version 1")
+    put("tree-unknown-byte", with_tree(base, b"\xff"), "not in version 2")
     put("tree-not-base64", lower(tree="*" * 4), "tree is '****', not as it should be")
     put("tree-base64-unpadded", lower(tree="AQ"), "not base64")
     put("tree-base64-not-canonical", lower(tree="AR=="), "not canonical base64")
-    put("tree-position-beyond", with_tree(base, b"\4\x04\1\2\2"), "nothing to split")
-    put("tree-position-huge", with_tree(base, b"\4\xff\xff\xff\xff\x07\1\2\2"), "nothing to split")
+    put("tree-word-beyond", with_tree(base, b"\4\x04\1\2\2"), "nothing to split")
+    put("tree-word-huge", with_tree(base, b"\4\xff\xff\xff\xff\x07\1\2\2"), "nothing to split")
     put("tree-number-too-large", with_tree(base, b"\4\xff\xff\xff\xff\x08\1\2\2"), "not minimal or too large")
     put("tree-number-not-minimal", with_tree(base, b"\4\x80\x00\1\2\2"), "not minimal or too large")
     put("tree-number-endless", with_tree(base, b"\4" + b"\xff" * 9), "too large")
-    free = next(p for p, options in enumerate(base["choices"]) if len(options) > 1)
-    size = len(base["choices"][free])
+    free = next(p for p, options in enumerate(tokens) if len(options) > 1)
+    size = len(tokens[free])
     everything = (1 << size) - 1
     for name, mask, reason in (
         ("nothing", 0, "splits nothing"),
@@ -317,34 +360,31 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
         put(f"tree-mask-{name}", with_tree(base, bytes([4, free, mask, 2, 2])), reason)
     put("tree-split-twice", with_tree(base, bytes([4, free, 1, 4, free, 1, 2, 2, 2])), "splits nothing")
     put("tree-outside-subset", with_tree(base, bytes([4, free, 1, 4, free, 2, 2, 2, 2])), "splits nothing")
-    wide_one = max(range(4), key=lambda p: len(base["choices"][p]))
+    wide_one = max(range(4), key=lambda p: len(tokens[p]))
     rest = bytes([4, wide_one, 1, 2, 4, wide_one, 3, 2, 2])
     put("tree-mask-wider-than-subset", with_tree(base, rest), "splits nothing")
-    relu = next(
-        i for i, node in enumerate(onnx.load_from_string(good["paper.onnx"]).graph.node) if node.op_type == "Relu"
-    )
-    put("tree-phase-elsewhere", with_tree(base, bytes([5, relu + 1, 0, 2, 2])), "not a Relu")
-    put("tree-phase-beyond", with_tree(base, bytes([5, relu, 5, 2, 2])), "out of range")
-    put("tree-phase-twice", with_tree(base, bytes([5, relu, 0, 5, relu, 0, 2, 2, 2])), "set twice")
-    put("tree-group-empty", with_tree(base, bytes([6, 0, 0, 2, 2])), "impossible size")
-    put("tree-group-beyond", with_tree(base, bytes([6, 1, 4, 0, 2, 2])), "a group out of range")
-    put("tree-group-repeats", with_tree(base, bytes([6, 2, 1, 0, 0, 2, 2])), "must ascend")
-    put("tree-groups-overlap", with_tree(base, bytes([6, 2, 0, 1, 0, 6, 2, 1, 1, 0, 2, 2, 2])), "overlaps")
+    ((relu, hidden),) = rectifiers_of(good["paper.onnx"], 4)
+    put("tree-slopes-elsewhere", with_tree(base, bytes([8, 1, relu + 1, 1, 0, 64, 2])), "not a rectifier")
+    put("tree-slopes-nowhere", with_tree(base, bytes([8, 1, 99, 1, 0, 64, 2])), "not a rectifier")
+    put("tree-slopes-twice", with_tree(base, bytes([8, 2, relu, 1, 0, 64, relu, 1, 1, 64, 2])), "out of order")
+    put("tree-slopes-repeat", with_tree(base, bytes([8, 1, relu, 2, 0, 64, 0, 64, 2])), "must ascend")
+    put("tree-slopes-none", with_tree(base, bytes([8, 1, relu, 0, 2])), "0 elements")
+    put("tree-joint-twice", with_tree(base, bytes([10, 2, relu, 1, 0, 1, relu, 1, 0, 1, 2])), "two joint groups")
+    put("tree-joint-beyond", with_tree(base, bytes([10, 1, relu, 1, hidden.size, 1, 2])), "out of range")
+    deep: Json = json.loads(good["two_layers.json"])
+    last, _ = rectifiers_of(good["two_layers.onnx"], 4)[-1]
+    put("tree-joint-of-a-later-layer", with_tree(deep, bytes([10, 1, last, 1, 0, 1, 2])), "affine in the words")
+    nine = bytes([10, 1, relu, 9, *[0, 1] * 9, 2])
+    put("tree-joint-of-nine", with_tree(base, nine), "9 elements")
     put("tree-rivals-all", with_tree(base, bytes([7, 1, 2, 2])), "splits nothing")
     put("tree-slopes-empty", with_tree(base, bytes([8, 0, 2])), "empty table")
     put("tree-slope-above-one", with_tree(base, bytes([8, 1, relu, 1, 0, 65, 2])), "out of range")
     put("tree-slope-beyond", with_tree(base, bytes([8, 1, relu, 1, 5, 0, 2])), "out of range")
-    put("tree-betas-too-fine", with_tree(base, bytes([9, 31, 1, relu, 1, 0, 1, 2])), "finer")
     put("tree-endless-slopes", with_tree(base, bytes([8, 1, relu, 1, 0, 1]) * 30), "ends too early")
-    # What a model computes from tokens must be the same for every choice; limits that a Clip has not have no name.
+    # What a model computes from tokens must be the same for every option.
     masked: Json = json.loads(good["masked.json"])
-    unlike = [[*options, 0] if at == 0 else options for at, options in enumerate(masked["choices"])]
-    put("mask-of-a-choice", {**masked, "choices": unlike, "space": c.space_digest(unlike)}, "choices of a position")
-    limits: Json = json.loads(good["limits.json"])
-    nodes = onnx.load_from_string(good["limits.onnx"]).graph.node
-    lower_only = next(i for i in numbers_of(good["limits.onnx"], "Clip") if len(nodes[i].input) == 2)
-    elsewhere = bytes([5, lower_only + len(nodes), 0]) + 2 * tree_of(limits)
-    put("limits-no-second-rectifier", with_tree(limits, elsewhere), "not a Relu")
+    unlike = [[*options, 0] if at == 0 else options for at, options in enumerate(choices_of(masked))]
+    put("mask-of-a-choice", {**masked, **spelt(unlike)}, "choices of a position")
     # Counts.
     opened = json.loads(good["all-open.json"])["count"]
     real: Json = json.loads(good["count-paper.json"])
@@ -362,19 +402,20 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
         put(f"count-broken-label-{name}", with_tree(counts, bytes([16, counts["label"]]), "count"), "no rival")
         put(f"count-broken-cut-{name}", with_tree(counts, b"\x10", "count"), "ends too early")
         put(f"count-robust-{name}", with_tree(counts, b"\1", "count"), "does not hold")
-    alone: Json = json.loads(good["count-empty-region.json"])
-    put("count-empty-region", count(alone, robust="0", broken="1"), "broken is another")
+    bad["count-empty-region.json"] = empty_region(base, opened, "1"), "broken is another"
     put("count-number", {**base, "count": {**opened, "total": int(opened["total"])}}, "not as it should be")
     put("count-leading-zero", {**base, "count": {**opened, "robust": "00"}}, "not as it should be")
     put("count-key-missing", {**base, "count": {k: v for k, v in opened.items() if k != "broken"}}, "exactly the keys")
     put("count-adds-nothing", {**base, "count": {**opened, "swaps": k}}, "adds nothing")
+    several: Json = json.loads(good["with-rivals.json"])
+    every = {**opened, "total": str(sum(1 for _ in made.sentences(choices_of(several), 4)))}
     for name, under in (
-        ("open-under-phase", bytes([5, relu, 0, 3, 3])),
-        ("broken-under-phase", bytes([5, relu, 0, 16, base["rivals"][0], 3])),
-        ("enumerate-under-phase", bytes([5, relu, 0, 2, 2])),
+        ("open-under-rivals", bytes([7, 1, 3, 3])),
+        ("broken-under-rivals", bytes([7, 1, 16, several["rivals"][0], 3])),
+        ("enumerate-under-rivals", bytes([7, 1, 2, 2])),
     ):
         reason = "not safe" if name.startswith("enumerate") else f"{name.split('-')[0]} leaf"
-        put(f"count-{name}", with_tree({**base, "count": opened}, under, "count"), reason)
+        put(f"count-{name}", with_tree({**several, "count": every, "lower": None}, under, "count"), reason)
     for name, (changed, reason) in outside(good["paper.onnx"]).items():
         bound = {"file": f"{name}.onnx", "sha256": hashlib.sha256(changed).hexdigest(), "tensors": []}
         put(name, {**base, "model": bound}, reason)
@@ -448,7 +489,7 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
     found: dict[str, tuple[Json, bytes, str]] = {}
     tiny = 2.0**-126
 
-    def model(name: str, reason: str, table: list[list[float]], then: Callable[[made.Maker, str], str]) -> None:
+    def model(name: str, reason: str, table: made.Table, then: Callable[[made.Maker, str], str]) -> None:
         m = made.Maker(random.Random(0), 1)
         out = then(m, m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32)), "tokens")))
         data = m.model(out, 2)
@@ -483,6 +524,8 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
         top = m.add("MaxPool", line, kernel_shape=[2], strides=[2], dilations=[2], auto_pad="SAME_LOWER")
         return m.gemm(m.add("Flatten", top), 3, 2)
 
+    model("float32-fused-constant", "does not hold", *made.fused_constant())
+    model("float32-fused-residual", "does not hold", *made.fused_residual())
     model("float32-scaled-product", "scales constants", [[2.0**-24], [1.25 * 2.0**-24]], scaled)
     model(
         "float32-subnormal-weight",
@@ -490,7 +533,7 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
         [[2.0**127], [1.5 * 2.0**127]],
         lambda m, x: against(0.5)(m, m.add("Mul", x, number(m, 2.0**-127))),
     )
-    model("float32-subnormal-compared", "scales constants", [[5, 0], [7, 0]], compared)
+    model("float32-subnormal-compared", "below 2**-126", [[5, 0], [7, 0]], compared)
     model("integers-wrap", "beyond 32 bits", [[5, 0], [7, 0]], wrapped)
     model("padding-disputed", "dilations", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], padded)
     return found
@@ -529,7 +572,7 @@ def stable() -> tuple[Json, bytes]:
 
 def alone(data: bytes, name: str, group: dict[int, int]) -> tuple[Json, bytes]:
     """A certificate about two tokens and the class 0, its tree a joint group and no leaf yet."""
-    relu, case = numbers_of(data, "Relu")[0], made.Case(data, ((0, 1),), 0, 2)
+    (relu, _), case = rectifiers_of(data, 1)[0], made.Case(data, ((0, 1),), 0, 2)
     lower = c.Lower(1, "real", c.Joint(((relu, group),), c.Linear()))
     value = json.loads(c.write_certificate(made.statement(case, lower=lower)))
     value["model"] = {"file": f"{name}.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
@@ -562,8 +605,9 @@ def main() -> None:
             "words.json.txt",
             "count-paper.onnx",
             "count-residual.onnx",
-            "limits.onnx",
             "masked.onnx",
+            "two_layers.onnx",
+            "with-rivals.onnx",
             "joint-none.onnx",
         ):
             (HERE / "refused" / name).write_bytes(data)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from proof_cases import KINDS, Case, Prover, make_case, statement
+from proof_cases import KINDS, Case, Prover, exact_logits, make_case, network_of, space_of, statement
 from random_networks import swap_spaces, tiny
 from screening_cases import SHAPES, mutated, same_or_nothing, wild
 
@@ -22,6 +22,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
 
 LEVELS: tuple[c.Level, ...] = ("real", "float32")
@@ -33,28 +34,20 @@ def opened(data: bytes, folder: Path) -> Screen | None:
     path = folder / "model.onnx"
     path.write_bytes(data)
     try:
-        return Screen(open_model(path), check.read_model(data), None)
+        return Screen(open_model(path), read_model(data), None)
     except (BadInput, Unsupported, check.Unusable):
         return None
 
 
 def counted(case: Case, k: int, level: c.Level, source: int) -> c.Count | None:
-    """A true count with leaves of every kind, also below splits by the number of swaps in a group."""
+    """A true count with leaves of every kind."""
     chosen = random.Random(source)
     try:
         prover = Prover(case, k, level, chosen, counting=True)
     except (check.Refused, check.Unusable):
         return None
-    root = prover.tree.root
-    total = prover.tree.space.words(root.masks, root.groups).sentences()
-    if chosen.random() < 0.5:
-        tree, robust, broken = prover.count(root)
-        return c.Count(k, level, tree, robust, broken, total)
-    group = frozenset(chosen.sample(range(len(case.choices)), chosen.randint(1, len(case.choices))))
-    split = c.Budget(group, chosen.randint(0, 2), c.Open(), c.Open())
-    (left, *first), (right, *second) = (prover.count(child) for child in prover.children(root, split))
-    robust, broken = (a + b for a, b in zip(first, second, strict=True))
-    return c.Count(k, level, replace(split, left=left, right=right), robust, broken, total)
+    tree, robust, broken = prover.count(prover.tree.root)
+    return c.Count(k, level, tree, robust, broken, prover.tree.sentences(prover.tree.root).count())
 
 
 def agree(screen: Screen, case: Case, part: c.Count, source: int) -> bool:
@@ -108,11 +101,9 @@ def tied(data: bytes, choices: tuple[tuple[int, ...], ...], source: int) -> byte
 
     model = onnx.load_from_string(data)
     floats = [t for t in model.graph.initializer if t.data_type == onnx.TensorProto.FLOAT]
-    network = check.read_model(data).network(len(choices))
-    values = [0] * len(network.owner)
     chosen = random.Random(source)
-    network.evaluate(network.layers, values, [chosen.choice(options) for options in choices])
-    logits = [values[i] / network.owner[i].scale for i in network.logits]
+    sentence = [chosen.choice(options) for options in choices]
+    logits = [float(z) for z in exact_logits(network_of(data, len(choices)), sentence)]
     bias = next((t for t in reversed(floats) if list(t.dims) == [len(logits)]), None)
     if bias is not None:
         moved = np.array(onnx.numpy_helper.to_array(bias), dtype=np.float64) - np.array(logits)
@@ -142,7 +133,7 @@ def test_networks_built_to_fool_floats_fool_nobody(
             model = rescaled(model, source, folder)
         if how == "tied":
             model = tied(model, choices, source)
-        classes = check.read_model(model).network(sample.length).classes
+        classes = len(network_of(model, sample.length).logits)
         case = Case(model, choices, data.draw(st.integers(0, classes - 1)), classes)
         screen = opened(model, folder)
         if screen is None:
@@ -154,7 +145,8 @@ def test_networks_built_to_fool_floats_fool_nobody(
         leaf: c.Node = c.Linear() if data.draw(st.booleans()) else c.Enumerate()
         everything = c.Lower(k, level, leaf)
         same_or_nothing(screen, c.write_certificate(statement(case, lower=everything)))
-        swaps = [(p, data.draw(st.sampled_from(options[1:]))) for p, options in enumerate(choices) if len(options) > 1]
+        able = [(p, len(options)) for p, options in enumerate(choices) if len(options) > 1]
+        swaps = [(p, data.draw(st.integers(1, count - 1))) for p, count in able]
         made = tuple(swaps[: data.draw(st.integers(0, len(swaps)))])
         for levels in (("real",), ("float32",)):
             same_or_nothing(screen, c.write_certificate(statement(case, upper=c.Upper(made, levels))))
@@ -166,9 +158,7 @@ def test_a_long_enumeration_is_counted_exactly(tmp_path: Path) -> None:
     wide = replace(case, choices=tuple(tuple(range(7)) for _ in case.choices))
     screen = opened(wide.data, tmp_path)
     assert screen is not None
-    network = check.read_model(wide.data).network(len(wide.choices))
-    space = check.Space(network, [list(options) for options in wide.choices], wide.label)
-    tree = check.Tree(space, b"\x02", wide.rivals, 4, "real", counting=True)
+    tree = check.Tree(space_of(wide), b"\x02", wide.rivals, 4, "real", counting=True)
     tree.check()
     part = c.Count(4, "real", c.Enumerate(), 7**4 - tree.broken, tree.broken, 7**4)
     assert 0 < tree.broken < 7**4

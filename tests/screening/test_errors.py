@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from random_networks import swap_spaces, tiny
 from screening_cases import PROOFS, SHAPES, same_or_nothing, screen_of, wild, within
 
-from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
@@ -32,18 +32,15 @@ def regions(draw: st.DrawFn, network: Network, choices: tuple[tuple[int, ...], .
     k = forced + draw(st.integers(0, 3))
     relus = [(index, node) for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
     elements = [(index, i) for index, node in relus for i in range(node.size)]
-    plain = [(index, i) for index, i in elements if network.nodes[index].layer.slope == 0]  # type: ignore[union-attr]
     some = st.booleans()
-    phases = {key: draw(st.sampled_from((-1, 1))) for key in plain if draw(st.integers(0, 7)) == 0}
     slopes = {key: draw(st.integers(0, 64)) for key in elements if draw(some)} if draw(some) else {}
-    betas = {key: draw(st.integers(0, 100)) / 16 for key in phases} if draw(some) else {}
     joint: list[tuple[int, list[tuple[int, int]]]] = []
     for index, node in relus:
         if node.inputs[0] in network.cut and draw(some):
             members = draw(st.lists(st.integers(0, node.size - 1), min_size=1, max_size=5, unique=True))
             parts = [part for part in (sorted(members[:3]), sorted(members[3:])) if part]
             joint += [(index, [(i, draw(st.integers(0, 64))) for i in part]) for part in parts]
-    return exact.Region(masks, k, phases, slopes, betas, joint)
+    return exact.Region(masks, k, slopes, joint)
 
 
 def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Recipe:
@@ -65,12 +62,11 @@ def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Reci
                 row[i] = cells.number(i, mask)
         free, rivals = cells.free_number(row), query.rivals
         joint = tuple((n, tuple(pairs)) for n, pairs in region.joint)
-        settings = Settings(dict(region.slopes), dict(region.betas), joint)
-        groups = ((frozenset(range(len(sizes))), 0, region.k),)
-        leaves.append(Leaf(LINEAR, free, tuple(forced), rivals, dict(region.phases), settings, groups, region.k))
+        leaves.append(Leaf(LINEAR, free, tuple(forced), rivals, Settings(dict(region.slopes), joint), region.k))
     sets = Sets(moves, cells, most)
-    whole, groups = cells.free_number(np.arange(len(sizes), dtype=np.int32)), ((frozenset(range(len(sizes))), 0, most),)
-    everything = Leaf(LINEAR, whole, (), query.rivals, {}, Settings(), groups, most)
+    everything = Leaf(
+        LINEAR, cells.free_number(np.arange(len(sizes), dtype=np.int32)), (), query.rivals, Settings(), most
+    )
     low, high = Batch(sets, [everything]).ends
     reach = np.maximum(np.abs(low[0]), np.abs(high[0])) + moves.errors(most)
     found = magnitudes(query.network, {index: reach[part] for index, part in moves.parts.items()})
@@ -85,7 +81,7 @@ NUMBERS: st.SearchStrategy[Number] = st.sampled_from([np.float32, np.float64])
 def test_margins_and_bounds_lie_within_their_errors(
     data: st.DataObject, shape: str, source: int, is_wild: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """For any regions, phases and multipliers; also when weights nearly cancel."""
+    """For any regions and multipliers; also when weights nearly cancel."""
     sample = tiny(shape, source, small=data.draw(st.booleans()), classes=data.draw(st.integers(2, 3)))
     folder = tmp_path_factory.mktemp("wild")
     path = wild(sample, source, folder) if is_wild else sample.save(folder)
@@ -96,26 +92,17 @@ def test_margins_and_bounds_lie_within_their_errors(
     recipe = recipe_of(query, some, data.draw(NUMBERS))
     margins = {rival: recipe.margin(0, rival) for rival in query.rivals}
     for row, region in enumerate(some):
-        truth = region_truth(network, choices, region)
-        if truth is None:
-            continue
-        assert not recipe.void[row]
-        for index, inside in truth.inside.items():
-            found = recipe.clamped[index]
-            for i, (low, high) in enumerate(inside):
+        truth = exact.Recipe(network, choices, region)
+        for index, node in enumerate(network.nodes):
+            if not isinstance(node.layer, Rectifier | Maximum):
+                continue
+            found = recipe.inputs(index)
+            for i, (low, high) in enumerate(truth.inputs(index)):
                 assert within(found.low[row, i], low, found.low_error[row, i])
                 assert within(found.high[row, i], high, found.high_error[row, i])
         for rival, (number, error) in margins.items():
             if np.isfinite(error[row]):
                 assert within(number[row], truth.margin(0, rival), error[row])
-
-
-def region_truth(network: Network, choices: tuple[tuple[int, ...], ...], region: exact.Region) -> exact.Recipe | None:
-    """None where no sentence has the phases."""
-    try:
-        return exact.Recipe(network, choices, region)
-    except exact.Void:
-        return None
 
 
 def test_a_leaf_that_float32_leaves_open_is_decided_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,9 +111,9 @@ def test_a_leaf_that_float32_leaves_open_is_decided_in_float64(monkeypatch: pyte
     asked: list[type] = []
     weight = Tables.weight
 
-    def noted(self: Tables, part: slice, *, planned: bool) -> NDArray[np.float64]:
+    def noted(self: Tables, part: slice) -> NDArray[np.float64]:
         asked.append(self.number)
-        return weight(self, part, planned=planned) * (np.inf if self.number is np.float32 else 1.0)
+        return weight(self, part) * (np.inf if self.number is np.float32 else 1.0)
 
     monkeypatch.setattr(Tables, "weight", noted)
     assert same_or_nothing(screen_of(PROOFS / "accepted", json.loads(data)), data)

@@ -1,4 +1,4 @@
-"""What a region is: its sentences, its extremes, with groups of positions and without."""
+"""What a region is: its sentences, its extremes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from swapproof.encodings.evaluation import values
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.screening.form.swap_budgets import Group
 from swapproof.verifier.screening.form.tree_leaves import ENUMERATE, NONE, Cells, Leaf, Settings
 from swapproof.verifier.screening.numbers.enumerated_leaves import sentences
 from swapproof.verifier.screening.numbers.joint_groups import Elements, Patterns
@@ -23,7 +22,7 @@ from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
 from swapproof.verifier.screening.numbers.swap_moves import Moves, embedded
 
 
-def region(query: Query, masks: Sequence[int], groups: Sequence[Group], high: int) -> tuple[Sets, Leaf]:
+def region(query: Query, masks: Sequence[int], most: int) -> tuple[Sets, Leaf]:
     sizes = [len(query.space.choices[position]) for position in query.space.swappable]
     cells = Cells(sizes)
     row, forced = np.full(len(sizes), NONE, dtype=np.int32), []
@@ -33,25 +32,22 @@ def region(query: Query, masks: Sequence[int], groups: Sequence[Group], high: in
             forced.append((i, number))
         elif masks[position] != 1:
             row[i] = number
-    own = {position: i for i, position in enumerate(query.space.swappable)}
-    mapped = tuple((frozenset(own[p] for p in group if p in own), a, b) for group, a, b in groups)
-    leaf = Leaf(ENUMERATE, cells.free_number(row), tuple(forced), query.rivals, {}, Settings(), mapped, high)
-    return Sets(Moves.of(query), cells, high), leaf
+    leaf = Leaf(ENUMERATE, cells.free_number(row), tuple(forced), query.rivals, Settings(), most)
+    return Sets(Moves.of(query), cells, most), leaf
 
 
-def fits(query: Query, tokens: Sequence[int], masks: Sequence[int], groups: Sequence[Group]) -> bool:
+def fits(query: Query, tokens: Sequence[int], masks: Sequence[int], most: int) -> bool:
     pairs = list(zip(tokens, query.space.choices, masks, strict=True))
     if not all(mask >> options.index(token) & 1 for token, options, mask in pairs):
         return False
-    swapped = {position for position, (token, options, _) in enumerate(pairs) if token != options[0]}
-    return all(low <= len(swapped & group) <= high for group, low, high in groups)
+    return sum(token != options[0] for token, options, _ in pairs) <= most
 
 
 @given(data=st.data(), source=st.integers(0, 2**32 - 1), shape=st.sampled_from(("mlp", "cnn", "mean")))
 def test_a_region_has_these_sentences_and_these_extremes(
     data: st.DataObject, source: int, shape: str, tmp_path_factory: object
 ) -> None:
-    """Against trying all sentences of the text: also with nested groups and least numbers of swaps.
+    """Against trying all sentences of the text.
 
     The extremes are those of elements, of functions, and of the greatest of several functions.
     """
@@ -60,15 +56,10 @@ def test_a_region_has_these_sentences_and_these_extremes(
     choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
     query = Query.of(network, SwapSpace(choices), 0)
     masks = [data.draw(st.integers(1, (1 << len(options)) - 1)) for options in choices]
-    high = data.draw(st.integers(0, sample.length))
-    everywhere = frozenset(range(sample.length))
-    groups: list[Group] = [(everywhere, data.draw(st.integers(0, 1)), high)]
-    if data.draw(st.booleans()) and sample.length > 2:
-        inner = frozenset(data.draw(st.sets(st.integers(0, sample.length - 1), min_size=1, max_size=sample.length - 1)))
-        groups.append((inner, data.draw(st.integers(0, 1)), data.draw(st.integers(0, 2))))
-    sets, leaf = region(query, masks, groups, high)
-    wanted = sorted(tokens for tokens in itertools.product(*choices) if fits(query, tokens, masks, groups))
-    assert sets.is_empty(leaf) == (not wanted)
+    most = data.draw(st.integers(0, sample.length))
+    sets, leaf = region(query, masks, most)
+    wanted = sorted(tokens for tokens in itertools.product(*choices) if fits(query, tokens, masks, most))
+    assert (leaf.spare < 0) == (not wanted)
     if not wanted:
         return
     found: list[tuple[int, ...]] = []

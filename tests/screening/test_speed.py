@@ -12,8 +12,10 @@ import numpy as np
 from proof_cases import Case, Maker, statement
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
 
 LENGTH, WIDTH, HIDDEN, SWAPS = 24, 8, 24, 3
@@ -49,10 +51,9 @@ def test_a_proof_of_many_leaves_is_screened_several_times_faster_than_checked(tm
     path = tmp_path / "model.onnx"
     path.write_bytes(data)
     certificate = c.write_certificate(statement(case, lower=c.Lower(SWAPS, "float32", tree(0, SWAPS - 1))))
-    top, checked = json.loads(certificate), check.read_model(data)
-    checked.network(LENGTH)
+    top, checked = json.loads(certificate), read_model(data)
     screen = Screen(open_model(path), checked, None)
-    screen.covered(choices)  # both have read the model
+    screen.agreed(SwapSpace(choices))  # both have read the model
     screened = seconds_of(lambda: screen.verdict(top, 60.0))
     assert screen.verdict(top, 60.0) is not None, screen.reasons
     exact = seconds_of(lambda: check.check_certificate(certificate, checked))

@@ -9,7 +9,7 @@ import exact_recipe as exact
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from proof_cases import Case, statement
+from proof_cases import Case, lowered, network_of, statement
 from random_networks import swap_spaces, tiny
 from screening_cases import SHAPES, wild, within
 
@@ -18,8 +18,9 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
-from swapproof.verifier.screening.form.coverage import covered
+from swapproof.verifier.screening.form.agreed_network import agreed
 from swapproof.verifier.screening.many_texts import Roots, Table
 from swapproof.verifier.screening.numbers.margins import Recipe
 from swapproof.verifier.screening.numbers.swap_moves import originals
@@ -38,8 +39,7 @@ def test_the_bounds_of_several_texts_lie_within_their_errors(
     with TemporaryDirectory() as name:
         path = wild(sample, source, Path(name)) if is_wild else sample.save(Path(name))
         network = read_network(path, sample.length)
-        checked = check.read_model(path.read_bytes()).network(sample.length)
-        found = covered(open_model(path), network, checked)
+        found = agreed(network, lowered(path.read_bytes(), (c.Input("words", (0,) * sample.length),), ()).sha256)
     spaces: Spaces = data.draw(st.lists(swap_spaces(sample.length, sample.vocabulary), min_size=1, max_size=4))
     labels = [data.draw(st.integers(0, network.classes - 1)) for _ in spaces]
     k = np.array([data.draw(st.integers(0, 4)) for _ in spaces])
@@ -58,7 +58,7 @@ def test_the_bounds_of_several_texts_lie_within_their_errors(
     number, error = Recipe(roots, sizes).margin(np.array(labels), rivals)
     for row, (choices, label, rival) in enumerate(zip(spaces, labels, rivals, strict=True)):
         masks = tuple((1 << len(options)) - 1 for options in choices)
-        truth = exact.Recipe(network, choices, exact.Region(masks, int(k[row]), {}, {}, {}, []))
+        truth = exact.Recipe(network, choices, exact.Region(masks, int(k[row]), {}, []))
         assert within(number[row], truth.margin(label, int(rival)), error[row])
 
 
@@ -76,13 +76,13 @@ def test_certificates_prepared_together_get_the_verdicts_of_the_checker(
     with TemporaryDirectory() as name:
         path = sample.save(Path(name))
         model = path.read_bytes()
-        screen = Screen(open_model(path), check.read_model(model), None)
-        classes = screen.checked.network(sample.length).classes
+        screen = Screen(open_model(path), read_model(model), None)
+        classes = len(network_of(model, sample.length).logits)
         certificates = []
         for choices in data.draw(st.lists(swap_spaces(sample.length, sample.vocabulary), min_size=2, max_size=5)):
             case = Case(model, choices, data.draw(st.integers(0, classes - 1)), classes)
-            able = [(p, options[1:]) for p, options in enumerate(choices) if len(options) > 1]
-            made = tuple((p, data.draw(st.sampled_from(options))) for p, options in able if data.draw(st.booleans()))
+            able = [(p, len(options)) for p, options in enumerate(choices) if len(options) > 1]
+            made = tuple((p, data.draw(st.integers(1, count - 1))) for p, count in able if data.draw(st.booleans()))
             lower = c.Lower(data.draw(st.integers(0, 3)), level, c.Linear())
             certificates.append(c.write_certificate(statement(case, lower=lower)))
             certificates.append(c.write_certificate(statement(case, upper=c.Upper(made, (level, "replay")))))

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import KINDS, Case, Maker, Prover, make_case, min_swaps, statement
+from proof_cases import KINDS, Case, Maker, Prover, make_case, min_swaps, statement, witness
 from screening_cases import ACCEPTED, PROOFS, REFUSED, mutated, same_or_nothing, screen_of
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
 
 SCREENED = {
@@ -54,10 +55,8 @@ def proved(kind: Any, seed: int) -> tuple[Case, c.Statement] | None:
     tree = Prover(case, swaps, "real", random.Random(seed), small=2).prove()
     if tree is None:
         return None
-    pairs = enumerate(zip(sentence, case.choices, strict=False))
-    upper = tuple((p, token) for p, (token, options) in pairs if token != options[0])
-    witness = None if least is None else c.Upper(upper, ("real", "replay"))
-    return case, statement(case, lower=c.Lower(swaps, "real", tree), upper=witness)
+    upper = None if least is None else c.Upper(witness(case, sentence), ("real", "replay"))
+    return case, statement(case, lower=c.Lower(swaps, "real", tree), upper=upper)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -71,7 +70,7 @@ def test_random_proofs_get_the_verdict_of_the_checker(kind: Any, tmp_path: Path)
         path = tmp_path / f"{seed}.onnx"
         path.write_bytes(case.data)
         try:
-            screen = Screen(open_model(path), check.read_model(case.data), None)
+            screen = Screen(open_model(path), read_model(case.data), None)
         except (BadInput, Unsupported):
             continue
         same_or_nothing(screen, c.write_certificate(claim))
@@ -114,7 +113,7 @@ def test_another_reading_of_the_model_is_noticed(tmp_path: Path) -> None:
     top = json.loads((folder / "paper.json").read_bytes())
     other = tmp_path / "other.onnx"
     other.write_bytes(KINDS[0](Maker(random.Random(5), 4), 2))
-    screen = Screen(open_model(other), check.read_model((folder / "paper.onnx").read_bytes()), None)
+    screen = Screen(open_model(other), read_model((folder / "paper.onnx").read_bytes()), None)
     answers = [screen.verdict(top, 60.0)]
     assert answers == [None]
     assert any("differ" in reason for reason in screen.reasons), screen.reasons

@@ -1,4 +1,4 @@
-"""The recipe `linear-1` and section 8 of FORMAT.md over fractions, on the network of `encodings`: slow and plain.
+"""The recipe `linear-2` and section 8 of FORMAT.md over fractions, on the network of `encodings`: slow and plain.
 
 An oracle for screening: it knows no floats, no batches, and no other code of the screening.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.canonical import windows_read
 from swapproof.encodings.network import (
     Affine,
     Constant,
@@ -72,14 +73,8 @@ class Region:
 
     masks: Sequence[int]
     k: int
-    phases: Mapping[tuple[int, int], int] = field(default_factory=dict)
     slopes: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    betas: Mapping[tuple[int, int], float] = field(default_factory=dict)
     joint: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()
-
-
-class Void(Exception):
-    """No sentence of the region has these phases."""
 
 
 class Recipe:
@@ -99,10 +94,6 @@ class Recipe:
             self.moves.append(swaps)
             self.must.append(not mask & 1)
         self.known: dict[int, list[tuple[Fraction, Fraction]]] = {}
-        self.inside: dict[int, list[tuple[Fraction, Fraction]]] = {}
-        for n, node in enumerate(network.nodes):
-            if isinstance(node.layer, Rectifier | Maximum):
-                self.inputs(n)
 
     @property
     def empty(self) -> bool:
@@ -152,16 +143,7 @@ class Recipe:
                 return [(self.least(n, {i: one}), -self.least(n, {i: -one})) for i in range(node.size)]
 
     def inputs(self, n: int) -> list[tuple[Fraction, Fraction]]:
-        if n not in self.inside:
-            here = list(self.bounds(self.network.nodes[n].inputs[0]))
-            for (m, i), sign in self.region.phases.items():
-                if m == n:
-                    low, high = here[i]
-                    here[i] = (max(low, Fraction(0)), high) if sign > 0 else (low, min(high, Fraction(0)))
-                    if here[i][0] > here[i][1]:
-                        raise Void
-            self.inside[n] = here
-        return self.inside[n]
+        return self.bounds(self.network.nodes[n].inputs[0])
 
     def margin(self, label: int, rival: int) -> Fraction:
         return self.least(len(self.network.nodes) - 1, {label: Fraction(1), rival: Fraction(-1)}, margin=True)
@@ -221,11 +203,7 @@ class Recipe:
         grouped: dict[int, Fraction] = {}
         if margin:
             for n, pairs in region.joint:
-                members = [
-                    (i, Fraction(v, 64), given[i])
-                    for i, v in pairs
-                    if n == m and given.get(i, 0) < 0 and (m, i) not in region.phases
-                ]
+                members = [(i, Fraction(v, 64), given[i]) for i, v in pairs if n == m and given.get(i, 0) < 0]
                 grouped.update((i, a) for i, a, _ in members)
                 if members:
                     constant -= max(
@@ -249,19 +227,16 @@ class Recipe:
                 s = Fraction(floor(2**16 * (high - alpha * low) / (high - low) + Fraction(1, 2)), 2**16)
                 hand(source, i, c * s)
                 constant += c * max((alpha - s) * low, (1 - s) * high)
-        if margin:
-            for (n, i), sign in region.phases.items():
-                if n == m:
-                    hand(source, i, -sign * Fraction(region.betas.get((n, i), 0.0)))
         return constant
 
     def picked(self, m: int, given: Mapping[int, Fraction], hand: Any) -> Fraction:
         constant, source = Fraction(0), self.network.nodes[m].inputs[0]
         width = len(self.inputs(m)) // self.network.nodes[m].size
+        elements = windows_read(self.network, m)
         for i, c in given.items():
-            window = self.inputs(m)[i * width : (i + 1) * width]
-            best = max(range(width), key=lambda w: (window[w][0], -w))
-            others = [u for w, (_, u) in enumerate(window) if w != best]
+            window, own = self.inputs(m)[i * width : (i + 1) * width], elements[i].tolist()
+            best = max(range(width), key=lambda w: (window[w][0], -own[w]))
+            others = [u for w, (_, u) in enumerate(window) if own[w] != own[best]]
             if c >= 0 or all(u <= window[best][0] for u in others):
                 hand(source, i * width + best, c)
             else:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check
+from swapproof.proofs import check, lower
 
 VOCABULARY = 7
 
@@ -246,6 +246,45 @@ def tangled(m: Maker, classes: int) -> bytes:
     return m.model(m.add("Gather", last, m.constant([0, 1, 0][:classes]), axis=1), classes)
 
 
+Table = NDArray[np.float32] | list[list[float]]
+Then = Callable[[Maker, str], str]
+"""What a model does with the one row of a table that it looks up."""
+
+
+def fused_constant() -> tuple[Table, Then]:
+    """A product and a sum with a constant, which onnxruntime makes one Gemm: there rounding lets class 1 win."""
+    unit = 2.0**-24
+    table, weights, bias = fused_table(), fused_weights(unit), np.array([1 + 16 * unit, 1], np.float32)
+    table[0, 1], weights[1, 0] = 1.0, 2.0**-10
+    return table, lambda m, x: m.add("Add", m.add("MatMul", x, m.constant(weights)), m.constant(bias))
+
+
+def fused_residual() -> tuple[Table, Then]:
+    """A product and a residual: onnxruntime begins the sum of the one with the other."""
+    unit = 2.0**-24
+    table, weights = fused_table(), fused_weights(unit)
+    table[0, 0], table[1, 0], table[1, 1] = 1.0, 1 + 20 * unit, 1.0
+
+    def then(m: Maker, x: str) -> str:
+        kept = m.add("Relu", m.add("Slice", x, m.constant([0]), m.constant([2]), m.constant([1])))
+        return m.add("Add", m.add("MatMul", x, m.constant(weights)), kept)
+
+    return table, then
+
+
+def fused_table() -> NDArray[np.float32]:
+    table = np.zeros((2, 256 * 12), np.float32)
+    table[1, 2::256] = 1.0
+    return table
+
+
+def fused_weights(unit: float) -> NDArray[np.float32]:
+    """Numbers that are lost, or count twice, when each is added to 1."""
+    weights = np.zeros((256 * 12, 2), np.float32)
+    weights[2::256, 0], weights[2::256, 1] = unit * (1 - 2.0**-10), unit * (1 + 2.0**-10)
+    return weights
+
+
 KINDS: tuple[Callable[[Maker, int], bytes], ...] = (
     paper,
     two_layers,
@@ -270,7 +309,7 @@ REAL = ("algebra", "convolution", "oddities", "normalised")
 
 @dataclass(frozen=True)
 class Case:
-    """A model, a text's choices, and what onnxruntime says about every sentence."""
+    """A model, a text's choices at every position, and what onnxruntime says about every sentence."""
 
     data: bytes
     choices: tuple[tuple[int, ...], ...]
@@ -280,6 +319,102 @@ class Case:
     @property
     def rivals(self) -> tuple[int, ...]:
         return tuple(r for r in range(self.classes) if r != self.label)
+
+    @property
+    def inputs(self) -> tuple[c.Input, ...]:
+        """One, of words."""
+        return (c.Input("words", tuple(options[0] for options in self.choices)),)
+
+    @property
+    def words(self) -> tuple[c.Word, ...]:
+        """One at every position."""
+        return tuple(c.Word(p, tuple((token,) for token in options)) for p, options in enumerate(self.choices))
+
+
+@dataclass(frozen=True)
+class WideCase:
+    """A model of one input or several, and words over one position or several."""
+
+    data: bytes
+    inputs: tuple[c.Input, ...]
+    words: tuple[c.Word, ...]
+    label: int
+    classes: int
+
+    @property
+    def rivals(self) -> tuple[int, ...]:
+        return tuple(r for r in range(self.classes) if r != self.label)
+
+    def text(self, picks: Sequence[int]) -> list[int]:
+        """The integers at all positions, for an option of every word."""
+        found = [token for given in self.inputs for token in given.integers]
+        for word, option in zip(self.words, picks, strict=True):
+            found[word.start : word.start + len(word.options[option])] = word.options[option]
+        return found
+
+    def sentences(self, swaps: int) -> Iterator[tuple[int, ...]]:
+        for picks in itertools.product(*[range(len(word.options)) for word in self.words]):
+            if len(picks) - picks.count(0) <= swaps:
+                yield picks
+
+    def logits(self, picks: Sequence[int]) -> NDArray[np.float32]:
+        """By onnxruntime."""
+        found, run = self.text(picks), session(self.data)
+        feeds = {
+            item.name: np.array([found[5 * at : 5 * at + 5]], np.int64) for at, item in enumerate(run.get_inputs())
+        }
+        return run.run(None, feeds)[0][0]  # type: ignore[no-any-return]
+
+
+VARIANTS = ("one input", "a mask", "two texts")
+
+
+def wide_model(variant: str, rng: random.Random, classes: int) -> bytes:
+    """Texts of 5 positions; the mask is a constant; two texts are laid side by side."""
+    m = Maker(rng, 5)
+    x, width = m.embed(2), 10
+    names = {"one input": ["tokens"], "a mask": ["tokens", "mask"], "two texts": ["tokens", "others"]}[variant]
+    if variant == "a mask":
+        real = m.add("Cast", m.add("Unsqueeze", "mask", m.constant([-1])), to=TensorProto.FLOAT)
+        x = m.add("Mul", x, real)
+        x = m.add("Add", x, m.add("Div", m.weights(1, 1, 2), m.add("ReduceSum", real, m.constant([1]))))
+    if variant == "two texts":
+        x = m.add("Concat", x, m.add("Gather", m.weights(VOCABULARY, 2), "others"), axis=1)
+        width = 20
+    hidden = m.add("Relu", m.gemm(m.add("Flatten", x), width, 4))
+    top = m.add("ReduceMax", m.add("Concat", m.gemm(hidden, 4, 2), m.gemm(hidden, 4, 2), axis=0), axes=[0])
+    last = m.gemm(m.add("Concat", hidden, m.add("Reshape", top, m.constant([1, 2])), axis=1), 6, classes)
+    graph = helper.make_graph(
+        m.nodes,
+        "made",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", 5]) for name in names],
+        [helper.make_tensor_value_info(last, TensorProto.FLOAT, ["batch", classes])],
+        m.initializers,
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made)
+    return made.SerializeToString()  # type: ignore[no-any-return]
+
+
+def wide_case(variant: str, seed: int) -> WideCase:
+    """Words of one to three positions, some positions without a word; labelled with the model's own answer."""
+    rng = random.Random(seed)
+    classes = rng.choice((2, 3))
+    data = wide_model(variant, rng, classes)
+    roles: list[Any] = {"one input": ["words"], "a mask": ["words", "constant"], "two texts": ["words"] * 2}[variant]
+    given = [[rng.randrange(VOCABULARY) if role == "words" else int(p < 4) for p in range(5)] for role in roles]
+    text, words, at = [token for tokens in given for token in tokens], [], 0
+    while at < 5 * roles.count("words"):
+        length = min(rng.randint(1, 3), 5 - at % 5)
+        if rng.random() < 0.8:
+            options = {tuple(text[at : at + length]): None}
+            for _ in range(rng.randint(0, 2)):
+                options[tuple(rng.randrange(VOCABULARY) for _ in range(length))] = None
+            words.append(c.Word(at, tuple(options)))
+        at += length
+    inputs = tuple(c.Input(role, tuple(tokens)) for role, tokens in zip(roles, given, strict=True))
+    case = WideCase(data, inputs, tuple(words), 0, classes)
+    return replace(case, label=int(np.argmax(case.logits([0] * len(words)))))
 
 
 def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> Case:
@@ -298,14 +433,18 @@ def make_case(kind: Callable[[Maker, int], bytes], seed: int, most: int = 3) -> 
 
 def logits(data: bytes, sentences: Sequence[Sequence[int]]) -> NDArray[np.float32]:
     """One at a time: some of the models are written for a batch of one."""
+    run = session(data).run
+    rows = [run(None, {"tokens": np.array([sentence], np.int64)})[0][0] for sentence in sentences]
+    return np.array(rows, dtype=np.float32)
+
+
+def session(data: bytes) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-    rows = [session.run(None, {"tokens": np.array([sentence], np.int64)})[0][0] for sentence in sentences]
-    return np.array(rows, dtype=np.float32)
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def sentences(choices: Sequence[Sequence[int]], swaps: int) -> Iterator[tuple[int, ...]]:
@@ -327,7 +466,26 @@ def min_swaps(case: Case) -> tuple[int | None, tuple[int, ...]]:
     return None, ()
 
 
-def statement(case: Case, **parts: object) -> c.Statement:
+def listed(inputs: Sequence[c.Input], words: Sequence[c.Word]) -> tuple[list[Any], list[Any]]:
+    """As they stand in a certificate."""
+    return [[each.role, list(each.integers)] for each in inputs], [
+        [word.start, [list(option) for option in word.options]] for word in words
+    ]
+
+
+def lowered(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> lower.Lowered:
+    return lower.read_model(data).lower(*listed(inputs, words))
+
+
+def network_sha256(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> str:
+    """Nothing, 64 digits long, where there is no network."""
+    try:
+        return lowered(data, inputs, words).sha256
+    except (check.Refused, check.Unusable):
+        return "0" * 64
+
+
+def statement(case: Case | WideCase, **parts: object) -> c.Statement:
     made = c.Statement(
         id=0,
         model=c.File("model.onnx", hashlib.sha256(case.data).hexdigest()),
@@ -335,30 +493,43 @@ def statement(case: Case, **parts: object) -> c.Statement:
         vocabulary=None,
         text=hashlib.sha256(b"a text").hexdigest(),
         synonyms=None,
-        choices=case.choices,
+        network=network_sha256(case.data, case.inputs, case.words),
+        inputs=case.inputs,
+        words=case.words,
         label=case.label,
         rivals=case.rivals,
     )
     return replace(made, **parts)  # type: ignore[arg-type]
 
 
+def witness(case: Case, sentence: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Its swaps, a word standing at every position."""
+    pairs = enumerate(zip(sentence, case.choices, strict=True))
+    return tuple((p, options.index(token)) for p, (token, options) in pairs if token != options[0])
+
+
 class Prover:
     """A plain branch and bound that asks the checker which leaves hold; splits and multipliers are drawn at random."""
 
     def __init__(
-        self, case: Case, swaps: int, level: c.Level, rng: random.Random, small: int = 6, counting: bool = False
+        self,
+        case: Case | WideCase,
+        swaps: int,
+        level: c.Level,
+        rng: random.Random,
+        small: int = 6,
+        counting: bool = False,
     ) -> None:
         self.case = case
         self.rng = rng
         self.small = small
-        network = read(case)
-        space = check.Space(network, [list(options) for options in case.choices], case.label)
         self.swaps = swaps
-        self.tree = check.Tree(space, b"", case.rivals, swaps, level, counting)
-        self.sizes = [len(options) for options in case.choices]
-        rectifiers = network.rectifiers.values()
-        self.first = [(layer.node, layer.size) for layer in rectifiers if layer.depth == 1]
-        self.relus = [(layer.node, layer.size) for layer in rectifiers if not layer.p]
+        self.tree = check.Tree(space_of(case), b"", case.rivals, swaps, level, counting)
+        self.sizes = [len(word.options) for word in case.words]
+        layers = enumerate(self.tree.space.network.layers)
+        rectifiers = [(index, layer) for index, layer in layers if isinstance(layer, check.Rectifier)]
+        self.relus = [(index, layer.size) for index, layer in rectifiers]
+        self.first = [(index, layer.size) for index, layer in rectifiers if layer.depth == 1]
 
     def holds(self, rule: Callable[[check.Region], object], region: check.Region) -> bool:
         try:
@@ -370,29 +541,23 @@ class Prover:
     def prove(self, region: check.Region | None = None) -> c.Node | None:
         """A tree, or None when there is a counterexample in the region."""
         region = region or self.tree.root
-        words = self.tree.space.words(region.masks, region.groups)
-        if words.empty:
-            return c.Empty()
         if self.holds(self.tree.linear, region):
             return c.Linear()
-        if words.sentences() <= self.small or region.depth > 12:
+        if self.tree.sentences(region).count() <= self.small or region.depth > 12:
             return c.Enumerate() if self.holds(self.tree.enumerate, region) else None
         return self.split(region)
 
     def count(self, region: check.Region) -> tuple[c.Node, int, int]:
         """A tree of word splits with leaves of every kind, and how many sentences it shows robust and broken."""
-        space, tree = self.tree.space, self.tree
-        words = space.words(region.masks, region.groups)
-        if words.empty:
-            return c.Empty(), 0, 0
+        tree = self.tree
         able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
         if able and region.depth < 4 and self.rng.random() < 0.7:
             i = self.rng.choice(able)
             option = next(b for b in range(99) if region.masks[i] >> b & 1)
-            node = c.Words(space.positions[i], frozenset([option]), c.Open(), c.Open())
+            node = c.Words(i, frozenset([option]), c.Open(), c.Open())
             (left, robust, broken), (right, *more) = (self.count(child) for child in self.children(region, node))
             return replace(node, left=left, right=right), robust + more[0], broken + more[1]
-        sentences = words.sentences()
+        sentences = tree.sentences(region).count()
         if self.holds(tree.linear, region):
             return c.Linear(), sentences, 0
         for rival in region.rivals:
@@ -407,24 +572,14 @@ class Prover:
         return c.Enumerate(), sentences - broken - unsure, broken
 
     def split(self, region: check.Region) -> c.Node | None:
-        kind = self.rng.choice(("words", "words", "phase", "budget", "rivals", "slopes", "betas", "joint"))
+        kind = self.rng.choice(("words", "words", "words", "rivals", "slopes", "joint"))
         if kind == "words":
             able = [i for i, mask in enumerate(region.masks) if mask.bit_count() > 1]
             if able:
                 i = self.rng.choice(able)
                 options = [k for k in range(region.masks[i].bit_length()) if region.masks[i] >> k & 1]
                 chosen = frozenset(self.rng.sample(options, self.rng.randint(1, len(options) - 1)))
-                position = self.tree.space.positions[i]
-                return self.both(region, lambda a, b: c.Words(position, chosen, a, b))
-        if kind == "phase" and self.relus:
-            node, size = self.rng.choice(self.relus)
-            element = self.rng.randrange(size)
-            if (node, element) not in region.phases:
-                return self.both(region, lambda a, b: c.Phase(node, element, a, b))
-        if kind == "budget":
-            group = frozenset(self.rng.sample(range(len(self.sizes)), self.rng.randint(1, len(self.sizes))))
-            if all(group <= g or g < group or not g & group for g, _, _ in region.groups):
-                return self.both(region, lambda a, b: c.Budget(group, self.rng.randint(0, 1), a, b))
+                return self.both(region, lambda a, b: c.Words(i, chosen, a, b))
         if kind == "rivals" and len(region.rivals) > 1:
             return self.both(region, lambda a, b: c.Rivals(frozenset(region.rivals[:1]), a, b))
         if kind == "slopes" and self.relus and not region.slopes:
@@ -437,10 +592,6 @@ class Prover:
                 parts = [part for part in (elements[:2], elements[2:]) if part]
                 groups += [(node, {i: self.rng.randint(0, 64) for i in part}) for part in parts]
             return self.one(region, lambda a: c.Joint(tuple(groups), a))
-        if kind == "betas" and region.phases:
-            node, size = self.rng.choice(self.relus)
-            values = {node: {i: self.rng.randint(0, 40) for i in range(size)}}
-            return self.one(region, lambda a: c.Betas(4, values, a))
         return self.split(region)
 
     def children(self, region: check.Region, node: c.Node) -> list[check.Region]:
@@ -449,33 +600,52 @@ class Prover:
         return check.RULES[data[0]](self.tree, region) or []
 
     def both(self, region: check.Region, make: Callable[[c.Node, c.Node], c.Node]) -> c.Node | None:
-        # A random bound must be drawn once.
-        drawn = make(c.Empty(), c.Empty())
+        drawn = make(c.Open(), c.Open())
         left, right = self.children(region, drawn)
         first = self.prove(left)
         second = self.prove(right) if first is not None else None
         if first is None or second is None:
             return None
-        assert isinstance(drawn, c.Words | c.Phase | c.Budget | c.Rivals)
+        assert isinstance(drawn, c.Words | c.Rivals)
         return replace(drawn, left=first, right=second)
 
     def one(self, region: check.Region, make: Callable[[c.Node], c.Node]) -> c.Node | None:
-        drawn = make(c.Empty())
+        drawn = make(c.Open())
         found = self.prove(self.children(region, drawn)[0])
-        assert isinstance(drawn, c.Slopes | c.Betas | c.Joint)
+        assert isinstance(drawn, c.Slopes | c.Joint)
         return replace(drawn, inner=found) if found is not None else None
 
 
-def read(case: Case) -> check.Network:
+def network_of(data: bytes, length: int) -> check.Network:
+    """The checker's network for texts of this length, whatever they say."""
+    return network_for(data, (c.Input("words", (0,) * length),), ())
+
+
+def network_for(data: bytes, inputs: Sequence[c.Input], words: Sequence[c.Word]) -> check.Network:
+    found = lowered(data, inputs, words)
+    return check.Network(found.data, found.numbers, found.no_float32)
+
+
+def read(case: Case | WideCase) -> check.Network:
     """The checker's network for this text."""
-    return check.read_model(case.data).network(len(case.choices), case.choices)
+    return network_for(case.data, case.inputs, case.words)
+
+
+def space_of(case: Case | WideCase) -> check.Space:
+    inputs, words = listed(case.inputs, case.words)
+    return check.Space(read(case), words, case.label, [token for _, tokens in inputs for token in tokens])
 
 
 def numbers_of(network: check.Network, sentence: Sequence[int]) -> list[int]:
     """Every element of the network for one sentence, over the scale of its layer."""
-    values = [0] * len(network.owner)
+    values = network.start()
     network.evaluate(network.layers, values, sentence)
     return values
+
+
+def one_sentence(network: check.Network, values: Sequence[int]) -> Callable[[check.Layer], list[check.Bounds]]:
+    """The exact values of what a nonlinear layer reads, as bounds."""
+    return lambda layer: [check.grid(values[i], network.owner[i].scale) for i in check.sources_of(layer)]
 
 
 def exact_logits(network: check.Network, sentence: Sequence[int]) -> list[Fraction]:

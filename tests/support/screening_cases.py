@@ -12,6 +12,7 @@ from random_graphs import Sample
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import check
+from swapproof.proofs.lower import read_model
 from swapproof.verifier.screening import Screen
 from swapproof.verifier.screening.verdict import UNFORESEEN
 
@@ -26,7 +27,7 @@ def screen_of(folder: Path, top: Any) -> Screen:
     model = folder / top["model"]["file"]
     tensors = {name: (folder / name).read_bytes() for name, _ in top["model"]["tensors"]}
     vocabulary = top["vocabulary"] and check.sha256((folder / top["vocabulary"]["file"]).read_bytes())
-    return Screen(open_model(model), check.read_model(model.read_bytes(), tensors), vocabulary)
+    return Screen(open_model(model), read_model(model.read_bytes(), tensors), vocabulary)
 
 
 def same_or_nothing(screen: Screen, data: bytes) -> bool:

@@ -15,8 +15,11 @@ from random_networks import Sample, swap_spaces
 
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Count, File, Lower, Node, Statement, write_certificate
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.encodings.word_options import inputs_of, words_of
+from swapproof.proofs.certificate import Count, File, Input, Lower, Node, Statement, Word, write_certificate
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder.climbing import Check, Verdict, climb
 from swapproof.verifier.ladder.replay import Replay
@@ -58,6 +61,11 @@ def expect_truth(verdict: Verdict, query: Query, replay: Replay) -> None:
 
 def statement_of(query: Query, model: bytes, **claims: Lower | Count) -> Statement:
     """What a certificate of the query says, about a text and a vocabulary that play no part here."""
+    inputs, words = inputs_of(query.space), words_of(query.space)
+    try:
+        network = read_model(model).lower(inputs, words).sha256
+    except (Refused, Unusable):
+        network = "0" * 64
     return Statement(
         id=0,
         model=File("model.onnx", hashlib.sha256(model).hexdigest()),
@@ -65,7 +73,9 @@ def statement_of(query: Query, model: bytes, **claims: Lower | Count) -> Stateme
         vocabulary=None,
         text="0" * 64,
         synonyms=None,
-        choices=query.space.choices,
+        network=network,
+        inputs=tuple(Input("words", integers) for _, integers in inputs),
+        words=tuple(Word(*word) for word in words),
         label=query.label,
         rivals=query.rivals,
         **claims,  # type: ignore[arg-type]

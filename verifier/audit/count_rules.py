@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from swapproof.proofs.check import Refused
+from swapproof.proofs.onnx_file import Refused
 
 from ..counting.binomial import outwards
 

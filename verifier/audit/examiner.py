@@ -19,17 +19,17 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import swaps_of
 from swapproof.proofs.check import (
     MAX_CERTIFICATE,
     SECONDS,
     Files,
-    Refused,
-    Unusable,
     Verdict,
     parse_canonical,
-    read_model,
     verdict_of,
 )
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..interrupting import leave_interrupts_to_parent
 from ..ladder.kept_networks import kept_network
@@ -159,7 +159,7 @@ class Examiner:
             if item.line is not None:
                 self.compare(item.line, item.text, statement)
             if statement is not None and statement["upper"] is not None:
-                self.replay_witness(item.text, statement["upper"]["swaps"])
+                self.replay_witness(item.text, swaps_of(statement["words"], statement["upper"]["swaps"]))
                 if verdict is not None:
                     sentence = self.replayed(statement, item.text, verdict)
         except (Refused, Unusable) as error:

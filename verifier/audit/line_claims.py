@@ -115,7 +115,7 @@ class Claim:
 
     @property
     def movable(self) -> int:
-        return 0 if self.statement is None else sum(len(options) > 1 for options in self.statement["choices"])
+        return 0 if self.statement is None else sum(len(options) > 1 for _, options in self.statement["words"])
 
 
 Fact = Callable[[Claim], bool]

@@ -16,7 +16,8 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
-from swapproof.proofs.check import Refused, parse_canonical
+from swapproof.proofs.check import parse_canonical
+from swapproof.proofs.onnx_file import Refused
 
 from ..counting.binomial import outwards
 from ..counting.fraction import kind_of

@@ -10,15 +10,16 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import option_counts
+from swapproof.proofs.certificate import Broken, Enumerate, Linear, Node, Open, Words
 from swapproof.proofs.errors import BadInput
+from swapproof.proofs.tree_reader import decode_tree
 
 from ..counting.draws import seed_of
 from ..counting.fraction import Estimate, Settings
 from ..counting.judging import Jury
 from ..counting.sampling import Classify, Remainder, sampled, sampled_deployed, sampled_open
 from ..engines.protocol import Budget
-
-LEAVES, OPEN, BROKEN, WORDS = (0, 1, 2, 3, 16), 3, 16, 4
 
 
 def drawn_again(
@@ -73,47 +74,40 @@ def was_listed(stated: Mapping[str, Any]) -> bool:
 
 def open_leaves(tree: bytes, differences: Differences, radius: int) -> list[Remainder]:
     """The open leaves of a tree of words nodes; sentences inside are chosen at positions that keep all choices."""
-    space = differences.query.space
-    masks = {position: (1 << len(space.choices[position])) - 1 for position in space.swappable}
-    waiting, at, found = [masks], 0, []
+    space, rivals = differences.query.space, differences.query.rivals
+    every = {word: frozenset(range(count)) for word, count in enumerate(option_counts(space))}
+    found: list[Remainder] = []
+    waiting: list[tuple[Node, dict[int, frozenset[int]]]] = [(decode_tree(tree, option_counts(space), rivals), every)]
     while waiting:
-        region = waiting.pop()
-        kind, at = tree[at], at + 1
-        if kind == OPEN:
-            found.append(remainder(region, differences, radius))
-        elif kind == BROKEN:
-            _, at = number(tree, at)
-        elif kind == WORDS:
-            position, at = number(tree, at)
-            size = (len(space.choices[position]) + 7) // 8
-            chosen, at = int.from_bytes(tree[at : at + size], "little"), at + size
-            waiting.append({**region, position: region[position] & ~chosen})
-            waiting.append({**region, position: region[position] & chosen})
-        elif kind not in LEAVES:
-            raise BadInput(f"tree byte {kind}: a count that was sampled splits words only")
+        node, region = waiting.pop()
+        match node:
+            case Open():
+                found.append(remainder(region, every, differences, radius))
+            case Words(word, left, inner, other):
+                waiting += [
+                    (other, region | {word: region[word] - left}),
+                    (inner, region | {word: region[word] & left}),
+                ]
+            case Linear() | Enumerate() | Broken():
+                pass
+            case _:
+                raise BadInput(f"a tree with a node {type(node).__name__}: a count that was sampled splits words only")
     return found
 
 
-def remainder(region: Mapping[int, int], differences: Differences, radius: int) -> Remainder:
-    space: SwapSpace = differences.query.space
+def remainder(
+    region: Mapping[int, frozenset[int]], every: Mapping[int, frozenset[int]], differences: Differences, radius: int
+) -> Remainder:
+    """Of a region in which every word has all its options, or one."""
     path, free = [], []
-    first = differences.positions.searchsorted(list(region))
-    for (position, mask), start in zip(region.items(), first.tolist(), strict=True):
-        if mask == (1 << len(space.choices[position])) - 1:
-            free.append(position)
-        elif mask.bit_count() != 1:
-            raise BadInput(f"position {position} of an open leaf is half decided")
-        elif mask != 1:
-            path.append(start + mask.bit_length() - 2)
+    positions = differences.query.space.swappable
+    first = differences.positions.searchsorted(list(positions))
+    for word, options in region.items():
+        if options == every[word]:
+            free.append(positions[word])
+        elif len(options) != 1:
+            raise BadInput(f"word {word} of an open leaf is half decided")
+        else:
+            (option,) = options
+            path += [int(first[word]) + option - 1] if option else []
     return Remainder(tuple(path), tuple(free), min(radius - len(path), len(free)))
-
-
-def number(tree: bytes, at: int) -> tuple[int, int]:
-    """A LEB128 number and where it ends."""
-    value = shift = 0
-    while True:
-        byte, at = tree[at], at + 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7

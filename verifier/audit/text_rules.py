@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from swapproof.proofs.check import Refused
+from swapproof.encodings.word_options import inputs_of, swaps_of, words_of
+from swapproof.proofs.onnx_file import Refused
 
 from ..runs.inputs import Text
 from ..runs.results import pieces
@@ -18,7 +20,9 @@ def bind(statement: Mapping[str, Any], text: Text, spaces_sha256: str, classes: 
     expect(statement["text"] == hashlib.sha256(text.encoded.text.encode()).hexdigest(), "is of another text")
     expect(statement["label"] == text.label, "is for another label")
     expect(statement["synonyms"] == spaces_sha256, "is for other frozen swaps than spaces.jsonl")
-    expect(statement["choices"] == [list(c) for c in text.frozen.space.choices], "is for another space")
+    space = text.frozen.space
+    about = json.loads(json.dumps([inputs_of(space), words_of(space)]))
+    expect([statement["inputs"], statement["words"]] == about, "is for other words or options")
     rivals = [c for c in range(classes) if c != text.label]
     expect(statement["rivals"] == rivals, "does not speak of all other classes")
 
@@ -29,9 +33,9 @@ def agree(line: Mapping[str, Any], text: Text, statement: Mapping[str, Any] | No
     for fault in exaggerations(line, text.id, statement, len(text.encoded.words)):
         raise Refused(f"the line {fault}")
     swaps = [] if line["witness"] is None else list(tokens(text, line["witness"]["swaps"]))
-    stated = None if statement is None or statement["upper"] is None else statement["upper"]["swaps"]
-    expect(stated is None or swaps == stated, "has another witness than the certificate", "line")
-    if statement is not None and stated is not None:
+    if statement is not None and statement["upper"] is not None:
+        stated = [list(swap) for swap in swaps_of(statement["words"], statement["upper"]["swaps"])]
+        expect(swaps == stated, "has another witness than the certificate", "line")
         spelt(line["witness"], text, statement["upper"]["levels"])
     return swaps
 

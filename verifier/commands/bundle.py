@@ -8,7 +8,7 @@ from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
-from swapproof.proofs.check import Refused, Unusable
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..audit.certified_run import audit_run
 from ..audit.handed_over.archive import Malformed, measured, read_archive, write_archive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,15 +14,19 @@ from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.check import SECONDS, Files, Refused, Unusable, parse_canonical
+from swapproof.encodings.word_options import space_of
+from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
+from swapproof.proofs.check import SECONDS, Files, parse_canonical
+from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.tree_reader import decode_tree
 
+from ..engines.proof_tree import rectifier_layers
 from ..exit_codes import HOLDS
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
 from ..runs.run_summary import swaps
 from ..vipr.vipr_bounds import Element, Region
-from ..vipr.vipr_proof import Derivation
+from ..vipr.vipr_proof import Derivation, Unproved
 
 MEBIBYTE = 1 << 20
 
@@ -64,11 +68,13 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
     if lower is None:
         held = "only a witness" if top["count"] is None else "only a count of sentences, which is not written"
         raise BadInput(f"the certificate of text {top['id']} proves no low end, {held}")
-    choices = tuple(tuple(options) for options in top["choices"])
-    network = network_of(model, len(choices), choices)
-    query = Query(network, SwapSpace(choices), top["label"], tuple(top["rivals"]))
+    space = space_of(top["inputs"], top["words"])
+    query = Query(network_of(model, space.length, space.choices), space, top["label"], tuple(top["rivals"]))
     derivation = Derivation(query, exact_functions(query), lower["swaps"], most)
-    Walk(derivation, base64.b64decode(lower["tree"]), top["rivals"]).run()
+    nodes = {layer: node for node, layer in (rectifier_layers(query.network) or {}).items()}
+    sizes = [len(options) for _, options in top["words"]]
+    starts = [start for start, _ in top["words"]]
+    Walk(derivation, nodes, starts).run(decode_tree(base64.b64decode(lower["tree"]), sizes, query.rivals))
     proof, characters = derivation.proof, 0
 
     def pieces() -> Iterator[bytes]:
@@ -93,121 +99,75 @@ def remarks(top: dict[str, Any], certificate: bytes, query: Query) -> Iterator[s
     yield "to trust the program, make it again from the model: swapproof vipr writes the same bytes every time"
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A region and the tree that closes it, None for one to be closed here; `line` is what it assumes beyond."""
+
+    region: Region
+    tree: Node | None
+    line: int = -1
+
+
+@dataclass(frozen=True, eq=False)
 class Walk:
-    """Reads the tree and derives an absurdity for every node, children first."""
+    """Derives an absurdity for every node of a tree, children first."""
 
     derivation: Derivation
-    data: bytes
-    rivals: list[int]
-    at: int = 0
+    nodes: Mapping[int, int]
+    """Layer of the canonical network -> rectifier node."""
+    starts: Sequence[int]
+    """Of the words."""
 
-    def __post_init__(self) -> None:
-        layers = self.derivation.exact.layers
-        self.nodes = {layer.number: layer.node for layer in layers if layer.number is not None}
-
-    def run(self) -> None:
-        """Regions wait with whether the tree speaks of them; pairs are assumptions that join two results."""
-        waiting: list[tuple[Region, bool] | tuple[int, int]] = [(self.derivation.root.region, True)]
+    def run(self, tree: Node) -> None:
+        """Pairs are assumptions that join two results."""
+        waiting: list[Part | tuple[int, int]] = [Part(self.derivation.root.region, tree)]
         done: list[int] = []
         while waiting:
-            first, second = waiting.pop()
-            if not isinstance(first, Region):
+            part = waiting.pop()
+            if not isinstance(part, Part):
                 right, left = done.pop(), done.pop()
-                done.append(self.derivation.combine_sides(left, first, right, second))
+                done.append(self.derivation.combine_sides(left, part[0], right, part[1]))
                 continue
-            sides = self.node(first) if second else self.leaf(first)
-            if isinstance(sides, int):
-                done.append(sides)
-            elif isinstance(sides, Region):
-                waiting.append((sides, True))
-            else:
-                told = bool(second) and self.told
-                (left_region, low), (right_region, high) = sides
-                waiting += [(low, high), (right_region, told), (left_region, told)]
-        if not (len(done) == 1 and self.at == len(self.data)):
-            raise Disagreement("the tree is not one tree")
+            match self.parts(part.region, part.tree):
+                case int() as absurd:
+                    done.append(absurd)
+                case [only]:
+                    waiting.append(only)
+                case [left_part, right_part]:
+                    waiting += [(left_part.line, right_part.line), right_part, left_part]
 
-    def leaf(self, region: Region) -> int | list[tuple[Region, int]]:
-        self.told = False
+    def parts(self, region: Region, tree: Node | None) -> int | list[Part]:
+        """The sides of a split, the region of a setter's only child, or the absurdity of a leaf."""
+        derive = self.derivation
+        match tree:
+            case None | Linear() | Enumerate():
+                return self.leaf(region)
+            case Words(word, left_options, left, right):
+                sides = derive.words_sides(region, self.starts[word], left_options)
+            case Rivals(left_rivals, left, right):
+                sides = derive.rivals_sides(region, tuple(sorted(left_rivals)))
+            case Slopes(values, inner):
+                slopes = {
+                    (self.nodes[layer], e): Fraction(v, 64) for layer, own in values.items() for e, v in own.items()
+                }
+                return [Part(replace(region, slopes={**region.slopes, **slopes}), inner)]
+            case Joint(groups, inner):
+                joint: dict[Element, tuple[int, Fraction]] = {}
+                for number, (layer, members) in enumerate(groups):
+                    joint |= {(self.nodes[layer], e): (number, Fraction(v, 64)) for e, v in members.items()}
+                return [Part(replace(region, joint=joint), inner)]
+            case _:
+                raise Unsupported(f"a node {type(tree).__name__} of a proof tree cannot be written as VIPR")
+        return [Part(side, below, line) for (side, line), below in zip(sides, (left, right), strict=True)]
+
+    def leaf(self, region: Region) -> int | list[Part]:
         found = self.derivation.close(region)
-        if not isinstance(found, int) and (region.betas or region.slopes):
-            # Multipliers are chosen for the leaf as it was; elsewhere they may only weaken its bounds.
-            region = replace(region, betas={}, slopes={})
+        if isinstance(found, Unproved) and region.slopes:
+            # Slopes are chosen for the leaf as it was; elsewhere they may only weaken its bounds.
+            region = replace(region, slopes={})
             found = self.derivation.close(region)
         if isinstance(found, int):
             return found
-        position, choice = found
-        words = region.words
-        left = frozenset({choice}) if words.forced(position) else frozenset({0})
-        return self.derivation.words_sides(region, position, left)
-
-    def node(self, region: Region) -> int | Region | list[tuple[Region, int]]:
-        """A split, the region of a setter's only child, or a leaf."""
-        derive, kind = self.derivation, self.byte()
-        self.told = True
-        match kind:
-            case 0 | 1 | 2:
-                return self.leaf(region)
-            case 4:
-                position = self.number()
-                return derive.words_sides(region, position, self.mask(derive.query.space.choices[position]))
-            case 5:
-                return derive.phase_sides(region, self.element())
-            case 6:
-                positions = frozenset(self.ascending(self.number()))
-                return derive.budget_sides(region, positions, self.number())
-            case 7:
-                chosen = self.mask(self.rivals)
-                return derive.rivals_sides(region, tuple(r for at, r in enumerate(self.rivals) if at in chosen))
-            case 8:
-                slopes = {element: Fraction(value, 64) for element, value in self.table()}
-                return replace(region, slopes={**region.slopes, **slopes})
-            case 9:
-                unit = 1 << self.number()
-                betas = {element: Fraction(value, unit) for element, value in self.table()}
-                return replace(region, betas={**region.betas, **betas})
-            case 10:
-                joint: dict[Element, tuple[int, Fraction]] = {}
-                for group in range(self.number()):
-                    joint.update({element: (group, Fraction(value, 64)) for element, value in self.entries()})
-                return replace(region, joint=joint)
-        raise Unsupported(f"byte {kind} of a proof tree is none that can be written as VIPR")
-
-    # ---- bytes
-
-    def byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def number(self) -> int:
-        value = shift = 0
-        while (byte := self.byte()) > 127:
-            value |= (byte & 127) << shift
-            shift += 7
-        return value | byte << shift
-
-    def mask(self, options: Iterable[int]) -> frozenset[int]:
-        size = len(list(options))
-        bits = int.from_bytes(bytes(self.byte() for _ in range((size + 7) // 8)), "little")
-        return frozenset(at for at in range(size) if bits >> at & 1)
-
-    def ascending(self, count: int) -> Iterator[int]:
-        value = 0
-        for _ in range(count):
-            value += self.number()
-            yield value
-
-    def element(self) -> Element:
-        number, element = self.number(), self.number()
-        return self.nodes[number], element
-
-    def table(self) -> Iterator[tuple[Element, int]]:
-        for _ in range(self.number()):
-            yield from self.entries()
-
-    def entries(self) -> Iterator[tuple[Element, int]]:
-        node, element = self.nodes[self.number()], 0
-        for _ in range(self.number()):
-            element += self.number()
-            yield (node, element), self.number()
+        position, choice = self.derivation.worst(found)
+        left = frozenset({choice}) if region.words.forced(position) else frozenset({0})
+        return [Part(side, None, line) for side, line in self.derivation.words_sides(region, position, left)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import inputs_of, words_of
 
 from .fraction import Settings, deployed_fraction
 from .sampling import BATCH
@@ -92,9 +93,10 @@ def line_of(
         return line | {"status": "already_wrong", "robust_fraction": None, "seconds": 0.0, "evaluations": 0}
     about = {
         "format": "swapproof sample",
-        "version": 1,
+        "version": 2,
         "model": name,
-        "choices": [list(options) for options in space.choices],
+        "inputs": inputs_of(space),
+        "words": words_of(space),
         "label": label,
         "radius": settings.radius,
         "samples": settings.announced,

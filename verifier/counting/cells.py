@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import Differences
-from swapproof.encodings.omega import Omega, suffix_counts
+from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
+from swapproof.encodings.sentence_counts import suffix_counts, up_to
 
 from ..engines.protocol import Budget
 from .judging import GUARD, Jury
@@ -132,7 +133,7 @@ class Partition:
     @cached_property
     def upto(self) -> list[list[int]]:
         """The same with at most j swaps."""
-        return [[sum(row[: j + 1]) for j in range(self.k + 1)] for row in self.table]
+        return up_to(self.table)
 
     @cached_property
     def jury(self) -> Jury:

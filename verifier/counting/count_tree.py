@@ -30,15 +30,15 @@ def node_of(partition: Partition, cell: Cell, trees: dict[int, Node]) -> Node:
         case "split":
             if cell.stay is None:
                 raise ValueError("a split cell without parts")
-            position = int(partition.places.positions[cell.start])
+            word = int(partition.places.words[cell.start])
             stay = trees[id(cell.stay)]
-            return Words(position, frozenset({0}), stay, swapped(position, cell.swapped, trees))
+            return Words(word, frozenset({0}), stay, swapped(word, cell.swapped, trees))
 
 
-def swapped(position: int, parts: list[Cell], trees: dict[int, Node]) -> Node:
+def swapped(word: int, parts: list[Cell], trees: dict[int, Node]) -> Node:
     """One part per alternative; those that are enumerated make one leaf, the last."""
-    alone = [(choice, trees[id(part)]) for choice, part in enumerate(parts, start=1) if part.kind != "enumerated"]
+    alone = [(option, trees[id(part)]) for option, part in enumerate(parts, start=1) if part.kind != "enumerated"]
     tree = Enumerate() if len(alone) < len(parts) else alone.pop()[1]
-    for choice, inner in reversed(alone):
-        tree = Words(position, frozenset({choice}), inner, tree)
+    for option, inner in reversed(alone):
+        tree = Words(word, frozenset({option}), inner, tree)
     return tree

@@ -7,8 +7,8 @@ out); each block is read as a big-endian integer of which the lowest b bits are 
 left out. What remains, in order, is uniform on 0 .. n - 1.
 
 Sampling Omega_r draws one number below |Omega_r| for each sample; encodings/omega.py says which sentence it names. The
-statement is an object of `format` ("swapproof sample"), `version` (1), `model`, `tensors`, `vocabulary`, `text`,
-`choices`, `label`, `rivals` (all as in the certificate, of files the hashes only), `radius` and `samples`.
+statement is an object of `format` ("swapproof sample"), `version` (2), `model`, `tensors`, `vocabulary`, `text`,
+`inputs`, `words`, `label`, `rivals` (all as in the certificate, of files the hashes only), `radius` and `samples`.
 
 Sampling what a count left open draws one number below the number of sentences of all open leaves. These are numbered
 leaf by leaf in the order of the tree; inside a leaf, whose positions have all their choices (free), the original only,

@@ -13,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Count, write_certificate
+from swapproof.encodings.word_options import inputs_of, words_of
+from swapproof.proofs.certificate import Count, Statement, write_certificate
 
-from ..ladder.run_certificates import Checker, statement_of
+from ..ladder.run_certificates import Checker
 from ..ladder.station import Station
 from ..ladder.truth import beaten
 from ..runs.binding import Binding
@@ -84,15 +85,14 @@ class Measuring:
             found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
-        statement = statement_of(self.binding, text, query)
         if self.seconds is not None and station.certifier is not None:
             station.certifier.until = started + CHECKING * self.seconds
 
-        def check(part: Count) -> str | None:
-            return station.checker.refused(replace(statement, count=part))
+        def counted(part: Count) -> Statement:
+            return replace(station.checker.statement(text, query), count=part)
 
-        found = robust_fraction(query, self.settings, about, check)
-        data = None if found.part is None else write_certificate(replace(statement, count=found.part))
+        found = robust_fraction(query, self.settings, about, lambda part: station.checker.refused(counted(part)))
+        data = None if found.part is None else write_certificate(counted(found.part))
         name = None if data is None else f"certificates/{text.id:06d}.json"
         return Settled(text.id, self.told(line, found, name, started), data)
 
@@ -123,12 +123,13 @@ class Measuring:
         """What a sample's seed is the SHA-256 of: everything that is claimed but the answer."""
         return {
             "format": "swapproof sample",
-            "version": 1,
+            "version": 2,
             "model": self.binding.model_sha256,
             "tensors": sorted(digest for _, digest in self.binding.tensors),
             "vocabulary": self.binding.vocabulary_sha256,
             "text": hashlib.sha256(text.encoded.text.encode()).hexdigest(),
-            "choices": [list(options) for options in text.frozen.space.choices],
+            "inputs": inputs_of(text.frozen.space),
+            "words": words_of(text.frozen.space),
             "label": text.label,
             "rivals": list(rivals),
             "radius": self.settings.radius,

@@ -100,8 +100,8 @@ class Attempt:
     k: int
     level: Level
     budget: Budget
-    numbers: Mapping[int, int] | None = None
-    """ONNX numbers of the rectifiers when joint bounds may be used."""
+    layers: Mapping[int, int] | None = None
+    """Rectifier node -> its layer in the canonical network, when joint bounds may be used."""
     effort: Effort = FAST
     allowed: float = float("inf")
     """Regions that may be bounded."""
@@ -125,10 +125,10 @@ class Attempt:
         return against_all(trees)
 
     def against(self, rival: int, kept: Node) -> Node:
-        groups = self.numbers is not None and self.k >= 2 and is_shallow(self.query.network)
+        groups = self.layers is not None and self.k >= 2 and is_shallow(self.query.network)
         if isinstance(kept, Joint | Slopes) or not (groups or isinstance(kept, Open)):
             return self.further(self.places, rival, self.k, kept)
-        if self.numbers is None or not groups:
+        if self.layers is None or not groups:
             return self.linearly(self.places, rival, self.k)
         allowed = self.allowed
         self.allowed = min(allowed, self.regions + self.effort.before_joint)
@@ -137,7 +137,7 @@ class Attempt:
         if not self.unfinished or self.out_of_time:
             return tree
         self.unfinished = False
-        return self.jointly(shallow_margin(self.places, rival), rival, self.k, self.numbers)
+        return self.jointly(shallow_margin(self.places, rival), rival, self.k, self.layers)
 
     def together(self) -> Node | None:
         """A tree of few regions that proves what it can against all rivals at once; None when it finds a doubt."""
@@ -178,7 +178,7 @@ class Attempt:
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
         """A leaf with slopes and joint groups found for it; None where they do not close it."""
         network, threshold = self.query.network, self.threshold(rival)
-        if not self.effort.refine or self.numbers is None or is_shallow(network) or bounds.k < 2:
+        if not self.effort.refine or self.layers is None or is_shallow(network) or bounds.k < 2:
             return None
         margin = float(bounds.margins(bounds.base[None])[0])
         ascent = SlopeAscent(bounds)
@@ -196,11 +196,11 @@ class Attempt:
                 multipliers = ascent.multipliers()
                 own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers), bounds.whole()
                 if own.low(whole.states, whole.start, whole.left)[0] > threshold:
-                    return refined_tree(multipliers, self.numbers, Linear())
+                    return refined_tree(multipliers, self.layers, Linear())
         return None
 
     def jointly(
-        self, shallow: Shallow, rival: int, k: int, numbers: Mapping[int, int], before: Relaxation | None = None
+        self, shallow: Shallow, rival: int, k: int, layers: Mapping[int, int], before: Relaxation | None = None
     ) -> Node:
         """Joint bounds; when the search is long, what is left of it has its slopes found anew, from those `before`."""
         relaxation, threshold = before, self.threshold(rival)
@@ -218,12 +218,12 @@ class Attempt:
             if ascent.best > threshold:
                 if ascent.bound(found.slopes) > threshold:
                     self.regions += 1
-                    return joint_tree(found, shallow, numbers, Linear(), nested=before is not None)
+                    return joint_tree(found, shallow, layers, Linear(), nested=before is not None)
                 break
             relaxation = before or found
         bounds = JointBound(shallow, found, k)
-        inner = self.searched(bounds, rival, self.joint_parts(bounds, rival, numbers), self.effort.patience)
-        return joint_tree(found, shallow, numbers, inner, nested=before is not None)
+        inner = self.searched(bounds, rival, self.joint_parts(bounds, rival, layers), self.effort.patience)
+        return joint_tree(found, shallow, layers, inner, nested=before is not None)
 
     def linear_parts(self, bounds: LinearBounds, rival: int) -> Anew | None:
         def anew(path: Array, start: int, left: int) -> Node:
@@ -231,9 +231,9 @@ class Attempt:
 
         return anew if self.effort.refine else None
 
-    def joint_parts(self, bounds: JointBound, rival: int, numbers: Mapping[int, int]) -> Anew:
+    def joint_parts(self, bounds: JointBound, rival: int, layers: Mapping[int, int]) -> Anew:
         def anew(path: Array, start: int, left: int) -> Node:
-            return self.jointly(bounds.shallow.after(path.tolist(), start), rival, left, numbers, bounds.relaxation)
+            return self.jointly(bounds.shallow.after(path.tolist(), start), rival, left, layers, bounds.relaxation)
 
         return anew
 
@@ -257,10 +257,10 @@ class Attempt:
         joint, slopes, _ = unwrapped(kept)
         bounds: Bounds
         anew: Anew | None
-        if self.numbers is not None and (joint or slopes):
+        if self.layers is not None and (joint or slopes):
             shallow = shallow_margin(places, rival)
-            bounds = JointBound(shallow, kept_relaxation(joint, slopes, shallow, self.numbers, k), k)
-            anew, patience = self.joint_parts(bounds, rival, self.numbers), self.effort.patience
+            bounds = JointBound(shallow, kept_relaxation(joint, slopes, shallow, self.layers, k), k)
+            anew, patience = self.joint_parts(bounds, rival, self.layers), self.effort.patience
         else:
             bounds = self.linear_bounds(places, rival, k)
             anew, patience = self.linear_parts(bounds, rival), 0
@@ -281,9 +281,9 @@ class Attempt:
             inner, left = one.places(bounds.places), bounds.k - len(one.made)
             if isinstance(one.tree, Joint | Slopes):
                 others[one.number] = self.further(inner, rival, left, one.tree)
-            elif isinstance(bounds, JointBound) and self.numbers is not None:
+            elif isinstance(bounds, JointBound) and self.layers is not None:
                 shallow = shallow_margin(inner, rival)
-                others[one.number] = self.jointly(shallow, rival, left, self.numbers, bounds.relaxation)
+                others[one.number] = self.jointly(shallow, rival, left, self.layers, bounds.relaxation)
             else:
                 others[one.number] = self.linearly(inner, rival, left)
         return replaced(nodes, others)

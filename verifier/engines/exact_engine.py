@@ -18,7 +18,7 @@ from swapproof.proofs.certificate import Linear, Node, Open, Rivals
 from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
 from .greedy import descent
-from .proof_tree import onnx_numbers
+from .proof_tree import rectifier_layers
 from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
 Array = NDArray[Any]
@@ -108,7 +108,7 @@ class Exact:
         differences = Differences.of(query)
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
-        numbers = onnx_numbers(query.network) if self.joint else None
+        layers = rectifier_layers(query.network) if self.joint else None
         level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
         low = self.first_look(places, errors, interval, level, budget)
         if low > interval.low:
@@ -122,7 +122,7 @@ class Exact:
         while not interval.closed and not interval.contradictory:
             target = aim.next_target(interval)
             attempt = Attempt(
-                query, places, errors, target.swaps, target.level, budget, numbers, self.effort, target.allowed
+                query, places, errors, target.swaps, target.level, budget, layers, self.effort, target.allowed
             )
             before = interval
             try:

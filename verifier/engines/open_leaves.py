@@ -10,7 +10,7 @@ import numpy as np
 from swapproof.encodings.bounds.joint_bounds import GRID, Ascent, Relaxation, Shallow
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.errors import BadInput
-from swapproof.proofs.certificate import Empty, Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
+from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below
 
 Choices = frozenset[int]
@@ -62,7 +62,7 @@ def unwrapped(tree: Node) -> tuple[Joint | None, Slopes | None, Node]:
 
 def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]:
     """What is left to search of the tree of these nodes in preorder, from the node `first` on."""
-    rows = {int(position): row for row, position in enumerate(places.positions)}
+    rows = {int(word): row for row, word in enumerate(places.words)}
     full = [frozenset(range(int(there.sum()) + 1)) for there in places.there]
     now: dict[int, Choices] = {}
     ends = after_each(nodes)
@@ -81,12 +81,12 @@ def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]
             waiting.append((-1, row, before))
         match node := nodes[number]:
             case Words():
-                at = rows[node.position]
-                right = now.get(at, full[at]) - node.left_choices
-                waiting += [(ends[number + 1], at, right), (number + 1, at, node.left_choices)]
+                at = rows[node.word]
+                right = now.get(at, full[at]) - node.left_options
+                waiting += [(ends[number + 1], at, right), (number + 1, at, node.left_options)]
             case Open() | Joint() | Slopes():
                 yield rest(number, node, now)
-            case Empty() | Linear() | Enumerate():
+            case Linear() | Enumerate():
                 pass
             case _:
                 raise BadInput(f"a kept tree with a node {type(node).__name__}")
@@ -111,10 +111,10 @@ def after_each(nodes: Sequence[Node]) -> list[int]:
 
 
 def kept_relaxation(
-    joint: Joint | None, slopes: Slopes | None, shallow: Shallow, numbers: Mapping[int, int], k: int
+    joint: Joint | None, slopes: Slopes | None, shallow: Shallow, layers: Mapping[int, int], k: int
 ) -> Relaxation:
     """The slopes and groups that a tree sets: the inverse of `joint_tree`."""
-    neurons = {(numbers[index], element): neuron for neuron, (index, element) in enumerate(shallow.elements)}
+    neurons = {(layers[index], element): neuron for neuron, (index, element) in enumerate(shallow.elements)}
     steps = np.zeros(shallow.neurons, dtype=np.int64)
     groups = () if joint is None else joint.groups
     for layer, chosen in (*groups, *(() if slopes is None else slopes.values.items())):

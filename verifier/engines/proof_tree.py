@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
 from swapproof.encodings.bounds.refined_bounds import Multipliers
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.sentence_counts import suffix_counts, up_to
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder
 
@@ -22,26 +23,28 @@ OPEN = float("inf")
 """The cost of an open leaf: no tree with one is exchanged for a list of sentences that nobody looked at."""
 
 
-def onnx_numbers(network: Network) -> dict[int, int] | None:
-    """Rectifier node -> the number of its node in the ONNX file; None for a network that does not know them."""
+def rectifier_layers(network: Network) -> dict[int, int] | None:
+    """Rectifier node -> its layer in the canonical network, by which trees name it; None where that is not known."""
+    layers = canonical_of(network).layer_of
     rectifiers = [index for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
-    numbers = {index: network.nodes[index].number for index in rectifiers}
-    known = {index: number for index, number in numbers.items() if number is not None}
-    return known if len(known) == len(numbers) else None
+    return {index: layers[index] for index in rectifiers} if layers.keys() >= set(rectifiers) else None
 
 
 def joint_tree(
-    relaxation: Relaxation, shallow: Shallow, numbers: Mapping[int, int], inner: Node, nested: bool = False
+    relaxation: Relaxation, shallow: Shallow, layers: Mapping[int, int], inner: Node, nested: bool = False
 ) -> Node:
-    """Joint groups, and the lower slopes of the other neurons, for a whole tree; nested trees unset what is above."""
+    """Joint groups, and the lower slopes of the other neurons, for a whole tree; nested trees unset what is above.
+
+    `layers`: rectifier node -> its layer in the canonical network.
+    """
     grouped = {neuron for group in relaxation.groups for neuron in group}
     lower: dict[int, dict[int, int]] = {}
     for neuron, (index, element) in enumerate(shallow.elements):
         if neuron not in grouped and shallow.weights[neuron] > 0:
-            lower.setdefault(numbers[index], {})[element] = relaxation.steps[neuron]
+            lower.setdefault(layers[index], {})[element] = relaxation.steps[neuron]
     groups = [
         (
-            numbers[shallow.elements[group[0]][0]],
+            layers[shallow.elements[group[0]][0]],
             {shallow.elements[neuron][1]: relaxation.steps[neuron] for neuron in group},
         )
         for group in relaxation.groups
@@ -50,15 +53,15 @@ def joint_tree(
     return Joint(tuple(groups), tree) if groups or nested else tree
 
 
-def refined_tree(multipliers: Multipliers, numbers: Mapping[int, int], inner: Node) -> Node:
+def refined_tree(multipliers: Multipliers, layers: Mapping[int, int], inner: Node) -> Node:
     """The groups and slopes of a deeper network, for a whole tree."""
     slopes: dict[int, dict[int, int]] = {}
     for index, steps in multipliers.steps.items():
         alone = {element: step for element, step in steps.items() if multipliers.grouped[index][element] < 0}
         if alone:
-            slopes[numbers[index]] = alone
+            slopes[layers[index]] = alone
     groups = tuple(
-        (numbers[index], {element: multipliers.steps[index][element] for element in members})
+        (layers[index], {element: multipliers.steps[index][element] for element in members})
         for index, members in multipliers.groups
     )
     tree = Slopes(slopes, inner) if slopes else inner
@@ -78,11 +81,7 @@ class Planter:
 
     def __init__(self, places: Places, k: int) -> None:
         self.places = places
-        counts = [[1] * (k + 1)]
-        for alternatives in places.there.sum(axis=1)[::-1].tolist():
-            last = counts[-1]
-            counts.append([last[0], *(same + alternatives * fewer for fewer, same in pairwise(last))])
-        self.counts = counts[::-1]
+        self.counts = up_to(suffix_counts(places.there.sum(axis=1).tolist(), k))
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
     def region(self, record: Record) -> tuple[Node, float]:
@@ -97,7 +96,7 @@ class Planter:
         tree, total = self.closed(1, record.end, record.left)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1)
-            tree = Words(int(self.places.positions[place]), ORIGINAL, tree, swapped)
+            tree = Words(int(self.places.words[place]), ORIGINAL, tree, swapped)
             total += cost
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
@@ -112,7 +111,7 @@ class Planter:
         tree, total = self.closed(unlisted, place + 1, left) if unlisted else waiting.pop()[1]
         for choices, (inner, cost) in reversed(waiting):
             options = frozenset(choice + 1 for choice in choices)
-            tree, total = Words(int(self.places.positions[place]), options, inner, tree), total + cost
+            tree, total = Words(int(self.places.words[place]), options, inner, tree), total + cost
         sentences = there * self.counts[place + 1][left]
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.sentence_counts import counts
 from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import option_counts
 from swapproof.proofs.certificate import Count, Enumerate, Joint, Linear, Node, Open, Slopes, Words
 from swapproof.proofs.tree_reader import below, preorder, replaced
 
@@ -54,7 +56,7 @@ class Part:
 def counted(cover: Cover, space: SwapSpace) -> Count | None:
     """The count that the cover proves; None when it disposes of nothing."""
     nodes = preorder(cover.together or cover.tree)
-    sizes = [len(options) for options in space.choices]
+    sizes = option_counts(space)
     if not all(isinstance(node, Words | Joint | Slopes | Linear | Enumerate | Open) for node in nodes):
         return None
     sentences = sentences_of(nodes, sizes, cover.swaps)
@@ -66,20 +68,16 @@ def counted(cover: Cover, space: SwapSpace) -> Count | None:
 
 def sentences_of(nodes: Sequence[Node], sizes: Sequence[int], k: int) -> list[int]:
     """Of each node's region, in preorder; 0 where the regions are too small to matter."""
-    series = [1] + [0] * k
-    for size in sizes:
-        for power in range(k, 0, -1):
-            series[power] += (size - 1) * series[power - 1]
-    counts = [0] * len(nodes)
+    found = [0] * len(nodes)
     ends = after_each(nodes)
-    whole = Part(0, 1, tuple(series))
+    whole = Part(0, 1, tuple(counts([size - 1 for size in sizes], k)))
     waiting: list[tuple[int, int, Part, dict[int, int]]] = [(0, 0, whole, {})]
-    """(less its sentences, node, its region, positions that were swapped -> choices left there)."""
+    """(less its sentences, node, its region, words that were swapped -> options left there)."""
     for _ in range(MOST_NODES):
         if not waiting:
             break
         _, number, part, swapped = heapq.heappop(waiting)
-        counts[number] = part.sentences
+        found[number] = part.sentences
         match node := nodes[number]:
             case Words():
                 sides = split(part, swapped, node, sizes)
@@ -88,27 +86,27 @@ def sentences_of(nodes: Sequence[Node], sizes: Sequence[int], k: int) -> list[in
             case _:
                 for child in children(nodes, ends, number):
                     heapq.heappush(waiting, (-part.sentences, child, part, swapped))
-    return counts
+    return found
 
 
 def split(
     part: Part, swapped: dict[int, int], node: Words, sizes: Sequence[int]
 ) -> tuple[tuple[Part, dict[int, int]], tuple[Part, dict[int, int]]]:
     """Both sides of a split as searches make them: the original first, then some alternatives against the others."""
-    position, chosen = node.position, len(node.left_choices)
-    if position in swapped:
-        every = swapped[position]
+    word, chosen = node.word, len(node.left_options)
+    if word in swapped:
+        every = swapped[word]
         one, other = (
-            (Part(part.forced, part.ways // every * ways, part.series), {**swapped, position: ways})
+            (Part(part.forced, part.ways // every * ways, part.series), {**swapped, word: ways})
             for ways in (chosen, every - chosen)
         )
         return one, other
-    if node.left_choices != {0}:
-        raise BadInput(f"a kept tree that splits position {position} otherwise than a search does")
-    alternatives = sizes[position] - 1
+    if node.left_options != {0}:
+        raise BadInput(f"a kept tree that splits word {word} otherwise than a search does")
+    alternatives = sizes[word] - 1
     series = part.decided(alternatives)
     away = Part(part.forced + 1, part.ways * alternatives, series)
-    return (Part(part.forced, part.ways, series), swapped), (away, {**swapped, position: alternatives})
+    return (Part(part.forced, part.ways, series), swapped), (away, {**swapped, word: alternatives})
 
 
 def cut(nodes: Sequence[Node], sentences: Sequence[int]) -> tuple[Node, int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swapproof.encodings.query import Query
+from swapproof.encodings.word_options import option_counts, swaps_of, words_of
 from swapproof.proofs.certificate import Lower, encode_tree
 from swapproof.proofs.tree_reader import decode_tree
 
@@ -44,7 +45,7 @@ class Earlier:
         return Known(
             low=0 if lower is None else lower.swaps + 1,
             proof=None if lower is None else Proof(lower.tree, lower.level, engine),
-            witness=None if upper is None else query.space.sentence(tuple(swap) for swap in upper["swaps"]),
+            witness=None if upper is None else query.space.sentence(swaps_of(words_of(query.space), upper["swaps"])),
             cover=cover,
             engine=engine,
         )
@@ -59,8 +60,7 @@ def kept_line(seconds: float | None, cover: Cover | None, query: Query) -> str:
     """A row of the store: the time a text was given, and how far its search came."""
     line: dict[str, Any] = {"seconds": seconds}
     if cover is not None:
-        sizes = [len(options) for options in query.space.choices]
-        tree = base64.b64encode(encode_tree(cover.tree, sizes, query.rivals)).decode()
+        tree = base64.b64encode(encode_tree(cover.tree, option_counts(query.space), query.rivals)).decode()
         line["cover"] = {"swaps": cover.swaps, "level": cover.level, "tree": tree}
     return json.dumps(line)
 
@@ -71,8 +71,7 @@ def kept_cover(line: str | None, query: Query) -> Cover | None:
 
 
 def tree_in(part: Mapping[str, Any], query: Query) -> Any:
-    sizes = [len(options) for options in query.space.choices]
-    return decode_tree(base64.b64decode(part["tree"]), sizes, query.rivals)
+    return decode_tree(base64.b64decode(part["tree"]), option_counts(query.space), query.rivals)
 
 
 def had_less(kept: str | None, seconds: float | None) -> bool:

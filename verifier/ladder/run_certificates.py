@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +13,23 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Count, File, Lower, Statement, Upper, encode_tree, write_certificate
-from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Refused, Unusable, check_certificate, read_model
+from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import inputs_of, options_of, words_of
+from swapproof.proofs.certificate import (
+    Count,
+    File,
+    Input,
+    Lower,
+    Statement,
+    Upper,
+    Word,
+    encode_tree,
+    write_certificate,
+)
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level
@@ -28,8 +41,8 @@ from .open_part import counted
 
 MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
 """Their names in the run folder."""
-NETWORKS = 4
-"""Lengths whose network the checker keeps, for a model that takes any."""
+NO_NETWORK = "0" * 64
+"""In place of the hash of a network that proofs/lower.py refuses to write: then it refuses every certificate."""
 WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
     ("real", "float32", "replay"),
     ("real", "replay"),
@@ -41,16 +54,18 @@ WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
 LONGEST = 3600.0
 
 
-def statement_of(binding: Binding, text: Text, query: Query) -> Statement:
+def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str) -> Statement:
     """What a text's certificate is about, before it claims anything."""
     return Statement(
         id=text.id,
         model=File(MODEL, binding.model_sha256),
         tensors=tuple(File(*tensor) for tensor in binding.tensors),
+        network=network_sha256,
         vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
         text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
         synonyms=binding.spaces_sha256,
-        choices=query.space.choices,
+        inputs=tuple(Input("words", integers) for _, integers in inputs_of(query.space)),
+        words=tuple(Word(start, options) for start, options in words_of(query.space)),
         label=query.label,
         rivals=query.rivals,
     )
@@ -102,30 +117,35 @@ class Checker:
     def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
         try:
-            if self.screen is not None and network.choices is not None:
-                self.screen.covered(network.choices)  # one for all texts with the same mask
-                return
-        except Unsure:
-            pass
-        try:
-            self.model.network(network.length, network.choices or ())
+            self.network_sha256(SwapSpace(network.choices or ((0,),) * network.length))
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
-    def prepare(self, choices: tuple[tuple[int, ...], ...]) -> None:
+    def prepare(self, space: SwapSpace) -> None:
         """Read what certificates of all texts of this length need; whatever is wrong is met when one is checked."""
+        with suppress(Refused, Unusable):
+            self.network_sha256(space)
+
+    def network_sha256(self, space: SwapSpace) -> str:
+        """Of the canonical network, as proofs/lower.py writes it."""
         try:
             if self.screen is not None:
-                self.screen.covered(choices)
-                return
+                return self.screen.agreed(space).sha256  # one for all texts with the same mask
         except Unsure:
             pass
-        with suppress(Refused, Unusable):
-            self.model.network(len(choices), choices)
+        return self.model.lower(inputs_of(space), words_of(space)).sha256
+
+    def statement(self, text: Text, query: Query) -> Statement:
+        """What a certificate of the text is about."""
+        try:
+            network = self.network_sha256(query.space)
+        except (Refused, Unusable):
+            network = NO_NETWORK
+        return statement_of(self.binding, text, query, network)
 
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
         """Why the certificate of this bound is not accepted; None when it is."""
-        statement = statement_of(self.binding, text, query)
+        statement = self.statement(text, query)
         lower = Lower(bound.low - 1, bound.level, bound.tree)
         refusal = self.refused(replace(statement, lower=lower))
         if refusal is None:
@@ -139,7 +159,7 @@ class Checker:
         witness, at the strongest levels at which it holds, and that it does not contradict the proof. Raises Unchecked
         where there is no time for that.
         """
-        statement = statement_of(self.binding, text, query)
+        statement = self.statement(text, query)
         lower, witness = lower_of(verdict), verdict.interval.high_evidence
         if lower is not None and key(statement, lower) not in self.accepted:
             refusal = self.refused(replace(statement, lower=lower))
@@ -156,7 +176,7 @@ class Checker:
             return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
         refusal = None
         for levels in WITNESS_LEVELS:
-            upper = Upper(tuple(sorted(witness.swaps)), levels)
+            upper = Upper(options_of(query.space, witness.swaps), levels)
             refusal = self.refused(replace(statement, upper=upper))
             if refusal is None:
                 whole = replace(statement, lower=lower, count=count, upper=upper)
@@ -183,12 +203,12 @@ class Checker:
 
     def recall(self, text: Text, query: Query, lower: Lower) -> None:
         """This proof was accepted before, in a certificate that is the same file still."""
-        self.accepted = {key(statement_of(self.binding, text, query), lower)}
+        self.accepted = {key(self.statement(text, query), lower)}
 
     def refused_proof(self, text: Text, query: Query, bound: Bound) -> bytes:
         """The certificate that was refused, for inspection."""
         lower = Lower(bound.low - 1, bound.level, bound.tree)
-        return write_certificate(replace(statement_of(self.binding, text, query), lower=lower))
+        return write_certificate(replace(self.statement(text, query), lower=lower))
 
     def refused(self, statement: Statement) -> str | None:
         """Why the checkers do not accept this; None when they do. Both together have the time that is left."""
@@ -205,9 +225,6 @@ class Checker:
                 spent = f"{time.monotonic() - started:.1f} s"
                 raise Unchecked(f"{about(statement, len(data))} could not be checked in {spent}") from None
             return str(error)
-        finally:
-            while len(self.model.networks) > NETWORKS:
-                self.model.networks.pop(next(iter(self.model.networks)))
         return None
 
 
@@ -230,8 +247,8 @@ def lower_of(verdict: Verdict) -> Lower | None:
 
 
 def key(statement: Statement, lower: Lower) -> tuple[str, Any]:
-    sizes: Sequence[int] = [len(options) for options in statement.choices]
-    about = f"{statement.id} {statement.text} {statement.label} {hash(statement.choices)}"
+    sizes = [len(word.options) for word in statement.words]
+    about = f"{statement.id} {statement.text} {statement.label} {hash((statement.inputs, statement.words))}"
     return about, (lower.swaps, lower.level, encode_tree(lower.tree, sizes, statement.rivals))
 
 

@@ -65,7 +65,7 @@ class Station:
         network = self.network(space)
         if self.certifier is not None and network.choices is None and space.length not in self.prepared:
             self.prepared.add(space.length)
-            self.certifier.prepare(space.choices)
+            self.certifier.prepare(space)
 
     def network(self, space: SwapSpace) -> Network:
         return kept_network(self.networks, self.model, space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ from swapproof.encodings.vnnlib.linear_property import Atom
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.proofs import check, check_box
 
-Fact = tuple[frozenset[tuple[int, Fraction]], Fraction, bool]
+Fact = tuple[frozenset[tuple[str, int, Fraction]], Fraction, bool]
 Ends = tuple[tuple[Fraction, Fraction], ...]
 
 
@@ -48,20 +47,13 @@ def compared(certificate: Path, data: bytes) -> str:
     proved = {(tuple(case.box), frozenset(map(fact, case.constraints))) for case in cases}
     for number, case in enumerate(property.cases, 1):
         box = tuple(zip(case.low, case.high, strict=True))
-        own = (box, frozenset(fact_of(atom, property.outputs.size) for atom in case.atoms))
+        own = (box, frozenset(map(fact, case.atoms)))
         check.require(own in proved, f"case {number} of {query.name} is not in the certificate")
     return f"; {query.name} read again: all its cases are there"
 
 
-def fact(constraint: check_box.Constraint) -> Fact:
-    return coefficients(constraint.coefficients.items()), constraint.constant, constraint.strict
-
-
-def fact_of(atom: Atom, outputs: int) -> Fact:
-    """As the certificate counts: the outputs first."""
-    found = [*atom.outputs.items(), *((outputs + place, c) for place, c in atom.inputs.items())]
-    return coefficients(found), atom.constant, atom.strict
-
-
-def coefficients(found: Iterable[tuple[int, Fraction]]) -> frozenset[tuple[int, Fraction]]:
-    return frozenset((place, c) for place, c in found if c)
+def fact(constraint: check_box.Constraint | Atom) -> Fact:
+    """Of a certificate's constraint, or of an atom of the query."""
+    coefficients = [("Y", *pair) for pair in constraint.outputs.items()]
+    coefficients += [("X", *pair) for pair in constraint.inputs.items()]
+    return frozenset(pair for pair in coefficients if pair[2]), constraint.constant, constraint.strict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.onnx_files.numeric_input import NumericModel
@@ -18,6 +20,7 @@ from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
+from swapproof.proofs.lower import read_numeric_model
 
 from ..runs.external_tensors import location, tensors
 from .search_tree import TreeLayer, TreeRecord
@@ -85,11 +88,12 @@ def plan(query: Path, property: Property, model: NumericModel, target: Path) -> 
         tree.Case(list(zip(case.low, case.high, strict=True)), list(map(constraint, case.atoms)), b"")
         for case in property.cases
     ]
-    statement = tree.Statement(files[0], bound, files[1], property.inputs.size, property.outputs.size, cases)
     try:
-        checked = check_box.Model(model.path.read_bytes(), held)
+        checked = read_numeric_model(model.path.read_bytes(), held)
+        digest, sizes = checked.lower().sha256, (property.inputs.size, property.outputs.size)
+        statement = tree.Statement(files[0], bound, digest, files[1], *sizes, cases)
         top, read = check_box.read_certificate(tree.write_box_certificate(statement))
-        space = check_box.space_of(top, read, checked)
+        space = check_box.space_of(top, read, checked, math.inf)
     except check.Refused as error:
         raise Unsupported(f"--proof: {query.name} is outside the certificate format: {error}") from None
     except check.Unusable as error:
@@ -125,19 +129,22 @@ def keep(folder: Path, beside: dict[str, bytes], name: str, data: bytes, *, fixe
 
 
 def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[TreeLayer | None]:
-    """What the checker calls the layers of the normal form: rectifiers by their nodes, maxima not at all."""
+    """What the checker calls the layers of the normal form: rectifiers by their index, maxima not at all."""
+    known = canonical_network(network, inputs="numbers").layer_of
     found: list[int | None] = []
-    for node in network.nodes:
+    for index, node in enumerate(network.nodes):
         match node.layer:
             case Rectifier():
-                found.append(node.number)
+                found.append(known.get(index))
             case Maximum():
                 found += [None] * (network.nodes[node.inputs[0]].size // node.size - 1)
     layers: list[TreeLayer | None] = []
     for number, width in zip(found, widths, strict=True):
-        layer = None if number is None else checked.rectifiers.get(number)
-        alike = layer is not None and layer.size == width and found.count(number) == 1
-        layers.append(TreeLayer(layer.node, layer.p / layer.q) if layer is not None and alike else None)
+        layer = None if number is None else checked.layers[number]
+        if number is not None and isinstance(layer, check.Rectifier) and layer.size == width:
+            layers.append(TreeLayer(number, layer.p / layer.q))
+        else:
+            layers.append(None)
     return layers
 
 
@@ -154,7 +161,7 @@ def mended(certificate: Path, until: float, again: Again) -> list[bytes]:
     top, cases = check_box.read_certificate(certificate.read_bytes())
     folder, bound = certificate.parent, top["model"]
     held = {name: (folder / name).read_bytes() for name, _ in bound["tensors"]}
-    model = check_box.Model((folder / bound["file"]).read_bytes(), held)
+    model = read_numeric_model((folder / bound["file"]).read_bytes(), held)
     walks: list[Mending] = []
 
     def make(*arguments: object) -> Mending:
@@ -178,7 +185,7 @@ class Mending(check_box.Tree):
         stop: float,
     ) -> None:
         super().__init__(space, ends, constraints, data, stop)
-        self.out, self.copied = bytearray(), 0
+        self.out, self.copied, self.scale = bytearray(), 0, space.network.input_scale
         count = len(constraints)
         units = [[int(i == one) for i in range(count)] for one in range(count)]
         self.plain = [tree.linear(tree.Multipliers(unit)) for unit in units]
@@ -191,9 +198,9 @@ class Mending(check_box.Tree):
             try:
                 found = self.halved(region, leaf, DEEPEST)
             except check.Refused:
-                ends, scale = region.inputs.ends, self.space.scale
+                ends, scale = region.inputs.ends, self.scale
                 lows, highs = ([Fraction(each[side], scale) for each in ends] for side in (0, 1))
-                found = self.again(lows, highs, not region.phases)
+                found = self.again(lows, highs, not region.inputs.phases)
                 check.require(found, "a region that was refuted in floating point is not, in exact arithmetic")
             self.out += self.data[self.copied : began] + found
             self.copied = self.at
@@ -201,7 +208,7 @@ class Mending(check_box.Tree):
 
     def halved(self, region: check_box.Region, leaf: bytes, depth: int) -> bytes:
         """The region split at the input that matters most to this leaf, and again where that is not enough."""
-        self.look_at_the_clock()
+        check.in_time(self.space.stop)
         data, at = self.data, self.at
         try:
             for tried in (leaf, *self.plain):
@@ -219,8 +226,8 @@ class Mending(check_box.Tree):
             )
             low, high = ends[place]
             check.require(low < high, "a leaf does not hold at a single point")
-            exponent = min(check.GRID, max(0, (16 * self.space.scale // (high - low)).bit_length()))
-            middle = (low + high << exponent) // (2 * self.space.scale)
+            exponent = min(check.GRID, max(0, (16 * self.scale // (high - low)).bit_length()))
+            middle = (low + high << exponent) // (2 * self.scale)
             split = tree.split_input(place, exponent, middle)
             self.data, self.at = split, 1
             halves = self.split_input(region)

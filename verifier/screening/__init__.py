@@ -1,13 +1,12 @@
 """Proofs checked at speed: in float64 with error bounds, and where these decide nothing, by proofs/check.py.
 
-statement   bytes -> certificate      tree                 bytes -> leaves
-kernels, linear_part, moves           what swaps add to the cut, with errors
-sets, ranks selection of swaps        lines, magnitudes    relaxations with doubts, weights of errors
-substituted, margins, joint           linear leaves        sentences            enumerating leaves
-census      numbers of sentences      together             many texts at once
-claims      E(r) from above           witness              one sentence
-likeness    both readings are one     coverage, masks      models it holds for, and texts with one network
-screen, verdict                       one proof, one certificate
+form      what a certificate says: statement (bytes -> certificate), tree_leaves (bytes -> leaves), sentence_census
+          (numbers of sentences), agreed_network (both readings write one network)
+numbers   float64, every number with its error: kernels, linear_part, swap_moves (what swaps add to the cut),
+          region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations with doubts,
+          weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
+          float64_witness (one sentence)
+screen, verdict, many_texts           one proof, one certificate, many texts at once
 """
 
 from .form.statement import canonical

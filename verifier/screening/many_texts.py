@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_float32 import claims_of
 
 from .form.tree_leaves import LINEAR, Leaf, Settings
 from .form.unsure import Unsure
-from .numbers import float32_claims as claims
 from .numbers.float64_rounding import GRID, SLOP, TINY, Array, Floats, growth
 from .numbers.kernels import Kernels
 from .numbers.margins import Recipe
@@ -51,12 +51,13 @@ def decide(texts: Sequence[Text], asked: Sequence[Asked]) -> None:
     for start in range(0, len(texts), step):
         some = texts[start : start + step]
         started = originals(network, [text.query.space for text in some])
-        sizes = claims.whole_batch(network, [text.query.space for text in some], some[0].covered.merged)
+        claims = claims_of(network)
+        sizes = None if claims is None else claims.whole([text.query.space for text in some])
         for row, (text, own) in enumerate(zip(some, started, strict=True)):
-            text.started, text.whole = own, {index: size.of(row) for index, size in sizes.items()}
-        table = Table.of(some[0].covered.kernels, some)
+            text.started, text.whole = own, None if sizes is None else sizes.of(row)
+        table = Table.of(some[0].agreed.kernels, some)
         if table is not None:
-            needed = np.array([claims.margin_errors(text.whole, text.query.label)[0] for text in some])
+            needed = np.array([text.claimable for text in some])
             for name in (note_proofs, note_witnesses):
                 name(table, asked[start : start + step], needed)
 
@@ -154,7 +155,7 @@ class Roots:
 
     @property
     def leaves(self) -> list[Leaf]:
-        return [Leaf(LINEAR, 0, (), (), {}, Settings(), (), int(k)) for k in self.k]
+        return [Leaf(LINEAR, 0, (), (), Settings(), int(k)) for k in self.k]
 
     @property
     def settings(self) -> dict[Settings, list[int]]:
@@ -253,5 +254,5 @@ def note_witnesses(table: Table, asked: Sequence[Asked], needed: Floats) -> None
 
 def levels_of(text: Text, needed: Floats) -> tuple[Level, ...]:
     """What can be noted of this text."""
-    able = text.covered.float32 and np.isfinite(needed[list(text.query.rivals)]).all()
+    able = np.isfinite(needed[list(text.query.rivals)]).all()
     return LEVELS if able else ("real",)

@@ -4,18 +4,18 @@ Screening never says no. It says yes only if the exact recipe, by FORMAT section
 * the tree's bytes, splits and limits are read exactly (tree_leaves.py);
 * a linear leaf's m is known up to an error that covers rounding and every choice of the recipe that may have gone the
   other way (relaxed_lines.py, substituted_lines.py); m less the error must exceed an upper bound of E(r)
-  (float32_claims.py);
+  (encodings/rounding/certified_float32.py);
 * every sentence of an enumerating leaf is evaluated likewise, and over the rationals where that decides nothing.
 
-The network is read by `encodings`, and proofs/check.py reads the file by itself. That a false proof could be accepted
-because of a wrong reading here is held off by three things: before a model is screened the two networks are compared,
-layer by layer of the nonlinear ones and by their numbers (likeness.py); for level float32 its operators must all be
-found in the network (coverage.py); and the exact checker remains the reference, which `--exact` asks for.
+The network is read by `encodings`, and proofs/lower.py reads the file by itself. Before a model is screened both must
+have written the same canonical network (agreed_network.py), and the certificate must name its SHA-256. The exact
+checker remains the reference, which `--exact` asks for.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -27,12 +27,12 @@ from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
 
-from .form.coverage import Covered
+from .form.agreed_network import Agreed
 from .form.sentence_census import Census
-from .form.tree_leaves import BROKEN, EMPTY, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
+from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .numbers import float32_claims as claims
 from .numbers.enumerated_leaves import Swaps, blocks
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -56,7 +56,7 @@ class Text:
     """One text's space seen by one network, kept for its several proofs."""
 
     query: Query
-    covered: Covered
+    agreed: Agreed
     started: tuple[Floats, Floats] | None = None
     """The cut of the text itself and its error, where they are known."""
     proved: set[tuple[int, str]] = field(default_factory=set)
@@ -70,27 +70,54 @@ class Text:
 
     @cached_property
     def moves(self) -> Moves:
-        return Moves.of(self.query, self.covered.kernels, self.started)
+        return Moves.of(self.query, self.agreed.kernels, self.started)
 
     @cached_property
-    def whole(self) -> dict[int, claims.Size]:
-        return claims.whole_space(self.network, self.query.space, self.covered.merged)
+    def whole(self) -> Sizes | None:
+        """What can be claimed at level float32 over the whole space; None: nothing."""
+        claims = claims_of(self.network)
+        return None if claims is None else claims.whole([self.query.space])
+
+    @cached_property
+    def claimable(self) -> Floats:
+        """[classes]: an upper bound of E_whole, infinite where nothing is claimed."""
+        claims = claims_of(self.network)
+        if claims is None or self.whole is None:
+            return np.full(self.network.classes, np.inf)
+        return np.asarray(claims.margin_errors(self.whole, self.query.label)[0])
+
+    def claimable_alone(self, values: Mapping[int, Floats], far: Mapping[int, Floats]) -> Floats:
+        """[sentences, classes]: the same of single sentences, from `values` of nodes known up to `far`."""
+        claims = claims_of(self.network)
+        if claims is None or self.whole is None:
+            return self.claimable[None]
+        own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
+        return np.minimum(own, self.claimable)
+
+    def is_beaten(self, tokens: Sequence[int], rivals: Iterable[int]) -> bool:
+        """Whether one of these rivals beats the label over the reals, in a sentence of these tokens."""
+        logits, _ = exact_logits(self.network, tokens)
+        label = self.query.label
+        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def screen(
         self,
         tree: bytes,
+        sizes: Sequence[int],
         swaps: int,
         level: Literal["real", "float32"],
         stop: float = float("inf"),
         counting: bool = False,
     ) -> Tally:
-        """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic()."""
-        if level == "float32" and not self.covered.float32:
+        """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic().
+
+        `sizes` are the numbers of options of the words that the tree names.
+        """
+        if level == "float32" and self.whole is None:
             raise Unsure("level float32 is not screened for this model")
         if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
             return Tally(0, 0, 0)
-        sizes = [len(options) for options in self.query.space.choices]
-        reader = Reader(tree, sizes, self.query.rivals, self.covered.named, swaps, counting)
+        reader = Reader(tree, sizes, self.query.rivals, self.agreed.named, swaps, counting)
         leaves = reader.leaves()
         return Screening(self, Sets(self.moves, reader.cells, swaps), level, stop, counting).run(leaves)
 
@@ -129,10 +156,8 @@ class Screening:
                 self.open += census.sentences(leaf)
             elif leaf.kind == BROKEN:
                 self.broken += census.sentences(leaf)
-            if leaf.kind == OPEN or self.sets.is_empty(leaf):
+            if leaf.kind == OPEN or leaf.spare < 0:
                 continue
-            if leaf.kind == EMPTY:
-                raise Unsure("a leaf said to be empty is not")
             if leaf.kind == ENUMERATE:
                 listed.append(leaf)
             else:
@@ -155,8 +180,7 @@ class Screening:
     def everything(self) -> Leaf:
         """The whole space as a region."""
         cells = np.arange(len(self.sets.cells.sizes), dtype=np.int32)  # those that a reader numbers first
-        groups = ((frozenset(cells.tolist()), 0, self.sets.k),)
-        return Leaf(LINEAR, self.sets.cells.free_number(cells), (), (), {}, Settings(), groups, self.sets.k)
+        return Leaf(LINEAR, self.sets.cells.free_number(cells), (), (), Settings(), self.sets.k)
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
@@ -184,7 +208,7 @@ class Screening:
         """[classes]: an upper bound of E_whole; 0 at level real."""
         if self.level == "real":
             return np.zeros(self.text.network.classes)
-        return np.asarray(claims.margin_errors(self.text.whole, self.text.query.label)[0])
+        return self.text.claimable
 
     @cached_property
     def at_once(self) -> int:
@@ -220,7 +244,7 @@ class Screening:
                 if not asked.any():
                     continue
                 margin, error = recipe.margin(winner, loser)
-                sure = (margin - error > self.claimable[rival]) | recipe.void | ~asked
+                sure = (margin - error > self.claimable[rival]) | ~asked
                 holds &= sure
                 at = int(np.argmin(sure))
                 if not sure[at] and (number is np.float64 or not leaves[at].settings.joint):
@@ -264,28 +288,17 @@ class Screening:
 
     def closely(self, found: dict[int, Floats], margins: Floats, swaps: Swaps, asked: Flags, doubt: Floats) -> Judged:
         """Sentences that the whole space's numbers do not decide: by their own rounding, or over the rationals."""
-        network = self.text.network
         if self.level == "float32":
-            sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
-            far = {index: self.own_errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
-            sizes = claims.of_sentences(network, self.text.whole, found, far, self.text.covered.merged)
-            rivals = list(self.text.query.rivals)
-            own = claims.margin_errors(sizes, self.text.query.label)[:, rivals]
-            return Judged.of(margins, asked, np.minimum(own, self.claimable[rivals]) + doubt)
+            own = self.text.claimable_alone(found, self.own_errors)
+            return Judged.of(margins, asked, own[:, list(self.text.query.rivals)] + doubt)
         if len(swaps) > MOST_EXACT:
             raise Unsure(f"{len(swaps)} enumerated sentences are nearly tied")
         broken = np.zeros(len(swaps), dtype=np.bool_)
         for row, (own_swaps, against) in enumerate(zip(swaps, asked, strict=True)):
             self.look_at_the_clock()
-            broken[row] = self.is_beaten(own_swaps, against)
+            rivals = [rival for rival, is_asked in zip(self.text.query.rivals, against, strict=True) if is_asked]
+            broken[row] = self.text.is_beaten(self.tokens(own_swaps), rivals)
         return Judged(~broken, broken)
-
-    def is_beaten(self, swaps: NDArray[np.int64], asked: Flags) -> bool:
-        query = self.text.query
-        logits, _ = exact_logits(self.text.network, self.tokens(swaps))
-        label = query.label
-        rivals = [rival for rival, against in zip(query.rivals, asked, strict=True) if against]
-        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def tokens(self, swaps: NDArray[np.int64]) -> list[int]:
         space = self.text.query.space

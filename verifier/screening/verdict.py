@@ -7,14 +7,12 @@ and witnesses are judged in float64 with error bounds.
 from __future__ import annotations
 
 import base64
-import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,21 +20,20 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.agreement import agree
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
-from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.onnx_files.onnx_reading import Model, reading_of
+from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import inputs_of, space_of, swaps_of, words_of
 from swapproof.proofs.certificate import decimal
-from swapproof.proofs.check import Count, Refused, Space, Unusable, Verdict, verdict_of
-from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Network as CheckedNetwork
+from swapproof.proofs.check import Count, Verdict, verdict_of
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.onnx_file import Refused, Unusable
 
-from .form.coverage import Covered, covered
+from .form.agreed_network import Agreed, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
-from .form.token_masks import Masks
 from .form.unsure import Unsure
 from .many_texts import Asked, decide
-from .numbers import float32_claims as claims
 from .numbers.float64_witness import breaks
 from .screen import ONE_LEAF, Tally, Text
 
@@ -48,7 +45,7 @@ UNFORESEEN = "screening met"
 Run = Callable[[NDArray[np.int64]], Any]
 Choices = tuple[tuple[int, ...], ...]
 Key = tuple[Choices, int, tuple[int, ...]]
-"""Choices, label and rivals."""
+"""Choices per position, label and rivals."""
 
 
 @dataclass(eq=False)
@@ -60,12 +57,12 @@ class Screen:
     vocabulary_sha256: str | None
     run: Run | None = None
     """onnxruntime on the model, which the network must agree with too, where there is one."""
-    readings: dict[Hashable, Covered | str] = field(default_factory=dict)
-    """What is screened of a network, or why nothing is."""
-    masks: dict[int, Masks | None] = field(default_factory=dict)
-    """Length -> what the model computes from tokens; None: other networks for other choices, and no telling which."""
+    readings: dict[int | Choices, Agreed | str] = field(default_factory=dict)
+    """By length, or by choices where the model computes with tokens: what is screened of a network, or why nothing."""
+    networks: dict[str, Agreed] = field(default_factory=dict)
+    """By the SHA-256 of the canonical network: texts with the same mask share one."""
     lengths: set[int] = field(default_factory=set)
-    """Those of which a network was compared with onnxruntime and with check.py's rounding."""
+    """Those of which a network was compared with onnxruntime."""
     ready: dict[Key, Text] = field(default_factory=dict)
     """Texts that are prepared together."""
     last: tuple[Key, Text] | None = None
@@ -87,18 +84,19 @@ class Screen:
         return None
 
     def screened(self, top: Any, stop: float) -> Verdict:
-        well_formed(top)
-        text = self.text(top)
-        bound(top, self.checked, text.covered.sizes, self.vocabulary_sha256)
-        lower, count, upper = top["lower"], top["count"], top["upper"]
-        failed = None if upper is None else breaks(text, upper["swaps"], upper["levels"])
+        space = well_formed(top)
+        text = self.text(key_of(top, space))
+        bound(top, space, self.checked, text.agreed, self.vocabulary_sha256)
+        lower, count, upper, words = top["lower"], top["count"], top["upper"], top["words"]
+        sizes = [len(options) for _, options in words]
+        failed = None if upper is None else breaks(text, swaps_of(words, upper["swaps"]), upper["levels"])
         if failed is not None:
             raise Unsure(f"the witness at level {failed}")
         if lower is not None:
-            text.screen(decoded(lower["tree"]), lower["swaps"], lower["level"], stop)
+            text.screen(decoded(lower["tree"]), sizes, lower["swaps"], lower["level"], stop)
         counted = None
         if count is not None:
-            tally = text.screen(decoded(count["tree"]), count["swaps"], count["level"], stop, counting=True)
+            tally = text.screen(decoded(count["tree"]), sizes, count["swaps"], count["level"], stop, counting=True)
             counted = compared(count, tally)
         return verdict_of(top, text.network.classes, counted)
 
@@ -106,18 +104,18 @@ class Screen:
         """Begin with these certificates, the next ones asked for, all at once; whatever is wrong with one is met when
         its turn comes."""
         self.ready.clear()
-        found: dict[Covered, list[tuple[Text, Asked]]] = {}
+        found: dict[Agreed, list[tuple[Text, Asked]]] = {}
         for top in tops:
             with suppress(Exception):
-                asked, key = asked_of(top), key_of(top)
+                space = space_of(top["inputs"], top["words"])
+                asked, key = asked_of(top), key_of(top, space)
                 self.ready[key] = text = self.made(key)
-                found.setdefault(text.covered, []).append((text, asked))
+                found.setdefault(text.agreed, []).append((text, asked))
         for pairs in found.values():
             with suppress(Exception), np.errstate(over="ignore", invalid="ignore"):
                 decide(*zip(*pairs, strict=True))
 
-    def text(self, top: Mapping[str, Any]) -> Text:
-        key = key_of(top)
+    def text(self, key: Key) -> Text:
         found = self.ready.get(key)
         if found is not None:
             return found
@@ -127,92 +125,68 @@ class Screen:
 
     def made(self, key: Key) -> Text:
         choices, label, rivals = key
-        found = self.covered(choices)
         try:
-            query = Query(found.kernels.network, SwapSpace(choices), label, rivals)
+            space = SwapSpace(choices)
+            found = self.agreed(space)
+            query = Query(found.network, space, label, rivals)
         except BadInput as error:
             raise Unsure(str(error)) from None
         return Text(query, found)
 
-    def covered(self, choices: Choices) -> Covered:
-        kept = self.readings.pop(self.network_key(choices), None)
-        if kept is None:
-            try:
-                kept = self.read(choices)
-            except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:
-                kept = str(error)
-        self.readings[self.network_key(choices)] = kept
+    def agreed(self, space: SwapSpace) -> Agreed:
+        """The network for these choices; raises Unsure where there is none to be screened."""
+        known = next((key for key in (space.length, space.choices) if key in self.readings), None)
+        if known is None:
+            known, kept = self.read(space)
+        else:
+            kept = self.readings.pop(known)
+        self.readings[known] = kept
         if len(self.readings) > NETWORKS:
             self.readings.pop(next(iter(self.readings)))
+        if len(self.networks) > NETWORKS:
+            self.networks.pop(next(iter(self.networks)))
         if isinstance(kept, str):
             raise Unsure(kept)
         return kept
 
-    def network_key(self, choices: Choices) -> Hashable:
-        """Texts with the same key have the same network."""
-        masks = self.masks.get(len(choices))
-        results = None if masks is None else masks.results(choices)
-        return choices if results is None else (len(choices), results)
+    def read(self, space: SwapSpace) -> tuple[int | Choices, Agreed | str]:
+        """What is screened of the network for these choices, and whose network it is."""
+        try:
+            network = network_of(self.model, space.length, space.choices)
+        except (BadInput, Unsupported) as error:
+            return space.choices, str(error)
+        key: int | Choices = space.length if network.choices is None else space.choices
+        try:
+            return key, self.compared(space, replace(network, choices=None))
+        except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:
+            return key, str(error)
 
-    def read(self, choices: Choices) -> Covered:
-        checked = self.checked.network(len(choices), choices)
-        if not checked.compares:
-            self.masks[len(choices)] = Masks([])
-        network, settled = reading_of(self.model, len(choices), choices)
-        masks = Masks.of(settled, choices)
-        before = self.masks.setdefault(len(choices), masks)
-        if before is None or masks is None or not before.same(masks):
-            self.masks[len(choices)] = None
-        found = covered(self.model, network, checked)
-        self.compare(choices, found, checked)
-        return found
-
-    def compare(self, choices: Choices, found: Covered, checked: CheckedNetwork) -> None:
-        """Both readings give the same logits for the text, over the reals; and, for the first text of a length,
-        onnxruntime gives them up to rounding, and rounding is not thought smaller here than there. Raises Unsure or
-        Disagreement."""
-        network, original = found.kernels.network, [options[0] for options in choices]
-        ours, _ = exact_logits(network, original)
-        if list(ours) != logits_of(checked, original):
-            raise Unsure("the two readings of the model differ")
-        if len(choices) in self.lengths:
-            return
-        if found.float32:
-            theirs = whole_errors(checked, choices)
-            bounds = claims.margin_errors(claims.whole_space(network, SwapSpace(choices), found.merged), 0)[0]
-            if any(math.isfinite(bound) and bound < error for bound, error in zip(bounds, theirs, strict=True)):
-                raise Unsure("the two readings of the model round otherwise")
-        if self.run is not None:
+    def compared(self, space: SwapSpace, network: Network) -> Agreed:
+        """Both readings write one network, for every text where it depends on the text; and once per length onnxruntime
+        agrees up to rounding."""
+        found = agreed(network, self.checked.lower(inputs_of(space), words_of(space)).sha256)
+        if found.sha256 in self.networks:
+            return self.networks[found.sha256]
+        if self.run is not None and space.length not in self.lengths:
             chosen = random.Random(0)
-            sentences = [original, *([chosen.choice(options) for options in choices] for _ in range(SAMPLES))]
+            others = [[chosen.choice(options) for options in space.choices] for _ in range(SAMPLES)]
+            sentences = [space.original, *others]
             agree(network, self.run, np.array(sentences, dtype=np.int64))
-        self.lengths.add(len(choices))
+        self.lengths.add(space.length)
+        self.networks[found.sha256] = found
+        return found
 
 
 def asked_of(top: Mapping[str, Any]) -> Asked:
     """What of a certificate is decided together with others."""
     lower, upper = top["lower"], top["upper"]
     leaf = lower is not None and lower["tree"] == base64.b64encode(ONE_LEAF).decode()
-    witness = None if upper is None else tuple((position, token) for position, token in upper["swaps"])
+    witness = None if upper is None else swaps_of(top["words"], upper["swaps"])
     return Asked(lower["swaps"] if leaf and whole(lower["swaps"], MOST_SWAPS + 1) else None, witness)
 
 
-def key_of(top: Mapping[str, Any]) -> Key:
-    return tuple(map(tuple, top["choices"])), top["label"], tuple(top["rivals"])
-
-
-def logits_of(network: CheckedNetwork, tokens: Sequence[int]) -> list[Fraction]:
-    """As check.py computes them."""
-    values = [0] * len(network.owner)
-    network.evaluate(network.layers, values, tokens)
-    return [Fraction(values[i], network.owner[i].scale) for i in network.logits]
-
-
-def whole_errors(network: CheckedNetwork, choices: Choices) -> list[Fraction]:
-    """E of every class against class 0 over all sentences, as check.py computes it; Refused where there is none."""
-    space = Space(network, [list(options) for options in choices], 0)
-    space.prepare_float32()
-    return [Fraction(space.error(space.whole, rival), 1 << 64) for rival in range(network.classes)]
+def key_of(top: Mapping[str, Any], space: SwapSpace) -> Key:
+    return space.choices, top["label"], tuple(top["rivals"])
 
 
 def compared(count: Mapping[str, Any], tally: Tally) -> Count:

@@ -1,8 +1,8 @@
 """Bounds of a network over a region of its sentences by the recipe of certificates, with multipliers that prove them.
 
 Keys of multipliers name rows: ("define", n, e) is x = its affine function, ("above", n, e) y >= x, ("leak", n, e)
-y >= slope x, ("upper", n, e) the upper line of a rectifier, ("phase", n, e) the known sign of x, ("joint", ...) the
-bound of a group; those of the words are in `priced_words`; whole numbers are lines that were derived before.
+y >= slope x, ("upper", n, e) the upper line of a rectifier, ("joint", ...) the bound of a group; those of the words are
+in `priced_words`; whole numbers are lines that were derived before.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ class Region:
     words: Words
     rivals: tuple[int, ...]
     rivals_key: Key | None = None
-    phases: Mapping[Element, int] = field(default_factory=dict)
     slopes: Mapping[Element, Fraction] = field(default_factory=dict)
-    betas: Mapping[Element, Fraction] = field(default_factory=dict)
     joint: Mapping[Element, tuple[int, Fraction]] = field(default_factory=dict)
 
 
@@ -82,14 +80,6 @@ class JointBound:
     patterns: dict[tuple[int, ...], tuple[Fraction, Reason | None]]
 
 
-class Contradiction(Exception):
-    """No sentence of the region has its phases: low > high for this element."""
-
-    def __init__(self, element: Element, ends: Ends) -> None:
-        super().__init__(element)
-        self.element, self.ends = element, ends
-
-
 def upper_line(slope: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
     """(s, t) with max(x, slope x) <= s x + t for low <= x <= high: section 7 of the format."""
     if low >= 0:
@@ -102,7 +92,7 @@ def upper_line(slope: Fraction, low: Fraction, high: Fraction) -> tuple[Fraction
 
 @dataclass(eq=False)
 class Bounding:
-    """One region; `bounds` are computed, or those of a larger region with the phases of this one."""
+    """One region; `bounds` are computed, or those of a larger region."""
 
     exact: Exact
     vectors: Vectors
@@ -115,31 +105,14 @@ class Bounding:
     """Joint groups are bounded over the wider region."""
 
     def compute(self) -> None:
-        """Raises Contradiction."""
         for layer in self.exact.layers:
             for e, function in enumerate(layer.inputs):
                 key = ("define", layer.node, e)
                 low = self.lower([(function, Fraction(1))], {key: Fraction(1)})
                 high = self.lower([(function, Fraction(-1))], {key: Fraction(-1)})
-                ends = Ends(
+                self.bounds[layer.node, e] = Ends(
                     Fraction(floor(low.value * GRID), GRID), Fraction(ceil(-high.value * GRID), GRID), low.by, high.by
                 )
-                self.bounds[layer.node, e] = self.clamped((layer.node, e), ends)
-
-    def inherit(self, bounds: Bounds) -> None:
-        """Raises Contradiction."""
-        self.bounds = {element: self.clamped(element, ends) for element, ends in bounds.items()}
-
-    def clamped(self, element: Element, ends: Ends) -> Ends:
-        sign = self.region.phases.get(element, 0)
-        known = Reason({("phase", *element): Fraction(1)})
-        if sign > 0 and ends.low < 0:
-            ends = Ends(ZERO, ends.high, known, ends.high_by)
-        if sign < 0 and ends.high > 0:
-            ends = Ends(ends.low, ZERO, ends.low_by, known)
-        if ends.low > ends.high:
-            raise Contradiction(element, ends)
-        return ends
 
     def lower(self, functions: list[tuple[Function, Fraction]], by: Multipliers, *, margin: bool = False) -> Proved:
         """Backward substitution of a sum of functions down to the words. Multipliers of the region are for margins."""
@@ -153,7 +126,6 @@ class Bounding:
             inputs: dict[int, Fraction] = {}
             if margin:
                 constant += self.join(layer, given, inputs, by)
-                self.add_betas(layer, inputs, by)
             for e, c in given.items():
                 if c:
                     s, t = self.relaxed(layer, e, c, by, margin=margin)
@@ -181,9 +153,6 @@ class Bounding:
         slope, ends, element = layer.slope, self.bounds[layer.node, e], (layer.node, e)
         if c < 0:
             add(by, ("upper", *element), -c)
-            sign = self.region.phases.get(element, 0)
-            if sign:
-                return (Fraction(1) if sign > 0 else slope), ZERO
             return upper_line(slope, ends.low, ends.high)
         if ends.low >= 0:
             line = Fraction(1)
@@ -198,19 +167,12 @@ class Bounding:
         add(by, ("leak", *element), c * (1 - share))
         return line, ZERO
 
-    def add_betas(self, layer: Layer, inputs: dict[int, Fraction], by: Multipliers) -> None:
-        for (n, e), beta in self.region.betas.items():
-            sign = self.region.phases.get((n, e), 0)
-            if n == layer.node and beta and sign:
-                inputs[e] = inputs.get(e, ZERO) - sign * beta
-                add(by, ("phase", n, e), beta)
-
     def join(self, layer: Layer, given: dict[int, Fraction], inputs: dict[int, Fraction], by: Multipliers) -> Fraction:
         """Takes the members of joint groups out of `given`; returns what they cost."""
         groups: dict[int, list[Member]] = {}
         for e, c in given.items():
             element = (layer.node, e)
-            if c < 0 and element in self.region.joint and element not in self.region.phases:
+            if c < 0 and element in self.region.joint:
                 group, slope = self.region.joint[element]
                 groups.setdefault(group, []).append((e, -c, slope))
         cost = ZERO

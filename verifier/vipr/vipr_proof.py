@@ -12,14 +12,22 @@ from fractions import Fraction
 
 from swapproof.encodings.errors import Disagreement, Unsupported
 from swapproof.encodings.programs.exact_functions import Exact, Layer, Vectors
-from swapproof.encodings.programs.priced_words import Group, Key, Words, contradiction
+from swapproof.encodings.programs.priced_words import Key, Words, contradiction
 from swapproof.encodings.programs.vipr_certificate import Proof
 from swapproof.encodings.query import Query
 
-from .vipr_bounds import ZERO, Bounding, Contradiction, Element, Member, Reason, Region, upper_line
+from .vipr_bounds import ZERO, Bounding, Element, Member, Reason, Region, upper_line
 from .vipr_program import Written, program_of
 
 ONE = Fraction(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Unproved:
+    """The bounds of a region, and a rival that may win by these."""
+
+    at: Bounding
+    rival: int
 
 
 @dataclass(eq=False)
@@ -42,8 +50,7 @@ class Derivation:
         space = self.query.space
         sizes = {p: len(space.choices[p]) for p in space.swappable}
         allowed = {p: frozenset(range(size)) for p, size in sizes.items()}
-        everywhere = Group(frozenset(range(space.length)), 0, self.swaps, None, ("budget",))
-        words = Words(sizes, allowed, {}, (everywhere,))
+        words = Words(sizes, allowed, {}, self.swaps, ("budget",))
         self.root = Bounding(self.exact, Vectors(space), Region(words, tuple(sorted(self.query.rivals))))
         self.root.compute()
         self.written = program_of(self.query, self.exact, self.swaps, self.root)
@@ -78,8 +85,6 @@ class Derivation:
                     number = key
                 case ("upper", int(n), int(e)):
                     number = self.upper(at, (n, e))
-                case ("phase", int(n), int(e)):
-                    number = self.known_sign((n, e), at.region.phases[n, e])
                 case ("joint", int(n), tuple(members)):
                     number = self.joined(self.root if at.joint_as_wider else at, n, key, members)
                 case _:
@@ -106,16 +111,6 @@ class Derivation:
             self.lines[self.root]["side", element, sign] = known
         return known
 
-    def known_sign(self, element: Element, sign: int) -> int:
-        """z >= 0 when it is on, - z >= 0 when it is off."""
-        known = self.kept(self.root, ("sign", element, sign))
-        if known is None:
-            share = 1 / (1 - self.layers[element[0]].slope)
-            row = self.number("leak" if sign > 0 else "above", *element)
-            known = self.proof.combine({self.side(element, sign): share, row: share})
-            self.lines[self.root]["sign", element, sign] = known
-        return known
-
     def end(self, at: Bounding, element: Element, sign: int) -> int:
         """z >= low, or - z >= - high."""
         ends, whole = at.bounds[element], self.root.bounds[element]
@@ -130,9 +125,6 @@ class Derivation:
 
     def upper(self, at: Bounding, element: Element) -> int:
         """- y + s z >= - t."""
-        sign = at.region.phases.get(element, 0)
-        if sign:
-            return self.side(element, sign)
         ends, whole = at.bounds[element], self.root.bounds[element]
         if at is not self.root and (ends.low, ends.high) == (whole.low, whole.high):
             return self.upper(self.root, element)
@@ -180,28 +172,24 @@ class Derivation:
 
     # ---- leaves
 
-    def close(self, region: Region) -> int | tuple[int, int]:
-        """The number of an absurdity, or else (position, choice) where it would help to split."""
+    def close(self, region: Region) -> int | Unproved:
+        """The number of an absurdity."""
         empty = contradiction(region.words)
         if empty is not None:
             rows = Reason({key: Fraction(c) for key, c in empty.items()})
             return self.proof.combine(self.resolved(self.root, rows))
-        inherited = Bounding(self.exact, self.root.vectors, region, wider=self.root, joint_as_wider=True)
-        own = Bounding(self.exact, self.root.vectors, region, wider=self.root)
+        root = self.root
+        inherited = Bounding(self.exact, root.vectors, region, root.bounds, wider=root, joint_as_wider=True)
+        own = Bounding(self.exact, root.vectors, region, wider=root)
         for at in (inherited, own):
-            try:
-                at.inherit(self.root.bounds) if at is inherited else at.compute()
-            except Contradiction as met:
-                at.bounds[met.element] = met.ends
-                found = self.proof.combine({self.end(at, met.element, sign): ONE for sign in (1, -1)})
-                self.lines.pop(at, None)
-                return found
+            if at is own:
+                own.compute()
             proved = {rival: self.margin(at, rival) for rival in region.rivals}
             if None not in proved.values():
                 found = self.against_all(region, at, {r: by for r, by in proved.items() if by is not None})
                 self.lines.pop(at, None)
                 return found
-        return self.worst(own, next(rival for rival, by in proved.items() if by is None))
+        return Unproved(own, next(rival for rival, by in proved.items() if by is None))
 
     def margin(self, at: Bounding, rival: int) -> Reason | None:
         """Multipliers that give margin > - d."""
@@ -235,12 +223,11 @@ class Derivation:
         terms = {self.variable("rival", r): ONE for r in rivals}
         return self.proof.assume("G", ONE, terms) if sign > 0 else self.proof.assume("L", ZERO, terms)
 
-    def worst(self, at: Bounding, rival: int) -> tuple[int, int]:
-        """The undecided swap that lowers the bound most."""
+    def worst(self, unproved: Unproved) -> tuple[int, int]:
+        """The undecided swap, (position, choice), that lowers the bound most."""
+        at, rival = unproved.at, unproved.rival
         words, found = at.region.words, at.lower([(self.written.rivals[rival].margin, ONE)], {}, margin=True)
         undecided = words.undecided()
-        if not undecided and (at.region.betas or at.region.slopes):
-            return -1, 0
         if not undecided:
             raise Disagreement(
                 f"over the reals class {rival} beats class {self.query.label} in a sentence said to be safe"
@@ -282,27 +269,6 @@ class Derivation:
         if known is None:
             known = self.lines[self.root][key] = self.proof.combine(multipliers)
         return known
-
-    def phase_sides(self, region: Region, element: Element) -> list[tuple[Region, int]]:
-        return [
-            (replace(region, phases={**region.phases, element: sign}), self.assumed(element, sign)) for sign in (-1, 1)
-        ]
-
-    def budget_sides(self, region: Region, positions: frozenset[int], bound: int) -> list[tuple[Region, int]]:
-        sizes = region.words.sizes
-        inside = [("choice", p, c) for p in sorted(positions & sizes.keys()) for c in range(1, sizes[p])]
-        terms = {self.variable(*key): ONE for key in inside}
-        few, many = self.proof.assume("L", Fraction(bound), terms), self.proof.assume("G", Fraction(bound + 1), terms)
-        same = [group for group in region.words.groups if group.positions == positions]
-        others = tuple(group for group in region.words.groups if group.positions != positions)
-        group = same[0] if same else Group(positions, 0, len(positions))
-        left = replace(group, high=bound, high_key=few) if bound < group.high else group
-        right = replace(group, low=bound + 1, low_key=many) if bound + 1 > group.low else group
-        words = region.words
-        return [
-            (replace(region, words=replace(words, groups=(*others, side))), line)
-            for side, line in ((left, few), (right, many))
-        ]
 
     def rivals_sides(self, region: Region, left: tuple[int, ...]) -> list[tuple[Region, int]]:
         within, beyond = self.chosen(left, 1), self.chosen(left, -1)

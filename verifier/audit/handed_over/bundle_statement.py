@@ -26,7 +26,7 @@ from .how_to_check import HOW_TO_CHECK
 KIND = "urn:swapproof:certificates:v1"
 """The predicate type of our statements."""
 ENVELOPE = "statement.dsse.json"
-CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py")
+CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py", "onnx_file.py")
 PAGE = "HOW-TO-CHECK.md"
 FOLDER = "run/"
 FILES = (
@@ -45,7 +45,7 @@ ALLOWED = {
     re.escape(ENVELOPE): 256 * MEBIBYTE,
     "|".join(re.escape(name) for name in (*CHECKERS, PAGE)): 16 * MEBIBYTE,
     r"run/certificates/([0-9]{6}\.json|root)": checker.MAX_CERTIFICATE,
-    r"run/(?!certificates$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}": checker.MAX_MODEL,
+    r"run/(?!certificates$)[A-Za-z0-9_][A-Za-z0-9._-]{0,99}": checker.MAX_FILE,
 }
 """Names of members, and how large each may be."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs.check import Refused
+from swapproof.proofs.onnx_file import Refused
 
 from ...counting.whole_runs.pr_summary import summarise as summarise_measured
 from ...ladder.rereading import misread

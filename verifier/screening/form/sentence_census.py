@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..numbers.region_extremes import Sets, is_planned
-from .swap_budgets import Plan
+from swapproof.encodings.sentence_counts import counts
+
+from ..numbers.region_extremes import Sets
 from .tree_leaves import Leaf
 from .unsure import Unsure
 
@@ -23,71 +24,31 @@ class Census:
     """(free, spare) -> sentences with at most so many of these swaps."""
 
     def sentences(self, leaf: Leaf) -> int:
-        """Of the region, its phases left out of account."""
-        self.try_counting()
-        return self.planned(leaf, self.sets.plan(leaf)) if is_planned(leaf) else self.within_number(leaf)
-
-    def enumerate(self, leaf: Leaf) -> None:
-        """Raises Unsure when with this leaf more sentences are enumerated than the format allows."""
-        self.try_counting()
-        self.enumerated += self.within_number(leaf)
-        if self.enumerated > MOST_ENUMERATED:
-            raise Unsure("too many sentences to enumerate")
-
-    def try_counting(self) -> None:
+        """Of the region."""
         positions = len(self.sets.cells.sizes)
         if positions * min(positions, self.sets.k) > MOST_COUNTING:
             raise Unsure("too many positions to count sentences")
-
-    def within_number(self, leaf: Leaf) -> int:
-        """Leaving smaller groups out of account."""
         if leaf.spare < 0:
             return 0
         key = leaf.free, leaf.spare
         if key not in self.known:
             options = [self.options(int(cell)) for cell in self.sets.cells.rows[leaf.free] if cell >= 0]
-            self.known[key] = limited(sum(self.product(options, leaf.spare)))
+            most = min(leaf.spare, len(options))
+            self.known[key] = limited(sum(counts([number - 1 for number in options], most)))
         product = self.known[key]
         for _, cell in leaf.forced:
-            product *= self.forced_options(cell)
+            product *= self.options(cell)
         return limited(product)
 
-    def planned(self, leaf: Leaf, plan: Plan) -> int:
-        """Group by group: polynomials whose coefficients count sentences by their swaps, cut to the group's range."""
-        cells = self.sets.cells.rows[leaf.free]
-        forced = dict(leaf.forced)
-        done: list[list[int]] = []
-        for step in plan.steps:
-            counts = self.product([self.options(int(cells[i])) for i in step.free], leaf.high)
-            for i in step.forced:
-                counts = [0, *(self.forced_options(forced[i]) * count for count in counts)][: leaf.high + 1]
-            for number in step.inside:
-                counts = multiplied(counts, done[number], leaf.high)
-            done.append([count if step.low <= swaps <= step.high else 0 for swaps, count in enumerate(counts)])
-        return limited(sum(done[-1]))
-
-    def product(self, options: list[int], most: int) -> list[int]:
-        """Of 1 + n x for every number of options, up to x**most."""
-        counts = [1]
-        for n in options:
-            pairs = zip([*counts, 0], [0, *counts], strict=True)
-            counts = [same + n * fewer for same, fewer in pairs][: most + 1]
-        return counts
+    def enumerate(self, leaf: Leaf) -> None:
+        """Raises Unsure when with this leaf more sentences are enumerated than the format allows."""
+        self.enumerated += self.sentences(leaf)
+        if self.enumerated > MOST_ENUMERATED:
+            raise Unsure("too many sentences to enumerate")
 
     def options(self, cell: int) -> int:
-        """Beside the original."""
-        return self.sets.cells.listed[cell][1].bit_count() - 1
-
-    def forced_options(self, cell: int) -> int:
+        """The original among them, of a free cell."""
         return self.sets.cells.listed[cell][1].bit_count()
-
-
-def multiplied(xs: list[int], ys: list[int], most: int) -> list[int]:
-    result = [0] * min(len(xs) + len(ys) - 1, most + 1)
-    for a, x in enumerate(xs):
-        for b, y in enumerate(ys[: max(0, len(result) - a)]):
-            result[a + b] += x * y
-    return result
 
 
 def limited(count: int) -> int:

@@ -8,22 +8,23 @@ else it is, is left to check.py.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from swapproof.encodings.errors import BadInput
+from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.word_options import space_of
 from swapproof.proofs import check
-from swapproof.proofs.check import Model as CheckedModel
-from swapproof.proofs.check import Network as CheckedNetwork
-from swapproof.proofs.check import Refused
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.onnx_file import Refused
 
+from .agreed_network import Agreed
 from .unsure import Unsure
 
 LARGEST, MOST_PARTS = 1 << 26, 4_000_000
-MOST_SWAPS, MOST_POSITIONS, MOST_CHOICES, MOST_STEPS = 10**6, 1 << 16, 1_000_000, 1 << 25
+MOST_SWAPS, MOST_POSITIONS, MOST_OPTIONS, MOST_STEPS = 10**6, 1 << 16, 1_000_000, 1 << 25
 """FORMAT section 9, and what check.py takes on."""
 LEVELS = ("real", "float32", "replay")
 
@@ -41,28 +42,40 @@ def canonical(data: bytes) -> Any:
     return value
 
 
-def well_formed(top: Any) -> None:
-    """Raises Unsure or Refused unless this is the value of a certificate, by what can be seen without its model."""
-    fits(type(top) is dict and "choices" in top, "no certificate")
-    check.expect({**top, "choices": []}, check.CERTIFICATE, "a certificate")  # the choices, being many, at more speed:
-    well_formed_choices(top["choices"], top["space"])
+def well_formed(top: Any) -> SwapSpace:
+    """The space of a certificate; raises Unsure or Refused unless this is one, as far as its model is not needed."""
+    fits(type(top) is dict and {"inputs", "words"} <= top.keys(), "no certificate")
+    # Inputs and words, being many, at more speed:
+    check.expect({**top, "inputs": [["words", [0]]], "words": []}, check.CERTIFICATE, "a certificate")
+    space = well_formed_words(top["inputs"], top["words"])
     names, rivals = [name for name, _ in top["model"]["tensors"]], top["rivals"]
     fits(names == sorted(set(names)), "tensor files must ascend")
     fits(bool(rivals) and rivals == sorted(set(rivals)) and top["label"] not in rivals, "impossible rivals")
     well_formed_claims(top)
+    return space
 
 
-def well_formed_choices(choices: Any, digest: str) -> None:
-    fits(type(choices) is list and bool(choices) and set(map(type, choices)) == {list}, "no choices")
-    sizes = list(map(len, choices))
-    fits(len(sizes) <= MOST_POSITIONS and sum(sizes) <= MOST_CHOICES, "too many choices")
-    fits(min(sizes) > 0 and max(sizes) <= MOST_POSITIONS, "too many choices at one position, or none")
-    every = list(chain.from_iterable(choices))
-    fits(set(map(type, every)) == {int} and min(every) >= 0 and max(every) < 1 << 31, "no token ids")
-    distinct = all(size == 1 or len(set(options)) == size for size, options in zip(sizes, choices, strict=True))
-    fits(distinct, "a position lists a token twice")
-    written = json.dumps(choices, separators=(",", ":")).encode()
-    fits(hashlib.sha256(written).hexdigest() == digest, "the hash of the choices is another")
+def well_formed_words(inputs: Any, words: Any) -> SwapSpace:
+    """Of one input, and of words of one position each."""
+    fits(lists(inputs, 2) and len(inputs) == 1 and type(inputs[0][1]) is list, "not one input")
+    original = inputs[0][1]
+    fits(0 < len(original) <= MOST_POSITIONS, "too many positions, or none")
+    fits(lists(words, 2), "no words")
+    starts, options = [start for start, _ in words], [own for _, own in words]
+    fits(all(type(own) is list and 0 < len(own) <= MOST_POSITIONS for own in options), "a word without options")
+    every = list(chain.from_iterable(options))
+    fits(lists(every, 1) and len(every) <= MOST_OPTIONS, "words of several positions, or too many options")
+    numbers = [*original, *starts, *chain.from_iterable(every)]
+    fits(set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < 1 << 31, "no token ids")
+    try:
+        return space_of(inputs, words)
+    except BadInput as error:
+        raise Unsure(str(error)) from None
+
+
+def lists(value: Any, size: int) -> bool:
+    """Whether it is a list of lists of this length."""
+    return type(value) is list and set(map(type, value)) <= {list} and set(map(len, value)) <= {size}
 
 
 def well_formed_claims(top: Mapping[str, Any]) -> None:
@@ -74,38 +87,27 @@ def well_formed_claims(top: Mapping[str, Any]) -> None:
         levels, last = upper["levels"], -1
         fits(bool(levels) and levels == [level for level in LEVELS if level in levels], "impossible levels")
         fits(len(upper["swaps"]) >= low, "a witness that contradicts lower")
-        for position, token in upper["swaps"]:
-            fits(last < position < len(top["choices"]), "positions of a witness must ascend, within the text")
-            fits(token in top["choices"][position][1:], "a witness with another token than the choices")
-            last = position
+        counts = [len(options) for _, options in top["words"]]
+        for word, option in upper["swaps"]:
+            fits(last < word < len(counts), "words of a witness must ascend, within the text")
+            fits(0 < option < counts[word], "a witness with an option that its word does not have")
+            last = word
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What of check.py's network a certificate is compared with."""
-
-    classes: int
-    vocabulary: int
-    touched: Mapping[int, int]
-    """Position -> how many elements of the cut its word moves."""
-
-    @classmethod
-    def of(cls, network: CheckedNetwork) -> Sizes:
-        touched = {position: len(kernels) for position, kernels in network.kernels.items()}
-        return cls(network.classes, network.vocabulary, touched)
-
-
-def bound(top: Mapping[str, Any], model: CheckedModel, network: Sizes, vocabulary_sha256: str | None) -> None:
-    """Raises Refused or Unsure unless a certificate that is well formed is about this model and vocabulary."""
-    vocabulary, choices = top["vocabulary"], top["choices"]
+def bound(
+    top: Mapping[str, Any], space: SwapSpace, model: CheckedModel, agreed: Agreed, vocabulary_sha256: str | None
+) -> None:
+    """Raises Refused or Unsure unless a certificate that is well formed is about this model and this vocabulary."""
+    network = agreed.network
     expect(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     expect(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
+    expect(top["network"] == agreed.sha256, "made for another network")
+    vocabulary = top["vocabulary"]
     expect(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
     expect(max(top["label"], *top["rivals"]) < network.classes, "label or rivals beyond the classes")
-    expect(max(map(max, choices)) < network.vocabulary, "tokens beyond the embedding")
-    touched = network.touched
-    steps = sum(touched.get(p, 0) * len(options) for p, options in enumerate(choices) if len(options) > 1)
-    fits(steps <= MOST_STEPS, "too many choices for a network of this size")
+    expect(max(map(max, space.choices)) < network.vocabulary_size, "tokens beyond the embedding")
+    steps = sum(len(agreed.kernels.at(position).touched) * len(space.choices[position]) for position in space.swappable)
+    fits(steps <= MOST_STEPS, "too many options for a network of this size")
 
 
 def decoded(tree: str) -> bytes:

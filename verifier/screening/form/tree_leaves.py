@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .swap_budgets import Group
 from .unsure import Unsure
 
 MOST_NODES, MOST_ABOVE, MOST_JOINT = 5_000_000, 100_000, 8
-EMPTY, LINEAR, ENUMERATE, OPEN, BROKEN = 0, 1, 2, 3, 16
-WORDS, PHASE, BUDGET, RIVALS, SLOPES, BETAS, JOINT = 4, 5, 6, 7, 8, 9, 10
-MOST_GROUPS = 64
-"""Of one region that is screened; the format has no limit."""
+LINEAR, ENUMERATE, OPEN, BROKEN = 1, 2, 3, 16
+WORDS, RIVALS, SLOPES, JOINT = 4, 7, 8, 10
+MOST_SLOPE = 64
 NONE = -1
 """Instead of a cell: only the original stands at this position."""
 
@@ -28,11 +26,10 @@ Joint = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 
 @dataclass(frozen=True)
 class Named:
-    """A rectifier that trees may name: its node and size, whether it is a plain Relu, and reads affine values."""
+    """A rectifier that trees may name: its node and size, and whether it reads what is affine in the words."""
 
     node: int
     size: int
-    plain: bool
     reads_affine: bool
 
 
@@ -41,7 +38,6 @@ class Settings:
     """The multipliers that hold in a subtree."""
 
     slopes: Mapping[Element, int] = field(default_factory=dict)
-    betas: Mapping[Element, float] = field(default_factory=dict)
     joint: Joint = ()
 
 
@@ -52,24 +48,21 @@ class Leaf(NamedTuple):
     free: int
     forced: tuple[tuple[int, int], ...]
     rivals: tuple[int, ...]
-    phases: Mapping[Element, int]
     settings: Settings
-    groups: tuple[Group, ...]
-    """Of swappable positions; when one is all there is, `high` says what it says."""
-    high: int
+    swaps: int
     breaker: int | None = None
     """Of a leaf where all is broken: the rival that wins everywhere."""
     whole: bool = True
-    """Whether no split by phases or rivals lies above."""
+    """Whether no split by rivals lies above."""
 
     @property
     def spare(self) -> int:
         """Swaps that may be made beside the forced ones."""
-        return self.high - len(self.forced)
+        return self.swaps - len(self.forced)
 
 
 class Cells:
-    """The subsets of choices met at positions, numbered; positions count the swappable ones only."""
+    """The subsets of options met at words, numbered; words count those with two options or more."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
@@ -100,9 +93,7 @@ class Frame(NamedTuple):
     free: NDArray[np.int32]
     forced: tuple[tuple[int, int], ...]
     rivals: tuple[int, ...]
-    phases: Mapping[Element, int]
     settings: Settings
-    groups: tuple[Group, ...]
     depth: int
     whole: bool
 
@@ -120,20 +111,16 @@ class Reader:
         counting: bool = False,
     ) -> None:
         self.data, self.at, self.counting = data, 0, counting
-        self.positions = [position for position, size in enumerate(sizes) if size > 1]
-        self.index = {position: i for i, position in enumerate(self.positions)}
-        self.sizes = [sizes[position] for position in self.positions]
+        several = [word for word, size in enumerate(sizes) if size > 1]
+        self.index = {word: i for i, word in enumerate(several)}
+        self.sizes = [sizes[word] for word in several]
         self.rivals, self.named, self.swaps = tuple(rivals), named, swaps
-        self.length = len(sizes)
-        self.everywhere = frozenset(range(len(sizes)))
         self.cells = Cells(self.sizes)
-        self.swappable: dict[tuple[Group, ...], tuple[Group, ...]] = {}
-        """Groups of positions of the text -> of swappable ones."""
 
     def leaves(self) -> list[Leaf]:
         masks = tuple((1 << size) - 1 for size in self.sizes)
         free = np.array([self.cells.number(i, mask) for i, mask in enumerate(masks)], dtype=np.int32)
-        stack = [Frame(masks, free, (), self.rivals, {}, Settings(), ((self.everywhere, 0, self.swaps),), 0, True)]
+        stack = [Frame(masks, free, (), self.rivals, Settings(), 0, True)]
         found: list[Leaf] = []
         nodes = 0
         while stack:
@@ -141,7 +128,7 @@ class Reader:
             nodes += 1
             expect(nodes <= MOST_NODES and frame.depth <= MOST_ABOVE, "the tree is too large or too deep")
             kind = self.byte()
-            if kind in (EMPTY, LINEAR, ENUMERATE):
+            if kind in (LINEAR, ENUMERATE):
                 found.append(self.leaf(kind, frame))
             elif kind in (OPEN, BROKEN):
                 expect(self.counting and frame.whole, "an open or broken leaf where none is allowed")
@@ -150,13 +137,9 @@ class Reader:
                 found.append(self.leaf(kind, frame, breaker))
             elif kind == WORDS:
                 stack += self.words(frame)
-            elif kind == PHASE:
-                stack += self.phase(frame)
-            elif kind == BUDGET:
-                stack += self.budget(frame)
             elif kind == RIVALS:
                 stack += self.split_rivals(frame)
-            elif kind in (SLOPES, BETAS, JOINT):
+            elif kind in (SLOPES, JOINT):
                 stack.append(below(frame, settings=self.set(kind, frame.settings)))
             else:
                 raise Unsure(f"tree byte {kind} is not screened")
@@ -164,31 +147,15 @@ class Reader:
         return found
 
     def leaf(self, kind: int, frame: Frame, breaker: int | None = None) -> Leaf:
-        groups = self.swappable.get(frame.groups)
-        if groups is None:
-            groups = tuple((frozenset(self.index[p] for p in g if p in self.index), a, b) for g, a, b in frame.groups)
-            self.swappable[frame.groups] = groups
-        high = next(b for g, _, b in frame.groups if g is self.everywhere or g == self.everywhere)
         free = self.cells.free_number(frame.free)
-        return Leaf(
-            kind,
-            free,
-            frame.forced,
-            frame.rivals,
-            frame.phases,
-            frame.settings,
-            groups,
-            high,
-            breaker,
-            frame.whole,
-        )
+        return Leaf(kind, free, frame.forced, frame.rivals, frame.settings, self.swaps, breaker, frame.whole)
 
     # ---- splits, right child first: the stack hands out the left one next
 
     def words(self, frame: Frame) -> list[Frame]:
-        position = self.number()
-        expect(position in self.index, "a position with nothing to split")
-        i = self.index[position]
+        word = self.number()
+        expect(word in self.index, "a word with nothing to split")
+        i = self.index[word]
         chosen = self.mask(self.sizes[i])
         before = frame.masks[i]
         left, right = before & chosen, before & ~chosen
@@ -208,34 +175,6 @@ class Reader:
             free[i] = now
         return below(frame, masks=masks, free=free, forced=forced)
 
-    def phase(self, frame: Frame) -> list[Frame]:
-        rectifier = self.rectifier(plain=True)
-        element = self.number()
-        key = rectifier.node, element
-        expect(element < rectifier.size and key not in frame.phases, "a phase out of range or set twice")
-        return [below(frame, phases={**frame.phases, key: sign}, whole=False) for sign in (1, -1)]
-
-    def budget(self, frame: Frame) -> list[Frame]:
-        count = self.number()
-        expect(0 < count <= self.length, "a group of impossible size")
-        members: list[int] = []
-        for _ in range(count):
-            step = self.number()
-            expect(not members or step > 0, "indices must ascend")
-            members.append(step + (members[-1] if members else 0))
-            expect(members[-1] < self.length, "a group beyond the text")
-        group, bound = frozenset(members), self.number()
-        low, high, others = 0, count, []
-        for other in frame.groups:
-            if other[0] == group:
-                low, high = other[1:]
-                continue
-            expect(group < other[0] or other[0] < group or not group & other[0], "a group that overlaps another")
-            others.append(other)
-        expect(len(others) < MOST_GROUPS, "more groups than are screened")
-        sides = (group, max(low, bound + 1), high), (group, low, min(high, bound))
-        return [below(frame, groups=(*others, side)) for side in sides]
-
     def split_rivals(self, frame: Frame) -> list[Frame]:
         chosen = self.mask(len(self.rivals))
         named = tuple(rival for bit, rival in enumerate(self.rivals) if chosen >> bit & 1)
@@ -248,27 +187,19 @@ class Reader:
 
     def set(self, kind: int, old: Settings) -> Settings:
         if kind == SLOPES:
-            return Settings({**old.slopes, **self.table(plain=False, highest=64)}, old.betas, old.joint)
-        if kind == BETAS:
-            exponent = self.number()
-            expect(exponent <= 30, "betas finer than 2**-30")
-            table = self.table(plain=True, highest=(1 << 31) - 1)
-            betas = {key: value * 2.0**-exponent for key, value in table.items()}  # exact
-            return Settings(old.slopes, {**old.betas, **betas}, old.joint)
-        return Settings(old.slopes, old.betas, self.groups())
+            return Settings({**old.slopes, **self.table()}, old.joint)
+        return Settings(old.slopes, self.groups())
 
-    def table(self, *, plain: bool, highest: int) -> dict[Element, int]:
+    def table(self) -> dict[Element, int]:
         layers = self.number()
         expect(layers > 0, "an empty table")
         found: dict[Element, int] = {}
         last = -1
         for _ in range(layers):
-            at = self.at
-            origin = self.number()
-            expect(origin > last, "a table out of order")
-            last, self.at = origin, at
-            rectifier = self.rectifier(plain=plain)
-            pairs = self.pairs(rectifier.size, self.number(), highest)
+            layer = self.number()
+            expect(layer > last, "a table out of order")
+            last, rectifier = layer, self.rectifier(layer)
+            pairs = self.pairs(rectifier.size, self.number())
             found.update(((rectifier.node, element), value) for element, value in pairs)
         return found
 
@@ -276,18 +207,18 @@ class Reader:
         groups: list[tuple[int, tuple[tuple[int, int], ...]]] = []
         used = set[Element]()
         for _ in range(self.number()):
-            rectifier = self.rectifier(plain=False)
+            rectifier = self.rectifier(self.number())
             expect(rectifier.reads_affine, "joint groups need pre-activations that are affine in the words")
             members = self.number()
             expect(members <= MOST_JOINT, "too large a joint group")
-            pairs = tuple(self.pairs(rectifier.size, members, 64))
+            pairs = tuple(self.pairs(rectifier.size, members))
             own = {(rectifier.node, element) for element, _ in pairs}
             expect(used.isdisjoint(own), "an element in two joint groups")
             used |= own
             groups.append((rectifier.node, pairs))
         return tuple(groups)
 
-    def pairs(self, size: int, count: int, highest: int) -> list[tuple[int, int]]:
+    def pairs(self, size: int, count: int) -> list[tuple[int, int]]:
         expect(count > 0, "an empty table")
         found: list[tuple[int, int]] = []
         element = 0
@@ -296,16 +227,15 @@ class Reader:
             element += step
             if found and not step:
                 raise Unsure("indices must ascend")
-            if element >= size or value > highest:
+            if element >= size or value > MOST_SLOPE:
                 raise Unsure("a table entry out of range")
             found.append((element, value))
         return found
 
-    def rectifier(self, *, plain: bool) -> Named:
-        origin = self.number()
-        found = self.named.get(origin)
-        if found is None or (plain and not found.plain):
-            raise Unsure(f"node {origin} is not a {'Relu' if plain else 'rectifier'} the logits depend on")
+    def rectifier(self, layer: int) -> Named:
+        found = self.named.get(layer)
+        if found is None:
+            raise Unsure(f"layer {layer} is no rectifier")
         return found
 
     # ---- bytes

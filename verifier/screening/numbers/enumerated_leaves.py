@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..form.swap_budgets import fitting
 from ..form.tree_leaves import Leaf
 from .float64_rounding import Floats
-from .region_extremes import Sets, is_planned
+from .region_extremes import Sets
 
 AT_ONCE = 1 << 20
 """Numbers in one block of sentences."""
@@ -56,23 +55,11 @@ def joined(held: Sequence[tuple[int, Floats, Swaps]]) -> Block:
 def sentences(sets: Sets, leaf: Leaf) -> Iterator[tuple[Floats, Swaps]]:
     """Blocks of the region's sentences: their cut [n, width], and their swaps [n, up to k].
 
-    A sentence takes one swap of every forced cell and at most as many of the free ones as are left, and keeps the
-    ranges of all groups.
+    A sentence takes one swap of every forced cell and at most as many of the free ones as are left. What free swaps
+    make is kept for the regions that share them.
     """
     if leaf.spare < 0:
         return
-    for cut, swaps in within_number(sets, leaf):
-        if is_planned(leaf):
-            positions = np.searchsorted(sets.first, swaps, side="right") - 1
-            count = len(sets.cells.sizes)
-            kept = fitting(leaf.groups, np.where(swaps >= 0, positions, count), count)
-            cut, swaps = cut[kept], swaps[kept]
-        if len(cut):
-            yield cut, swaps
-
-
-def within_number(sets: Sets, leaf: Leaf) -> Iterator[tuple[Floats, Swaps]]:
-    """Leaving smaller groups out of account. What free swaps make is kept for the regions that share them."""
     most = max(1, AT_ONCE // max(1, sets.moves.width))
     free = (leaf.free, leaf.spare)
     options = [swaps_of(sets, i, int(cell)) for i, cell in enumerate(sets.cells.rows[leaf.free]) if cell >= 0]

@@ -8,11 +8,8 @@ from typing import Literal
 import numpy as np
 
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.network import Maximum, Rectifier
 
 from ..screen import Text
-from . import float32_claims as claims
 from .values_beyond_cut import evaluation_errors, magnitudes
 
 Level = Literal["real", "float32"]
@@ -42,22 +39,13 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
     logits = found[last][0, 0]
     wins = logits[rivals] - logits[label]
     wins = wins - 4 * np.spacing(np.abs(wins)) - errors[last][rivals] - errors[last][label]
-    if "real" in levels and not (wins > 0).any() and not is_beaten(text, swaps):
+    if "real" in levels and not (wins > 0).any() and not text.is_beaten(query.space.sentence(swaps), rivals):
         return "real"
     if "float32" not in levels:
         return None
-    needed = claims.margin_errors(text.whole, label)[0][rivals]
-    if not text.covered.float32 or not np.isfinite(needed).all():
+    needed = text.claimable[rivals]
+    if not np.isfinite(needed).all():
         return "float32"
     if (wins > needed).any():
         return None
-    sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
-    far = {index: errors[index].reshape(1, *network.nodes[index].shape) for index in sources}
-    own = claims.of_sentences(network, text.whole, found, far, text.covered.merged)
-    return None if (wins > claims.margin_errors(own, label)[0][rivals]).any() else "float32"
-
-
-def is_beaten(text: Text, swaps: Sequence[tuple[int, int]]) -> bool:
-    logits, _ = exact_logits(text.network, text.query.space.sentence(swaps))
-    label = text.query.label
-    return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in text.query.rivals)
+    return None if (wins > text.claimable_alone(found, errors)[0, rivals]).any() else "float32"

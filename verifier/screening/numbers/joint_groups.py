@@ -16,10 +16,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from ..form.tree_leaves import MOST_GROUPS, Joint
+from ..form.tree_leaves import Joint
 from .float64_rounding import SLOP, UNIT, Array, Floats, growth, running_tops, top
 from .ranked_swaps import Numbers, Ranked
-from .region_extremes import Batch, Sets, best
+from .region_extremes import Batch, Sets
 
 MOST = 1 << 22
 """Numbers in the table of what every cell adds to every pattern, and in those of sets of free positions."""
@@ -124,13 +124,9 @@ class Patterns:
         """[B, groups]: over every region the maximum of every group's patterns, from the table of all cells."""
         groups, width, _ = self.functions.shape
         result, start = np.empty((len(batch.leaves), groups)), self.start.reshape(-1)
-        for row, plan in batch.plans.items():
-            cells = batch.placed[0][row]
-            gains = np.where(cells[:, None] >= 0, self.table[cells], 0.0).T
-            result[row] = (start + best(plan, gains)).reshape(groups, width).max(axis=1)
         height, path = np.empty_like(start), list[int]()  # one row at a time: it stays in the cache
         steps = [start]  # with the first forced cells of the row before
-        for free, rows in batch.unplanned.items():
+        for free, rows in batch.by_free.items():
             tops = self.of_free(free, max(batch.leaves[row].spare for row in rows))
             for row in sorted(rows, key=lambda row: batch.leaves[row].forced):
                 leaf = batch.leaves[row]
@@ -151,13 +147,8 @@ class Patterns:
         ranked, result = self.elements.ranked(cells), np.empty(len(self.functions))
         for group, start in enumerate(self.start):
             rises = self.rises(group, ranked, len(cells))
-            if row in batch.plans:
-                gains = np.zeros((len(start), batch.placed[0].shape[1]), dtype=rises.dtype)
-                gains[:, places] = rises.T
-                height = start + best(batch.plans[row], gains)
-            else:
-                free = np.maximum(rises[~forced], 0.0)
-                height = start + rises[forced].sum(axis=0) + top(free, batch.leaves[row].spare)
+            free = np.maximum(rises[~forced], 0.0)
+            height = start + rises[forced].sum(axis=0) + top(free, batch.leaves[row].spare)
             result[group] = height.max()
         return result
 
@@ -179,16 +170,16 @@ class Tables:
             self.elements[key] = Elements(self.sets, columns, self.number)
         return self.elements[key]
 
-    def weight(self, part: slice, *, planned: bool) -> Floats:
+    def weight(self, part: slice) -> Floats:
         """[size]: the error of an extreme, per unit of coefficient.
 
         In float32 a product and its two factors are rounded, then added up with 7 others, with those of k swaps, and
-        with the text's; to that come, where groups of positions keep ranges, sums of each group.
+        with the text's.
         """
         if self.number is np.float64:
             return self.sets.weight[part]
         k = self.sets.k
-        return self.sets.moves.gross(k, growth(k + 24 + (k + 2 * MOST_GROUPS if planned else 0), NARROW))[part]
+        return self.sets.moves.gross(k, growth(k + 24, NARROW))[part]
 
     def keep(self, key: Alike, patterns: list[Patterns]) -> None:
         if len(self.patterns) >= KEPT:
@@ -228,7 +219,7 @@ class Groups:
         alike: dict[Alike, list[int]] = {}
         for row, leaf in enumerate(batch.leaves):
             alike.setdefault((index, leaf.settings.joint, weights[row].tobytes()), []).append(row)
-        total, error = np.zeros(len(weights)), 2 * (weights @ self.tables.weight(part, planned=bool(batch.plans)))
+        total, error = np.zeros(len(weights)), 2 * (weights @ self.tables.weight(part))
         if self.tables.number is np.float32:
             reach = sets.moves.gross(sets.k, np.ones(1))[part]
             small = (weights < SMALL).all(axis=1) & bool((reach < SMALL).all())
@@ -237,7 +228,7 @@ class Groups:
             for found in self.heights(key, slope, weights[rows[0]], part.start, rows):
                 total[rows] += found.sum(axis=1)
                 error[rows] += 2 * UNIT * (found.shape[1] + 4) * np.abs(found).sum(axis=1)
-        return total, error * SLOP
+        return total, np.where(weights.any(axis=1), error * SLOP, 0.0)
 
     def heights(self, key: Alike, slope: float, weights: Floats, start: int, rows: list[int]) -> Iterator[Floats]:
         """[rows, groups]: T of some groups after the other, for rows that are alike."""

@@ -1,18 +1,19 @@
-"""Linear leaves: the recipe `linear-1` in float64 for many regions at once, every number with its error."""
+"""Linear leaves: the recipe `linear-2` in float64 for many regions at once, every number with its error."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.canonical import windows_read
 from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
 
 from ..form.tree_leaves import Element, Leaf, Settings
-from ..form.unsure import Unsure
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
 from .joint_groups import Groups
 from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
@@ -48,64 +49,37 @@ class Recipe:
     batch: Regions
     sizes: Mapping[int, Floats]
     groups: Groups | None = None
-    phases: dict[int, NDArray[np.int8]] = field(default_factory=dict)
-    """Relu -> [B, size]: +1 where pre-activations are >= 0 by the proof, -1 where <= 0, else 0."""
     known: dict[int, Bounds] = field(default_factory=dict)
-    clamped: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
     """Rectifier -> [B, size]: the slopes set, NaN where none is."""
-    betas: dict[int, Floats] = field(default_factory=dict)
-    """Relu -> [B, size]: the betas set, or 0."""
-    passed: set[int] = field(default_factory=set)
-    """Rectifiers that margins were substituted through."""
-    void: NDArray[np.bool_] = field(init=False)
-    """[B]: regions that surely hold no sentence, by their phases."""
 
     def __post_init__(self) -> None:
-        self.network = network = self.batch.network
-        self.void = np.zeros(len(self.batch.leaves), dtype=np.bool_)
-        for row, leaf in enumerate(self.batch.leaves):
-            for (index, element), sign in leaf.phases.items():
-                shape = (len(self.batch.leaves), network.nodes[index].size)
-                self.phases.setdefault(index, np.zeros(shape, dtype=np.int8))[row, element] = sign
+        self.network = self.batch.network
         for settings, rows in self.batch.settings.items():
-            self.lay(self.slopes, settings.slopes, rows, np.nan, 1 / 64)
-            self.lay(self.betas, settings.betas, rows, 0.0, 1.0)
+            self.lay(settings.slopes, rows)
         low, high = self.batch.ends
         error = np.broadcast_to(self.batch.errors, low.shape)
         for index, part in self.batch.parts.items():
             least, most, far = low[:, part], high[:, part], error[:, part]
             self.known[index] = Bounds(least, most, far, far, least - far, most + far)
-        for index, node in enumerate(network.nodes):  # in file order, as the recipe goes: void regions are met here
-            if isinstance(node.layer, Rectifier | Maximum):
-                self.inputs(index)
 
-    def lay(
-        self, into: dict[int, Floats], given: Mapping[Element, float], rows: list[int], empty: float, unit: float
-    ) -> None:
-        """Multipliers of some rows, as multiples of a power of two: exact."""
-        by_node: dict[int, tuple[list[int], list[float]]] = {}
-        for (index, element), value in given.items():
+    def lay(self, slopes: Mapping[Element, int], rows: list[int]) -> None:
+        """Slopes of some rows."""
+        by_node: dict[int, tuple[list[int], list[int]]] = {}
+        for (index, element), value in slopes.items():
             elements, values = by_node.setdefault(index, ([], []))
             elements.append(element)
             values.append(value)
         for index, (elements, values) in by_node.items():
-            if index not in into:
-                into[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), empty)
-            into[index][np.ix_(rows, elements)] = np.array(values) * unit
+            if index not in self.slopes:
+                self.slopes[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), np.nan)
+            self.slopes[index][np.ix_(rows, elements)] = np.array(values) / 64
 
     # ---- bounds of elements
 
     def inputs(self, index: int) -> Bounds:
-        """Bounds of the inputs of a nonlinear node, its phases observed."""
-        if index not in self.clamped:
-            x = self.bounds(self.network.nodes[index].inputs[0])
-            signs = self.phases.get(index)
-            if signs is not None:
-                x = clamped(x, signs)
-                self.void |= (x.low - x.low_error > x.high + x.high_error).any(axis=1)
-            self.clamped[index] = x
-        return self.clamped[index]
+        """Bounds of the inputs of a nonlinear node."""
+        return self.bounds(self.network.nodes[index].inputs[0])
 
     def bounds(self, index: int) -> Bounds:
         if index not in self.known:
@@ -147,8 +121,6 @@ class Recipe:
         function = np.zeros((len(regions), 1, self.network.nodes[last].size))
         function[regions, 0, winner], function[regions, 0, loser] = 1.0, -1.0
         number, error = self.least(last, function, margin=True)
-        if any(index not in self.passed for index in self.betas.keys() & self.phases.keys()):
-            raise Unsure("a beta on a rectifier the margin does not reach")
         return number[:, 0], error[:, 0]
 
     def least(self, index: int, function: Floats, *, margin: bool) -> tuple[Floats, Floats]:
@@ -177,14 +149,9 @@ class Recipe:
 
     def replaced_rectifier(self, index: int, slope: float, given: Given, *, margin: bool) -> Replaced:
         node = self.network.nodes[index]
-        source = node.inputs[0]
         if margin:
             given = Given(given.dense(node.size))
-            self.passed.add(index)
-        x, before = self.inputs(index).at(given.columns), self.bounds(source).at(given.columns)
-        own = self.slopes.get(index) if margin else None
-        # Relaxed values are those of sentences: what they were before phases cut the bounds.
-        lines = rectifier_lines(slope, Bounds(x.low, x.high, x.low_error, x.high_error, before.least, before.most), own)
+        lines = rectifier_lines(slope, self.inputs(index).at(given.columns), self.slopes.get(index) if margin else None)
         values = given.values
         positive = values >= 0
         passed = values * np.where(positive, lines.lower[:, None], lines.upper[:, None])
@@ -193,29 +160,23 @@ class Recipe:
         constant, doubt = terms.sum(axis=2), doubts.sum(axis=2)
         if margin and self.groups is not None and (found := self.groups.at(index)) is not None:
             members, slopes = found
-            free = self.phases.get(index, np.zeros((len(values), node.size), dtype=np.int8)) == 0
-            together = (values[:, 0] < 0) & free & members
+            together = (values[:, 0] < 0) & members
             passed[:, 0] = np.where(together, values[:, 0] * slopes, passed[:, 0])
             weights = np.where(together, -values[:, 0], 0.0)
             rise, vague = self.groups.rise(index, slope, weights)
             constant = np.where(together, 0.0, terms[:, 0]).sum(axis=1)[:, None] - rise[:, None]
             doubt = np.where(together, 0.0, doubts[:, 0]).sum(axis=1)[:, None] + vague[:, None]
-        beta = self.betas.get(index) if margin else None
-        if beta is not None and index in self.phases:
-            passed[:, 0] -= self.phases[index] * beta
-            doubt = doubt + 2 * UNIT * weighed(passed, self.sizes[source])
         return Replaced(Given(passed, given.columns), constant, doubt, values.shape[2] + 4)
 
     def replaced_maximum(self, index: int, given: Given) -> Replaced:
         node = self.network.nodes[index]
-        x = self.inputs(index)
-        picks = maximum_picks(x, node.size, repeats(self.network, index))
+        windows = windows_of(self.network, index)
+        picks = maximum_picks(self.inputs(index).at(windows.order.reshape(-1)), windows.repeated)
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
         constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
         doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], picks.high_doubt[:, None])
-        width = x.low.shape[1] // node.size
-        elements = picks.chosen + np.arange(node.size) * width
+        elements = windows.order[np.arange(node.size), picks.chosen]
         columns = np.unique(elements)
         passed = np.zeros((*values.shape[:2], len(columns)))
         at = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
@@ -223,24 +184,23 @@ class Recipe:
         return Replaced(Given(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
 
 
-def repeats(network: Network, index: int) -> NDArray[np.bool_]:
-    """[size]: whether a window of this maximum may name one element twice (padding is read as another element)."""
-    node = network.nodes[index]
-    layer = network.nodes[node.inputs[0]].layer
-    if not isinstance(layer, Rearrangement):
-        return np.zeros(node.size, dtype=np.bool_)
-    ordered = np.sort(layer.index.reshape(node.size, -1), axis=1)
-    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """[outputs, width] each: the places of a window in ascending order of canonical elements; which repeat one."""
+
+    order: Classes
+    repeated: NDArray[np.bool_]
 
 
-def clamped(x: Bounds, signs: NDArray[np.int8]) -> Bounds:
-    """u := min(u, 0) where the phase is <= 0, l := max(l, 0) where it is >= 0; exactly 0 where it surely was beyond."""
-    below, above = signs < 0, signs > 0
-    high = np.where(below, np.minimum(x.high, 0.0), x.high)
-    low = np.where(above, np.maximum(x.low, 0.0), x.low)
-    high_error = np.where(below & (x.high - x.high_error > 0), 0.0, x.high_error)
-    low_error = np.where(above & (x.low + x.low_error < 0), 0.0, x.low_error)
-    return Bounds(low, high, low_error, high_error, x.least, x.most)
+@lru_cache(maxsize=64)
+def windows_of(network: Network, index: int) -> Windows:
+    """Of a maximum."""
+    numbers = windows_read(network, index)
+    order = np.argsort(numbers, axis=1, kind="stable")
+    ordered = np.take_along_axis(numbers, order, axis=1)
+    repeated = np.zeros(ordered.shape, dtype=np.bool_)
+    repeated[:, 1:] = ordered[:, 1:] == ordered[:, :-1]
+    return Windows(order + np.arange(len(numbers))[:, None] * numbers.shape[1], repeated)
 
 
 def greatest(x: Bounds, outputs: int) -> Bounds:

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.network import Network
 
-from ..form.swap_budgets import Plan
 from ..form.tree_leaves import Cells, Leaf, Settings
-from ..form.unsure import Unsure
 from .float64_rounding import Array, Floats, growth, running_tops
 from .ranked_swaps import Ranked
 from .swap_moves import Moves
@@ -99,13 +97,6 @@ class Sets:
             self.reaches[cell] = -rows.min(axis=0), rows.max(axis=0)
         return self.reaches[cell]
 
-    def plan(self, leaf: Leaf) -> Plan:
-        free = [i for i, cell in enumerate(self.cells.rows[leaf.free]) if cell >= 0]
-        return Plan.of(leaf.groups, free, [i for i, _ in leaf.forced])
-
-    def is_empty(self, leaf: Leaf) -> bool:
-        return self.plan(leaf).is_empty if is_planned(leaf) else leaf.spare < 0
-
     def table(self, free: int) -> tuple[Floats, Floats]:
         """[up to k + 1, width] each: the sums of the j greatest falls and rises over a set of free positions."""
         if free not in self.tables:
@@ -123,18 +114,6 @@ class Sets:
             falls, rises = (running_tops(self.moves.per_element(part), self.k) for part in parts)
             self.tables[free] = falls, rises
         return self.tables[free]
-
-
-def is_planned(leaf: Leaf) -> bool:
-    """Whether the region is more than forced positions and a greatest number of swaps."""
-    return len(leaf.groups) > 1 or leaf.groups[0][1] > len(leaf.forced)
-
-
-def best(plan: Plan, gains: Floats) -> Floats:
-    found = plan.best(gains)
-    if found is None:
-        raise Unsure("bounds of an empty region")
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,30 +156,23 @@ class Batch:
         return np.array([leaf.spare for leaf in self.leaves], dtype=np.int64)
 
     @cached_property
-    def plans(self) -> dict[int, Plan]:
-        """Of the regions that have more to keep than a number of swaps."""
-        return {row: self.sets.plan(leaf) for row, leaf in enumerate(self.leaves) if is_planned(leaf)}
-
-    @cached_property
-    def unplanned(self) -> dict[int, NDArray[np.int64]]:
-        """Set of free positions -> the rows of the other regions that have it."""
+    def by_free(self) -> dict[int, NDArray[np.int64]]:
+        """Set of free positions -> the rows of the regions that have it."""
         found: dict[int, list[int]] = {}
         for row, leaf in enumerate(self.leaves):
-            if row not in self.plans:
-                found.setdefault(leaf.free, []).append(row)
+            found.setdefault(leaf.free, []).append(row)
         return {free: np.array(rows) for free, rows in found.items()}
 
     @cached_property
     def forced(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Rows without a plan and cells: the first cell each of them forces, then the second, and so on."""
+        """Rows and cells: the first cell each of them forces, then the second, and so on."""
         found: list[tuple[list[int], list[int]]] = []
         for row, leaf in enumerate(self.leaves):
-            if row not in self.plans:
-                for number, (_, cell) in enumerate(leaf.forced):
-                    if number == len(found):
-                        found.append(([], []))
-                    found[number][0].append(row)
-                    found[number][1].append(cell)
+            for number, (_, cell) in enumerate(leaf.forced):
+                if number == len(found):
+                    found.append(([], []))
+                found[number][0].append(row)
+                found[number][1].append(cell)
         return [(np.array(rows), np.array(cells)) for rows, cells in found]
 
     @cached_property
@@ -218,10 +190,7 @@ class Batch:
         """[B, width]: the least and greatest value of every element of the cut."""
         moves = self.sets.moves
         low, high = np.empty((len(self.leaves), moves.width)), np.empty((len(self.leaves), moves.width))
-        for row in self.plans:
-            falls, rises = (self.planned(row, side) for side in (0, 1))
-            low[row], high[row] = moves.base - falls, moves.base + rises
-        for free, rows in self.unplanned.items():
+        for free, rows in self.by_free.items():
             falls, rises = self.sets.table(free)
             at = np.minimum(self.spare[rows], len(falls) - 1)
             low[rows], high[rows] = moves.base - falls[at], moves.base + rises[at]
@@ -239,27 +208,13 @@ class Batch:
                 high[row, elements] += rise
         return low, high
 
-    def planned(self, row: int, side: int) -> Floats:
-        """[width]: how far a region with a plan can lower (or raise) every element."""
-        moves = self.sets.moves
-        gains = np.zeros((moves.width, len(moves.touched)))
-        for i, cell in enumerate(self.placed[0][row]):
-            if cell >= 0:
-                gains[moves.touched[i], i] = self.sets.reach(int(cell))[side]
-        return best(self.plans[row], gains)
-
     def least(self, coefficients: Floats) -> Floats:
         """[B, R]: the minimum over each region of functions [B, R, width] of the cut."""
         cells, forced = self.placed
         total = coefficients @ self.sets.moves.base
         if not cells.shape[1]:
             return np.asarray(total)
-        falls = self.falls(coefficients, cells)
-        planned = {row: total[row] - best(plan, falls[row]) for row, plan in self.plans.items()}
-        result = self.selected(total, falls, forced)
-        for row, number in planned.items():
-            result[row] = number
-        return result
+        return self.selected(total, self.falls(coefficients, cells), forced)
 
     def selected(self, total: Floats, falls: Floats, forced: NDArray[np.bool_]) -> Floats:
         """[B, R]: less the forced falls and the greatest of the others."""

@@ -134,13 +134,14 @@ class Picks:
     high_doubt: Floats
 
 
-def maximum_picks(x: Bounds, outputs: int, repeats: Flags) -> Picks:
-    """`repeats` [outputs]: whether a window names an element twice, so that its order may not be the recipe's.
+def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
+    """Windows in the order of the recipe; `repeated` [outputs, width] are those that are the element before once more.
 
     Other elements whose low bound may be the greatest are candidates: between the relaxed values of two candidates lies
     no more than the range that holds both.
     """
-    low, high, low_error, high_error, least, most = (part.reshape(len(x.low), outputs, -1) for part in x.parts)
+    low, high, low_error, high_error, least, most = (part.reshape(len(x.low), *repeated.shape) for part in x.parts)
+    low, high = (np.where(repeated, -np.inf, bound) for bound in (low, high))
     width = low.shape[2]
     chosen = low.argmax(axis=2)
 
@@ -150,7 +151,7 @@ def maximum_picks(x: Bounds, outputs: int, repeats: Flags) -> Picks:
     best, best_error = of_chosen(low), of_chosen(low_error)
     later = np.arange(width) > chosen[:, :, None]
     candidates = low + low_error >= best - best_error
-    tied = (low == best) & (low_error == 0) & (best_error == 0) & later & ~repeats[:, None]
+    tied = (low == best) & (low_error == 0) & (best_error == 0) & later
     np.put_along_axis(tied, chosen[:, :, None], True, axis=2)  # itself
     candidates &= ~tied
     several = candidates.any(axis=2)

@@ -17,12 +17,12 @@ Relaxed values themselves lie within M by the same induction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 import numpy as np
 
 from swapproof.encodings.evaluation import needed
 from swapproof.encodings.network import Affine, Constant, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from swapproof.encodings.rounding.magnitudes import constants
 
 from ..form.unsure import Unsure
 from .float64_rounding import GRID, LARGEST, SLOP, TINY, UNIT, Floats, growth
@@ -63,19 +63,6 @@ def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]
         if not (known[index] < LARGEST).all():
             raise Unsure("numbers too large for this arithmetic")
     return known
-
-
-@lru_cache(maxsize=64)
-def constants(network: Network, index: int) -> Floats:
-    """[size]: the numbers of those elements of a node that are constants, NaN for others."""
-    node = network.nodes[index]
-    match node.layer:
-        case Constant(value):
-            return value.reshape(-1)
-        case Rearrangement(order):
-            return np.concatenate([constants(network, source) for source in node.inputs])[order.reshape(-1)]
-        case _:
-            return np.full(node.size, np.nan)
 
 
 def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mapping[int, Floats]) -> dict[int, Floats]:
