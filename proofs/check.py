@@ -4,11 +4,11 @@
 
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
-It believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
-with 4 (something was refused) or 2 (nothing to check).
+network.py reads these bytes. This file believes no number it can compute, says `accepted N of N` as its very last act
+and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2 (nothing to check).
 
-To be read from top to bottom: exact numbers, the canonical network (FORMAT section 4.3), sentences, the linear recipe
-(7), the float32 level (8), the tree (5 and 6), the certificate (3), files (2).
+To be read from top to bottom, after network.py: sentences, the linear recipe (FORMAT section 7), the float32 level (8),
+the tree (5 and 6), the certificate (3), files (2).
 
 For producers: `lower.read_model` once, then `check_certificate` for each certificate; both raise `Refused` or
 `Unusable`.
@@ -22,30 +22,40 @@ import importlib.util
 import json
 import os
 import re
-import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from heapq import heapify, heappop, heappush
-from itertools import accumulate, compress, pairwise
-from math import inf, isfinite, lcm
+from itertools import compress
+from math import inf
 from operator import add, mul, sub
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING or __package__:
     from . import lower as lowering
+    from . import network as networks
 else:
-    beside = importlib.util.spec_from_file_location("lower", Path(__file__).with_name("lower.py"))
-    lowering = sys.modules["lower"] = importlib.util.module_from_spec(beside)
-    beside.loader.exec_module(lowering)
+    for name in ("lower", "network"):
+        beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        sys.modules[name] = importlib.util.module_from_spec(beside)
+        beside.loader.exec_module(sys.modules[name])
+    lowering, networks = sys.modules["lower"], sys.modules["network"]
 
 Refused, Unusable = lowering.Refused, lowering.Unusable
 """The certificate does not prove what it claims; there is nothing to check, or a model outside the format."""
 require, need, in_time, sha256 = lowering.require, lowering.need, lowering.in_time, lowering.sha256
+
+Network = networks.Network
+Layer = networks.Layer
+Embedding = networks.Embedding
+Affine = networks.Affine
+Rectifier = networks.Rectifier
+Maximum = networks.Maximum
+Reach = networks.Reach
+Terms = networks.Terms
+sources_of, substitute = networks.sources_of, networks.substitute
 
 GRID = 64
 """Bounds of elements, and all that is said about float32, are integers in units of 2**-GRID, rounded safely."""
@@ -60,371 +70,28 @@ MAX_FILE = 1 << 31
 MAX_POSITIONS = 1 << 16
 MAX_OPTIONS = 1_000_000
 MAX_CLASSES = 1024
-MAX_ELEMENTS = 1 << 23
-MAX_BITS = 20_000
-MAX_WORK = 3 * 10**8
 MAX_LEARNED = 1 << 22
 MAX_KEPT = 1 << 22
 SECONDS = 3600.0
 
 NO_FLOAT32 = "no float32 claim is possible"
 
-# ------------------------------------------------------------------------------------------------------ exact numbers
+# ------------------------------------------------------------------------------------------------------------- bounds
 
 Bounds = tuple[int, int]
 """The least and the greatest that a number can be, in units of 2**-GRID."""
-Ends = Callable[["Layer"], Sequence[Bounds]]
+Ends = Callable[[Layer], Sequence[Bounds]]
 """Bounds of what a nonlinear layer reads."""
-Terms = Iterable[tuple[int, int]]
-"""Elements and their coefficients."""
-
-
-def narrow(scale: int) -> None:
-    need(scale.bit_length() <= MAX_BITS, f"exact numbers of more than {MAX_BITS} bits")
-
-
-def scale_of(numbers: Iterable[float | Fraction]) -> int:
-    """The smallest common denominator."""
-    scale = lcm(*{number.as_integer_ratio()[1] for number in numbers})
-    narrow(scale)
-    return scale
-
-
-def over(numbers: Iterable[float | Fraction], scale: int) -> list[int]:
-    """Exact numbers as integers over a scale."""
-    return [above * (scale // below) for above, below in [number.as_integer_ratio() for number in numbers]]
 
 
 def ceiling(above: int, below: int) -> int:
+    """above / below, rounded up."""
     return -(-above // below)
 
 
 def grid(number: int, scale: int) -> Bounds:
     """number / scale, rounded down and up to multiples of 2**-GRID."""
     return (number << GRID) // scale, ceiling(number << GRID, scale)
-
-
-class Numbers:
-    """Numbers that stand apart from the canonical network, in one of the three forms of FORMAT section 4.3."""
-
-    def __init__(self, form: int, data: bytes) -> None:
-        need(form in (1, 2, 3), f"numbers of form {form}")
-        self.items = rationals(data) if form == 3 else memoryview(data).cast("f" if form == 1 else "d")
-        need(all(map(isfinite, self.items)), "numbers that are none")
-        self.scale = scale_of(self.items)
-        self.known: dict[Bounds, list[int]] = {}
-
-    def part(self, start: int, stop: int) -> list[int]:
-        """Some of them, over their scale."""
-        if (start, stop) not in self.known:
-            self.known[start, stop] = over(self.items[start:stop], self.scale)
-        return self.known[start, stop]
-
-
-def rationals(data: bytes) -> list[Fraction]:
-    """Each is p/q in hexadecimal."""
-    pairs = [text.split("/") for text in data.decode("ascii").split(",")]
-    return [Fraction(int(above, 16), int(below, 16)) for above, below in pairs]
-
-
-@lru_cache(256)
-def numbers_of(form: int, name: bytes, data: bytes) -> Numbers:
-    """Networks of one model share them."""
-    need(hashlib.sha256(data).digest() == name, "numbers of a network are missing, or others")
-    return Numbers(form, data)
-
-
-# ----------------------------------------------------------------------------------------- the canonical network
-
-
-class Reader:
-    """Goes through the bytes of a canonical network once."""
-
-    def __init__(self, data: bytes, numbers: Mapping[bytes, bytes]) -> None:
-        self.data, self.numbers, self.at = data, numbers, 0
-
-    def take(self, count: int) -> bytes:
-        self.at += count
-        need(self.at <= len(self.data), "the network ends too early")
-        return self.data[self.at - count : self.at]
-
-    def integers(self, count: int) -> tuple[int, ...]:
-        return struct.unpack(f"<{count}I", self.take(4 * count))
-
-    def integer(self) -> int:
-        return self.integers(1)[0]
-
-    def several(self) -> tuple[int, ...]:
-        """Their number stands before them."""
-        return self.integers(self.integer())
-
-    def exact(self, count: int) -> Numbers:
-        """So many numbers that stand apart and have the hash that stands here."""
-        form, name = self.integer(), self.take(32)
-        found = numbers_of(form, name, self.numbers.get(name, b""))
-        need(len(found.items) == count, f"{len(found.items)} numbers in place of {count}")
-        return found
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Layer:
-    """Elements start, start + 1, ..., each an integer over `scale`. Constants are nothing more.
-
-    `depth` counts the nonlinear layers on the way: layers of depth 0 are affine in the words.
-    """
-
-    start: int
-    size: int
-    scale: int
-    depth: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Embedding(Layer):
-    """For each position in order the row of the table that the integer there names."""
-
-    table: Numbers
-    rows: int
-    width: int
-    positions: tuple[int, ...]
-
-    def row(self, token: int) -> list[int]:
-        require(token < self.rows, "a token is beyond the embedding")
-        return self.table.part(token * self.width, (token + 1) * self.width)
-
-
-class Row(NamedTuple):
-    """An element: the sum of weights times the elements of the list that is `read`, plus bias, all as integers.
-
-    `sizes` are the magnitudes of the weights, over a scale of their own.
-    """
-
-    read: int
-    weights: list[int]
-    sizes: list[int]
-    bias: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Affine(Layer):
-    """A row an element, the elements it reads being those of its list; `size_scale` is the scale of all `sizes`."""
-
-    lists: list[tuple[int, ...]]
-    rows: list[Row]
-    size_scale: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Rectifier(Layer):
-    """max(x, 0) + alpha min(x, 0) = max(x, x p / q) of every source x; times its factor its scale is that of all."""
-
-    sources: Sequence[int]
-    factors: list[int]
-    p: int
-    q: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Maximum(Layer):
-    """The greatest of every window, a range of places in `sources`; times its factor its scale is that of all."""
-
-    sources: Sequence[int]
-    factors: list[int]
-    windows: list[range]
-
-
-class Network:
-    """A canonical network: `layers` in order, the `owner` of every element, and which elements are the `logits`.
-
-    The `earlier` layers are affine in the words, the `later` ones not. The `cut` are the elements of earlier layers
-    (and constants) that later ones, and the logits, read; each has a `slot`, its place in the cut.
-    """
-
-    def __init__(self, data: bytes, numbers: Mapping[bytes, bytes], no_float32: str = "") -> None:
-        reader = Reader(data, numbers)
-        need(reader.take(16) == b"swapproof net 2\n", "no canonical network of version 2")
-        float32, self.positions, count = reader.integers(3)
-        self.no_float32 = no_float32 or ("" if float32 == 1 else "the network says so")
-        self.owner: list[Layer] = []
-        self.reached: Reach | None = None
-        constants = reader.exact(count)
-        self.constants = constants.part(0, count)
-        self.add(Layer, (), count, constants.scale)
-        self.layers: list[Layer] = []
-        for _ in range(reader.integer()):
-            kind = reader.integer()
-            need(kind in self.kinds, f"a layer of the reserved kind {kind}")
-            self.layers.append(self.kinds[kind](self, reader))
-        self.logits = self.elements(reader)
-        need(self.logits and reader.at == len(data), "no logits, or bytes after the end of the network")
-        self.scale, self.factors = self.common(self.logits)
-        self.earlier = [layer for layer in self.layers if not layer.depth]
-        self.later = [layer for layer in self.layers if layer.depth]
-        self.nonlinear = [layer for layer in self.later if isinstance(layer, Rectifier | Maximum)]
-        read = {i for layer in self.later for i in sources_of(layer)}.union(self.logits)
-        self.cut = sorted(i for i in read if not self.owner[i].depth)
-        self.slot = {i: slot for slot, i in enumerate(self.cut)}
-
-    # ---- reading
-
-    def elements(self, reader: Reader) -> tuple[int, ...]:
-        """Those that a layer reads must be of layers before it."""
-        found = reader.several()
-        need(max(found, default=-1) < len(self.owner), "an element is read before it is defined")
-        return found
-
-    def common(self, elements: Iterable[int]) -> tuple[int, list[int]]:
-        """One scale for elements of several layers, and what their numbers are to be multiplied by."""
-        scales = [self.owner[i].scale for i in elements]
-        scale = lcm(*set(scales))
-        return scale, [scale // each for each in scales]
-
-    def add(self, kind: Any, elements: Iterable[int], size: int, scale: int, **parts: Any) -> Layer:
-        """A layer that reads these elements."""
-        depth = max([self.owner[i].depth for i in elements], default=0) + (kind in (Rectifier, Maximum))
-        need(len(self.owner) + size <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        narrow(scale)
-        layer: Layer = kind(start=len(self.owner), size=size, scale=scale, depth=depth, **parts)
-        self.owner += [layer] * size
-        return layer
-
-    def embedding(self, reader: Reader) -> Layer:
-        rows, width = reader.integers(2)
-        table, positions = reader.exact(rows * width), reader.several()
-        need(width and max(positions, default=self.positions) < self.positions, "an embedding of nothing")
-        parts = {"table": table, "rows": rows, "width": width, "positions": positions}
-        return self.add(Embedding, (), width * len(positions), table.scale, **parts)
-
-    def affine(self, reader: Reader) -> Layer:
-        lists = [self.elements(reader) for _ in range(reader.integer())]
-        lengths = reader.several()
-        numbers = reader.exact(sum(lengths))
-        weights = [numbers.part(*ends) for ends in pairwise(accumulate(lengths, initial=0))]
-        pairs = reader.integers(2 * reader.integer())
-        biases = reader.exact(len(pairs) // 2)
-        read = {i for elements in lists for i in elements}
-        scale = lcm(biases.scale, numbers.scale * self.common(read)[0])
-        # A weight times the unit of the element it stands with, times the number of that, is a number over the scale.
-        units = {owner: scale // (numbers.scale * owner.scale) for owner in {self.owner[i] for i in read}}
-        patterns: dict[tuple[int, ...], int] = {}
-        pattern = [patterns.setdefault(tuple([units[self.owner[i]] for i in each]), len(patterns)) for each in lists]
-        steps, multiplied, rows = list(patterns), {}, []
-        for at, of, bias in zip(pairs[::2], pairs[1::2], over(biases.items, scale), strict=True):
-            key = of, pattern[at]
-            if key not in multiplied:
-                need(len(lists[at]) == lengths[of], "a row whose weights do not fit its list")
-                multiplied[key] = list(map(mul, weights[of], steps[pattern[at]])), list(map(abs, weights[of]))
-            rows.append(Row(at, *multiplied[key], bias))
-        return self.add(Affine, read, len(rows), scale, lists=lists, rows=rows, size_scale=numbers.scale)
-
-    def rectifier(self, reader: Reader) -> Layer:
-        p, q = Fraction(reader.exact(1).items[0]).as_integer_ratio()
-        need(0 <= p <= q, "the alpha of a rectifier is not in [0, 1]")
-        sources = self.elements(reader)
-        scale, factors = self.common(sources)
-        return self.add(Rectifier, sources, len(sources), scale * q, sources=sources, factors=factors, p=p, q=q)
-
-    def maximum(self, reader: Reader) -> Layer:
-        windows = [self.elements(reader) for _ in range(reader.integer())]
-        need(all(each and list(each) == sorted(set(each)) for each in windows), "elements of a window do not ascend")
-        sources = [i for window in windows for i in window]
-        scale, factors = self.common(sources)
-        ranges = [range(*ends) for ends in pairwise(accumulate(map(len, windows), initial=0))]
-        return self.add(Maximum, sources, len(windows), scale, sources=sources, factors=factors, windows=ranges)
-
-    kinds: ClassVar[dict[int, Callable[..., Layer]]] = {1: embedding, 2: affine, 3: rectifier, 4: maximum}
-
-    # ---- what it computes
-
-    def evaluate(self, layers: Iterable[Layer], values: list[int], text: Sequence[int] = ()) -> None:
-        """Writes the numbers of these layers to `values`, where those they read are; embeddings need the text."""
-        for layer in layers:
-            if isinstance(layer, Embedding):
-                found = [x for p in layer.positions for x in layer.row(text[p])]
-            elif isinstance(layer, Affine):
-                read = [[values[i] for i in elements] for elements in layer.lists]
-                found = [sum(map(mul, row.weights, read[row.read])) + row.bias for row in layer.rows]
-            elif isinstance(layer, Rectifier | Maximum):
-                found = [values[i] * factor for i, factor in zip(layer.sources, layer.factors, strict=True)]
-                if isinstance(layer, Maximum):
-                    found = [max(found[window.start : window.stop]) for window in layer.windows]
-                else:
-                    found = [x * (layer.q if x > 0 else layer.p) for x in found]
-            values[layer.start : layer.start + layer.size] = found
-
-    def start(self) -> list[int]:
-        """Values of all elements, of which the constants are known."""
-        return self.constants + [0] * (len(self.owner) - len(self.constants))
-
-
-def sources_of(layer: Layer) -> Iterable[int]:
-    """The elements that a layer reads."""
-    if isinstance(layer, Affine):
-        return {i for elements in layer.lists for i in elements}
-    return layer.sources if isinstance(layer, Rectifier | Maximum) else ()
-
-
-def substitute(function: dict[int, int], define: Callable[[int, int], Terms | None]) -> dict[int, int]:
-    """Replaces elements, later ones first, by the terms that `define` says c times an element is.
-
-    Coefficients of the same element are added up before it is its turn. Returns those that `define` leaves, by None.
-    """
-    order, left = [-i for i in function], {}
-    heapify(order)
-    while order:
-        top = -heappop(order)
-        given = function.pop(top)
-        terms = define(top, given)
-        if terms is None:
-            left[top] = given
-        for i, c in terms or ():
-            if i not in function:
-                heappush(order, -i)
-            function[i] = function.get(i, 0) + c
-    return left
-
-
-class Reach:
-    """How the numbers of the cut depend on the integers at every position.
-
-    `tables[p]` are the embeddings that look the integer at position p up, each as often as it does; `kernels[p]` has
-    for every slot that depends on what they find the coefficients of that, one table after the other.
-    """
-
-    def __init__(self, network: Network, stop: float) -> None:
-        self.tables: dict[int, list[Embedding]] = {}
-        self.kernels: dict[int, dict[int, tuple[int, ...]]] = {}
-        elements: dict[int, list[int]] = {}
-        for layer in network.earlier:
-            if isinstance(layer, Embedding):
-                for at, p in enumerate(layer.positions):
-                    start = layer.start + at * layer.width
-                    self.tables.setdefault(p, []).append(layer)
-                    elements.setdefault(p, []).extend(range(start, start + layer.width))
-        position = {i: p for p, found in elements.items() for i in found}
-        steps = 0
-
-        def define(i: int, c: int) -> Terms | None:
-            nonlocal steps
-            layer = network.owner[i]
-            if isinstance(layer, Affine):
-                row = layer.rows[i - layer.start]
-                steps += len(row.weights)
-                return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
-            return None if i in position else ()
-
-        same: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for slot, top in enumerate(network.cut):
-            need(steps <= MAX_WORK, "the network is too large: too many elements depend on the words")
-            in_time(stop)
-            found = substitute({top: 1}, define)
-            for p in {position[i]: None for i, c in found.items() if c}:
-                kernel = tuple([found.get(i, 0) for i in elements[p]])
-                self.kernels.setdefault(p, {})[slot] = same.setdefault(kernel, kernel)
-
-    def looked_up(self, position: int, token: int) -> list[int]:
-        """What its embeddings find for an integer at this position."""
-        return [x for layer in self.tables.get(position, []) for x in layer.row(token)]
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences
@@ -440,7 +107,11 @@ Word = tuple[int, Sequence[Sequence[int]]]
 
 
 class Sentences:
-    """Those that pick an option out of a mask for every word, and have at most so many swaps."""
+    """Those that pick an option out of a mask for every word, and have at most so many swaps.
+
+    Words with a mask that lacks options are `forced` to be swapped if it lacks the original, else `limited`; there is
+    `room` for so many swaps besides those forced.
+    """
 
     def __init__(self, space: Space, swaps: int, masks: tuple[int, ...]) -> None:
         self.space, self.swaps, self.masks = space, swaps, masks
@@ -505,6 +176,7 @@ class Region:
 
 
 NOWHERE = Region((), ())
+"""For bounds that hold whatever a node sets."""
 
 
 class Box(NamedTuple):
@@ -866,6 +538,7 @@ class Tree:
         self.root = Region(space.masks, self.rivals)
 
     def check(self) -> None:
+        """Refused unless every leaf proves what it must."""
         stack, nodes = [self.root], 0
         while stack:
             region = stack.pop()
@@ -898,11 +571,13 @@ class Tree:
         return value
 
     def mask(self, bits: int) -> int:
+        """A bit for each option, or rival, the lowest for the first."""
         value = int.from_bytes(bytes([self.byte() for _ in range((bits + 7) // 8)]), "little")
         require(value < 1 << bits, "a mask with bits beyond its options")
         return value
 
     def rectifier(self) -> Rectifier:
+        """Named by its place among all layers."""
         index, layers = self.number(), self.space.network.layers
         layer = layers[index] if index < len(layers) else None
         if not isinstance(layer, Rectifier):
@@ -938,6 +613,7 @@ class Tree:
     # ---- splits and settings
 
     def split_words(self, region: Region) -> list[Region]:
+        """The first child keeps the chosen options of one word, the second its others."""
         i, masks = self.number(), region.masks
         require(i < len(masks) and self.space.masks[i] > 1, f"word {i} has nothing to split")
         chosen = self.mask(self.space.masks[i].bit_length())
@@ -946,6 +622,7 @@ class Tree:
         return [region.child(masks=(*masks[:i], side, *masks[i + 1 :])) for side in sides]
 
     def split_rivals(self, region: Region) -> list[Region]:
+        """The first child keeps the chosen rivals, the second the others."""
         chosen = self.mask(len(self.rivals))
         named = tuple([r for i, r in enumerate(self.rivals) if chosen >> i & 1])
         others = tuple([r for r in region.rivals if r not in named])
@@ -953,9 +630,11 @@ class Tree:
         return [region.child(rivals=side) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
+        """Slopes of lower lines, in 64ths; those set above stay."""
         return [region.child(slopes={**region.slopes, **self.table(64)})]
 
     def set_joint(self, region: Region) -> list[Region]:
+        """Joint groups, each element with the slope of its line, in 64ths; those set above go."""
         joint: dict[int, tuple[int, int]] = {}
         for group in range(self.number()):
             layer, values = self.values(8, 64)
@@ -967,13 +646,16 @@ class Tree:
     # ---- leaves
 
     def linear(self, region: Region) -> None:
+        """The label beats every rival, by the linear recipe."""
         self.prove(region, [(self.space.label, rival) for rival in region.rivals])
 
     def leave_open(self, region: Region) -> None:
+        """Nothing is said of these sentences."""
         require(self.counts(region), "an open leaf where none is allowed")
         self.open += self.sentences(region).count()
 
     def break_all(self, region: Region) -> None:
+        """One rival beats the label in all of these sentences, by the linear recipe."""
         rival = self.number()
         require(self.counts(region), "a broken leaf where none is allowed")
         require(rival in region.rivals, f"class {rival} is no rival")
@@ -981,7 +663,7 @@ class Tree:
         self.broken += self.sentences(region).count()
 
     def counts(self, region: Region) -> bool:
-        """No rivals node lies above."""
+        """Sentences may be counted as open or broken here: no rivals node lies above."""
         return self.counting and region.rivals == self.rivals
 
     def sentences(self, region: Region) -> Sentences:
@@ -1005,6 +687,7 @@ class Tree:
             require(proved, f"a linear leaf does not hold: {shown}")
 
     def enumerate(self, region: Region) -> None:
+        """Every sentence is evaluated by itself."""
         space, words = self.space, self.sentences(region)
         self.enumerated += words.count()
         require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
@@ -1028,9 +711,16 @@ class Tree:
 
 
 RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
-    **{1: Tree.linear, 2: Tree.enumerate, 3: Tree.leave_open, 16: Tree.break_all},
-    **{4: Tree.split_words, 7: Tree.split_rivals, 8: Tree.set_slopes, 10: Tree.set_joint},
+    1: Tree.linear,
+    2: Tree.enumerate,
+    3: Tree.leave_open,
+    4: Tree.split_words,
+    7: Tree.split_rivals,
+    8: Tree.set_slopes,
+    10: Tree.set_joint,
+    16: Tree.break_all,
 }
+"""By the first byte of a node: what it proves, or which children it has."""
 
 
 # ---------------------------------------------------------------------------------------------------- the certificate
@@ -1241,6 +931,9 @@ def decimal(number: int) -> str:
     return str(number) if number < 10**4000 else str(number // 10**4000) + str(number % 10**4000).zfill(4000)
 
 
+# ---- the three claims
+
+
 def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], counting: bool = False) -> Tree:
     try:
         data = base64.b64decode(entry["tree"], validate=True)
@@ -1251,6 +944,7 @@ def read_tree(entry: dict[str, Any], space: Space, rivals: list[int], counting: 
 
 
 def check_count(entry: dict[str, Any], tree: Tree) -> Count:
+    """The numbers of a count claim are those of its tree."""
     tree.check()
     total = tree.sentences(tree.root).count()
     count = Count(entry["swaps"], entry["level"], total - tree.broken - tree.open, tree.broken, total)
@@ -1260,6 +954,7 @@ def check_count(entry: dict[str, Any], tree: Tree) -> Count:
 
 
 def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> None:
+    """A rival beats the label when these words are swapped, at every level named but replay, which is not checked."""
     levels = entry["levels"]
     ordered = [name for name in ("real", "float32", "replay") if name in levels]
     require(levels and levels == ordered, "impossible levels")

@@ -2,9 +2,9 @@
 
     python -I -S proofs/check_box.py CERTIFICATE.json            its model, and maybe its query, beside it
 
-It loads check.py, and through it lower.py, from its own folder, and nothing else of ours. Like them it believes no
-number it can compute, and says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4 (refused) or 2
-(nothing to check: no file, or a model outside the format).
+It loads check.py, and through it lower.py and network.py, from its own folder, and nothing else of ours. Like them it
+believes no number it can compute, and says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4
+(refused) or 2 (nothing to check: no file, or a model outside the format).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 if TYPE_CHECKING or __package__:
     from . import check
     from . import lower as lowering
+    from . import network as networks
 else:
     found = importlib.util.spec_from_file_location("check", Path(__file__).with_name("check.py"))
     check = sys.modules["check"] = importlib.util.module_from_spec(found)
     found.loader.exec_module(check)
-    lowering = check.lowering
+    lowering, networks = check.lowering, check.networks
 
 GRID, Refused, Unusable = check.GRID, check.Refused, check.Unusable
 require, need = check.require, check.need
@@ -60,7 +61,7 @@ class Network(check.Network):
         self.cut = sorted({*self.cut, *self.inputs})
         self.slot = {i: slot for slot, i in enumerate(self.cut)}
 
-    def numbers(self, reader: check.Reader) -> check.Layer:
+    def numbers(self, reader: networks.Reader) -> check.Layer:
         need(len(self.owner) == len(self.constants), "inputs that are not the first layer")
         return self.add(check.Layer, (), reader.integer(), self.input_scale)
 
@@ -297,7 +298,7 @@ class Tree(check.Tree):
         self.start = Region(Inputs(space, ends, None, {}))
         self.strict = [constraint.strict for constraint in constraints]
         numbers = [n for each in constraints for n in (*each.outputs.values(), *each.inputs.values(), each.constant)]
-        self.common = scale = check.scale_of(numbers)
+        self.common = scale = networks.scale_of(numbers)
         logits, inputs = space.network.logits, space.network.inputs
         self.rows = []
         for each in constraints:
@@ -527,7 +528,7 @@ def space_of(top: dict[str, Any], cases: list[Case], model: lowering.NumericMode
     lowered = model.lower(stop)
     require(top["network"] == lowered.sha256, "made for another network: its SHA-256 differs")
     scale = lcm(1 << GRID, *{end.denominator for case in cases for ends in case.box for end in ends})
-    check.narrow(scale)
+    networks.narrow(scale)
     network = Network(lowered.data, lowered.numbers, scale)
     outputs = len(network.logits)
     require(top["outputs"] == outputs, f"the model has {outputs} outputs")

@@ -1,7 +1,7 @@
 """What this package refuses, each error also being the built-in error it really is.
 
     BadInput    (ValueError)            a certificate cannot be written from this
-    Unsupported (NotImplementedError)   well formed, and beyond version 1 of the format
+    Unsupported (NotImplementedError)   well formed, and beyond version 2 of the format
     Refused     (ValueError)            a certificate does not prove what it claims
     Unusable    (ValueError)            there is nothing to check: a missing file, a model outside the format
 
@@ -20,4 +20,4 @@ class BadInput(ValueError):
 
 
 class Unsupported(NotImplementedError):
-    """Well formed, and beyond version 1 of the format."""
+    """Well formed, and beyond version 2 of the format."""

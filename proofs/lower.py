@@ -310,7 +310,6 @@ class Graph:
         self.layers: list[Layer] = []
         self.owner: list[Layer | None] = []
         self.constants: dict[Any, int] = {}
-        self.lookups: list[Embedding] = []
         self.no_float32 = ""
 
     def output(self, inputs: Values) -> Tensor:
@@ -329,12 +328,10 @@ class Graph:
 
     def outputs_of(self, node: onnx_file.Node, values: Values) -> Values:
         need(node.operator in OPERATORS, "outside the format")
-        operator, names = OPERATORS[node.operator], [*node.inputs]
-        while names and not names[-1]:
-            names.pop()
+        operator, names = OPERATORS[node.operator], node.inputs
         wanted = operator.inputs * max(len(names), 1) if operator.many else operator.inputs
         need(len(names) <= len(wanted), f"{len(names)} inputs are too many")
-        names += [""] * (len(wanted) - len(names))
+        names = names + [""] * (len(wanted) - len(names))
         inputs = [each.argument(values, name) for each, name in zip(wanted, names, strict=True)]
         attributes = node.attributes_of(operator.attributes)
         if "axes" in attributes:
@@ -425,8 +422,8 @@ class Graph:
         parts.append([len(logits), *[final[i] for i in logits]])
         numbers = {part.digest: part.data for part in parts if isinstance(part, Written)}
         data = START + b"".join(map(stored_part, parts))
-        choices = self.choices if self.compares else None
-        return Lowered(data, sha256(data), numbers, self.no_float32, self.lookups, choices)
+        lookups = [layer for layer in self.layers if isinstance(layer, Embedding)]
+        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.choices if self.compares else None)
 
 
 def stored_part(part: Sequence[int] | Written) -> bytes:
@@ -450,7 +447,6 @@ class Lowered(NamedTuple):
     choices: Sequence[Sequence[int]] | None
 
 
-ANY = (Kind.INTEGERS, Kind.NUMBERS, Kind.TOKENS, Kind.VARIABLE)
 ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
 
 
@@ -538,9 +534,8 @@ def flatten(graph: Graph, x: Tensor, axis: int = 1) -> Tensor:
 
 
 def reshape(graph: Graph, x: Tensor, wanted: Sequence[int], allowzero: int = 0) -> Tensor:
-    possible = all(size >= -1 and (size or i < x.rank) for i, size in enumerate(wanted))
-    possible = possible and wanted.count(-1) <= 1 and not (allowzero and 0 in wanted)
-    need(possible, f"impossible shape {wanted}")
+    need(all(size >= -1 and (size or i < x.rank) for i, size in enumerate(wanted)), f"impossible shape {wanted}")
+    need(wanted.count(-1) <= 1 and not (allowzero and 0 in wanted), f"impossible shape {wanted}")
     shape = [size or x.shape[i] for i, size in enumerate(wanted)]
     if -1 in shape:
         need(0 not in shape, f"impossible shape {wanted}")
@@ -595,7 +590,6 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int = 0) -> Tensor:
     if where.kind is Kind.TOKENS:
         need(x.kind is Kind.NUMBERS and x.rank == 2 and axis == 0, "tokens can only pick rows of a table of numbers")
         layer = Embedding(len(where.items) * x.shape[1], (), x, where.items)
-        graph.lookups.append(layer)
         return graph.lay(layer, (*where.shape, x.shape[1]))
     size = x.shape[axis]
     need(where.kind is Kind.INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
@@ -642,8 +636,7 @@ def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     if name in ("Add", "Sub"):
         return combined(graph, (1, a), (1 if name == "Add" else -1, b))
     x, factors = (a, b) if a.kind is Kind.VARIABLE else (b, a)
-    possible = name == "Mul" or (name == "Div" and factors is b and all(b.items))
-    possible = possible and factors.kind is Kind.NUMBERS
+    possible = factors.kind is Kind.NUMBERS and (name == "Mul" or (name == "Div" and factors is b and all(b.items)))
     need(possible, f"{name} of {a.kind.value} and {b.kind.value}, or a division by 0, is outside the format")
     shape, pairs = aligned(x, factors)
     numbers = [1 / Fraction(n) if name == "Div" else n for _, n in pairs]
@@ -662,11 +655,10 @@ def weighted(
 def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
     """The sum of values, each times a sign: variables, and at most one of numbers."""
     shape = broadcast(*[value.shape for _, value in terms])
-    spread_out = [(sign, value.kind, spread(value, shape).items) for sign, value in terms]
-    variables = [([sign] * len(items), items) for sign, kind, items in spread_out if kind is Kind.VARIABLE]
-    biases = [sign * n for sign, kind, items in spread_out if kind is Kind.NUMBERS for n in items]
-    fits = all(kind in (Kind.NUMBERS, Kind.VARIABLE) for _, kind, _ in spread_out)
-    need(fits, "tokens or integers among numbers")
+    need(all(value.kind in (Kind.NUMBERS, Kind.VARIABLE) for _, value in terms), "tokens or integers among numbers")
+    given = [(sign, value.kind, spread(value, shape).items) for sign, value in terms]
+    variables = [([sign] * len(items), items) for sign, kind, items in given if kind is Kind.VARIABLE]
+    biases = [sign * n for sign, kind, items in given if kind is Kind.NUMBERS for n in items]
     return weighted(graph, shape, variables, biases)
 
 
@@ -850,8 +842,8 @@ def windows_of(
         axes.append([[i if 0 <= i < size else OUTSIDE for i in range(at, at + reach, gap)] for at in starts])
     shape = list(map(len, axes))
     need(prod(shape) * prod(kernel) <= MAX_SHAPE, "the windows are too many")
-    whole = [enumerate(places(sizes, along)) for along in product(*axes)]
-    return shape, [{k: i for k, i in window if i >= 0} for window in whole]
+    under = (enumerate(places(sizes, along)) for along in product(*axes))
+    return shape, [{k: i for k, i in window if i >= 0} for window in under]
 
 
 def convolution(
@@ -868,16 +860,12 @@ def convolution(
     groups = [parts_of(part, channels) for part in parts_of(x.items, group)]
     lists = [[channel[i] for channel in part for i in window.values()] for part in groups for window in windows]
     overlaps, overlap_places = distinct(map(tuple, windows))
-    weights = [
-        [part[k] for part in parts_of(items, channels) for k in held]
-        for items in parts_of(w.items, outputs)
-        for held in overlaps
-    ]
-    rows = [
-        (m * group // outputs * len(windows) + i, m * len(overlaps) + place)
-        for m in range(outputs)
-        for i, place in enumerate(overlap_places)
-    ]
+    filters = [parts_of(items, channels) for items in parts_of(w.items, outputs)]
+    weights = [[part[k] for part in parts for k in held] for parts in filters for held in overlaps]
+    rows = []
+    for m in range(outputs):
+        first_list, first_weights = m * group // outputs * len(windows), m * len(overlaps)
+        rows += [(first_list + i, first_weights + at) for i, at in enumerate(overlap_places)]
     biases = b and [bias for bias in b.items for _ in windows]
     return graph.affine(lists, weights_of(weights), (1, outputs, *shape), biases, rows)
 
@@ -894,10 +882,9 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float =
         need(root < 1 << 13, "a variance that is too small")
         factors.append(scale * root)
         biases.append(offset - mean * scale * root)
-    area = prod(x.shape[2:])
-    channels = [at // area % x.shape[1] for at in range(len(x.items))]
-    terms = [([factors[channel] for channel in channels], x.items)]
-    return weighted(graph, x.shape, terms, [biases[channel] for channel in channels])
+    by_channel = (x.shape[1], *[1] * (x.rank - 2))
+    scales, offsets = [spread(Tensor(Kind.NUMBERS, by_channel, each), x.shape).items for each in (factors, biases)]
+    return weighted(graph, x.shape, [(scales, x.items)], offsets)
 
 
 def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
@@ -934,33 +921,26 @@ def global_pooling(graph: Graph, x: Tensor) -> Tensor:
     return reduction(graph, x, range(2, x.rank))
 
 
-def pooling(
-    graph: Graph,
-    x: Tensor,
-    kernel_shape: Ints = None,
-    count_include_pad: int = 0,
-    storage_order: int = 0,
-    **options: Any,
-) -> Tensor:
-    average, auto_pad = graph.node.operator == "AveragePool", options.get("auto_pad", "NOTSET")
+def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, storage_order: int = 0, **options: Any) -> Tensor:
+    average, all_count = graph.node.operator == "AveragePool", options.pop("count_include_pad", 0)
     need(x.rank in (3, 4) and not storage_order, f"rank {x.rank} is outside the format, or storage_order")
-    need(not (count_include_pad and options.get("ceil_mode")), "count_include_pad with ceil_mode")
-    fits = set(options.get("dilations") or [1]) == {1} or not (average or auto_pad.startswith("SAME"))
+    need(not (all_count and options.get("ceil_mode")), "count_include_pad with ceil_mode")
+    same = options.get("auto_pad", "NOTSET").startswith("SAME")
+    fits = set(options.get("dilations") or [1]) == {1} or not (average or same)
     need(fits, "dilations of an average, or with auto_pad")
     sizes, windows = windows_of(x.shape[2:], kernel_shape, **options)
-    channels, kernel = parts_of(x.items, x.shape[0] * x.shape[1]), prod(kernel_shape or ())
+    channels, most = parts_of(x.items, x.shape[0] * x.shape[1]), prod(kernel_shape or ())
     need(all(windows), "a window lies in the padding")
-    need(len(channels) * len(windows) * kernel <= MAX_SHAPE, "the windows are too many")
-    pooled, shape = [[channel[i] for i in window.values()] for channel in channels for window in windows], x.shape[:2]
-    if average:
-        return averaged(graph, pooled, (*shape, *sizes), kernel if count_include_pad else None)
-    return greatest(graph, pooled, (*shape, *sizes))
+    need(len(channels) * len(windows) * most <= MAX_SHAPE, "the windows are too many")
+    shape = (*x.shape[:2], *sizes)
+    pooled = [[channel[i] for i in window.values()] for channel in channels for window in windows]
+    return averaged(graph, pooled, shape, most if all_count else None) if average else greatest(graph, pooled, shape)
 
 
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
     need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
     at_end = graph.node is graph.model.nodes[-1] and graph.node.outputs[0] == graph.model.output
-    need(at_end, "must give the output of the model")
+    need(at_end, f"nothing may come after {graph.node.operator}")
     graph.no_claim(f"the model ends in {graph.node.operator}")
     return x
 
@@ -994,7 +974,7 @@ class Operator(NamedTuple):
     many: bool = False
 
 
-VALUE = Input(ANY)
+VALUE = Input(tuple(Kind))
 VARIABLE = Input((Kind.VARIABLE,))
 NUMBERS = Input((Kind.NUMBERS,))
 CONSTANT_INTEGERS = Input((Kind.INTEGERS,))
@@ -1005,16 +985,13 @@ MAYBE_INTEGERS = CONSTANT_INTEGERS._replace(may_be_absent=True)
 MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
 MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
 
-
-CONSTANT = ("value", "value_int", "value_ints", "value_float", "value_floats")
 REDUCTION = ("axes", "keepdims", "noop_with_empty_axes")
 WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 POOL = (*WINDOW, "ceil_mode")
 HEADS = ("Softmax", "LogSoftmax", "Sigmoid", "Tanh")
-GEMM = ("alpha", "beta", "transA", "transB")
 NORMALIZATION = ("epsilon", "momentum", "training_mode")
 OPERATORS: dict[str, Operator] = {
-    "Constant": Operator(constant, (), CONSTANT),
+    "Constant": Operator(constant, (), ("value", "value_int", "value_ints", "value_float", "value_floats")),
     "ConstantOfShape": Operator(constant_of_shape, (LIST,), ("value",)),
     "Identity": Operator(identity, (VALUE,)),
     "Dropout": Operator(identity, (VALUE, MAYBE_CONSTANT, MAYBE_INTEGERS), ("ratio", "seed")),
@@ -1040,7 +1017,7 @@ OPERATORS: dict[str, Operator] = {
     "Clip": Operator(clip, (VALUE, MAYBE_CONSTANT, MAYBE_CONSTANT)),
     "Neg": Operator(negated, (VARIABLE,)),
     "MatMul": Operator(matmul, (NUMBERS_OR_VARIABLE, NUMBERS_OR_VARIABLE)),
-    "Gemm": Operator(gemm, (VARIABLE, NUMBERS, MAYBE_NUMBERS), GEMM),
+    "Gemm": Operator(gemm, (VARIABLE, NUMBERS, MAYBE_NUMBERS), ("alpha", "beta", "transA", "transB")),
     "Conv": Operator(convolution, (VARIABLE, NUMBERS, MAYBE_NUMBERS), (*WINDOW, "group")),
     "BatchNormalization": Operator(normalization, (VARIABLE, NUMBERS, NUMBERS, NUMBERS, NUMBERS), NORMALIZATION),
     **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax"), Operator(reduction, (VALUE, MAYBE_LIST), REDUCTION)),
@@ -1075,9 +1052,8 @@ class Model(onnx_file.OnnxFile):
             require(fits, f"the model reads {item.sizes[1]} tokens, the certificate has {len(given)}")
         choices = [(number,) for _, given in inputs for number in given]
         for start, options in words:
-            choices[start : start + len(options[0])] = [
-                tuple(dict.fromkeys(found)) for found in zip(*options, strict=True)
-            ]
+            found = [tuple(dict.fromkeys(place)) for place in zip(*options, strict=True)]
+            choices[start : start + len(found)] = found
         key = tuple([(role, tuple(given) if role == "constant" else len(given)) for role, given in inputs])
         known = self.known.get(key)
         if known is None or known.choices not in (None, choices):
@@ -1121,9 +1097,7 @@ class NumericModel(onnx_file.OnnxFile):
         self.one_type(kind)
         shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
         fits = 0 < len(shape) <= MAX_RANK and min(shape) > 0 and prod(shape) < MAX_CLASSES
-        need(
-            fits, f"input shape {sizes}: fixed sizes, at most {MAX_RANK} axes and {MAX_CLASSES - 1} numbers are needed"
-        )
+        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {MAX_CLASSES} numbers are needed")
         self.shape, self.inputs = shape, prod(shape)
         for node in self.nodes:
             same = self.opset >= CHANGED.get(node.operator, 0)
@@ -1140,13 +1114,10 @@ class NumericModel(onnx_file.OnnxFile):
         if self.known is None:
             graph = Graph(self, stop)
             result = graph.output({self.name: graph.lay(Layer(self.inputs, ()), self.shape)})
-            heads = [node.operator for node in self.nodes if node.operator in HEADS]
-            need(not heads, f"{heads} in a network of numbers")
+            need(not any(node.operator in HEADS for node in self.nodes), "a head in a network of numbers")
             self.count = len(result.items)
             fits = 0 < self.count <= MAX_CLASSES - self.inputs
-            need(
-                fits, f"{self.inputs} inputs and {self.count} outputs: at most {MAX_CLASSES} together are in the format"
-            )
+            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {MAX_CLASSES} are in the format")
             graph.no_claim("the inputs of the model are numbers")
             self.known = graph.lowered(graph.variable(result).items, 0)
         return self.known

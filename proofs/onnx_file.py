@@ -202,13 +202,12 @@ class AttributeType(IntEnum):
     INTS = 7
 
 
+# Attributes by what they hold, the same in all operators that have them; flags are 0 or 1.
 FLAGS = ("allowzero", "keepdims", "noop_with_empty_axes", "ceil_mode", "count_include_pad", "transA", "transB")
+WHOLE = ("axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode", "value_int")
 ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),
-    AttributeType.INT: (
-        *(*FLAGS, "axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode"),
-        "value_int",
-    ),
+    AttributeType.INT: (*FLAGS, *WHOLE),
     AttributeType.STRING: ("auto_pad", "mode"),
     AttributeType.TENSOR: ("value",),
     AttributeType.FLOATS: ("value_floats",),
@@ -238,7 +237,7 @@ def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
 
 
 class Node(NamedTuple):
-    """An ONNX node as it is in the file; attributes are (type, value) by name."""
+    """An ONNX node as it is in the file, without nameless inputs at its end; attributes are (type, value) by name."""
 
     number: int
     operator: str
@@ -328,7 +327,10 @@ class OnnxFile:
             given = {AttributeType.FLOAT: [value], AttributeType.FLOATS: value}.get(kind, [])
             need(all(map(isfinite, given)), f"node {number}: attribute {name!r} holds NaN or infinity")
             attributes[name] = AttributeType(kind), value
-        return Node(number, found["operator"], found["inputs"], found["outputs"], attributes)
+        inputs = found["inputs"]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        return Node(number, found["operator"], inputs, found["outputs"], attributes)
 
     def attribute_value(self, kind: int, attribute: dict[str, Any]) -> Any:
         if kind == AttributeType.FLOAT:

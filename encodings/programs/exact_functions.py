@@ -67,8 +67,6 @@ class Layer:
     """A rectifier on which the logits depend: y = max(x, slope x) for every input x."""
 
     node: int
-    number: int | None
-    """Of its node in the ONNX file."""
     slope: Fraction
     inputs: tuple[Function, ...]
 
@@ -98,7 +96,7 @@ def exact_functions(query: Query) -> Exact:
         node = network.nodes[index]
         if isinstance(node.layer, Rectifier):
             inputs = tuple(rewriting.function(node.inputs[0], e) for e in range(node.size))
-            layers.append(Layer(index, node.number, Fraction(node.layer.slope), inputs))
+            layers.append(Layer(index, Fraction(node.layer.slope), inputs))
     logits = tuple(rewriting.function(last, c) for c in range(network.classes))
     return Exact(tuple(layers), logits)
 

@@ -38,6 +38,7 @@ from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
+from swapproof.proofs.network import over, scale_of
 
 BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE, **FEATURES})
 
@@ -166,5 +167,5 @@ def test_a_count_says_no_more_than_is_true(case: Case, seed: int, level: c.Level
 
 def test_a_fraction_is_kept_where_a_float_would_round() -> None:
     """1/3 three times is 1."""
-    assert check.scale_of([Fraction(1, 3)] * 3) == 3
-    assert check.over([Fraction(1, 3)] * 3, 3) == [1, 1, 1]
+    assert scale_of([Fraction(1, 3)] * 3) == 3
+    assert over([Fraction(1, 3)] * 3, 3) == [1, 1, 1]
