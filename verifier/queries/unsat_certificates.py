@@ -22,7 +22,7 @@ from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
 
 from ..runs.external_tensors import location, tensors
-from .search_tree import Layer, Record
+from .search_tree import TreeLayer, TreeRecord
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
@@ -40,7 +40,7 @@ class Plan:
     beside: dict[str, bytes]
     network: check.Network
 
-    def certify(self, records: Sequence[Record], until: float, again: Again) -> str | None:
+    def certify(self, records: Sequence[TreeRecord], until: float, again: Again) -> str | None:
         """Writes the certificate, once it is accepted; else says why it is not."""
         folder = self.target.parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,8 +67,8 @@ class Plan:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
         return tree.write_box_certificate(replace(self.statement, cases=cases))
 
-    def record(self, network: Network, widths: Sequence[int], atoms: int) -> Record:
-        return Record(names(network, self.network, widths), widths, atoms)
+    def record(self, network: Network, widths: Sequence[int], atoms: int) -> TreeRecord:
+        return TreeRecord(names(network, self.network, widths), widths, atoms)
 
 
 def plan(query: Path, property: Property, model: NumericModel, target: Path) -> Plan:
@@ -127,7 +127,7 @@ def keep(folder: Path, beside: dict[str, bytes], name: str, data: bytes, *, fixe
     raise BadInput(f"--proof: {folder / name} is another file than the one to be kept there; choose an empty folder")
 
 
-def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[Layer | None]:
+def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[TreeLayer | None]:
     """What the checker calls the layers of the normal form: rectifiers by their index, maxima not at all."""
     known = canonical_network(network, inputs="numbers").layer_of
     found: list[int | None] = []
@@ -137,11 +137,11 @@ def names(network: Network, checked: check.Network, widths: Sequence[int]) -> li
                 found.append(known.get(index))
             case Maximum():
                 found += [None] * (network.nodes[node.inputs[0]].size // node.size - 1)
-    layers: list[Layer | None] = []
+    layers: list[TreeLayer | None] = []
     for number, width in zip(found, widths, strict=True):
         layer = None if number is None else checked.layers[number]
         if number is not None and isinstance(layer, check.Rectifier) and layer.size == width:
-            layers.append(Layer(number, layer.p / layer.q))
+            layers.append(TreeLayer(number, layer.p / layer.q))
         else:
             layers.append(None)
     return layers
