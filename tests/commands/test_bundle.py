@@ -85,7 +85,7 @@ def resealed(changed: Contents, key: Path | None) -> Contents:
     said = {**old["predicate"], "certificates": len(leaves), "merkleRoot": merkle_root(leaves)}
     inner["run/certificates/root"] = f"{said['merkleRoot']}\n".encode()
     members["run/certificates/root"] = archive.measured("run/certificates/root", inner["run/certificates/root"])
-    said["checker"] = {"name": "check.py", "sha256": members["check.py"].sha256}
+    said["checker"] = [{"name": name, "sha256": members[name].sha256} for name in bundle.TRUSTED]
     if (summary := inner.get("run/summary.json")) is not None:
         found = json.loads(bytes_of(summary))
         said["counts"] = {name: found[name] for name in bundle.COUNTS if name in found}
@@ -218,7 +218,7 @@ class TestEnvelope:
         said = statement["predicate"]
         assert said["certificates"] == len(ROWS)
         assert said["counts"]["texts"] == len(ROWS)
-        assert said["checker"]["sha256"] == found["check.py"]
+        assert all(found[one["name"]] == one["sha256"] for one in said["checker"])
         assert said["merkleRoot"] + "\n" == bytes_of(held["run/certificates/root"]).decode()
         installed = {name: version(name) for name in ("swapproof", "numpy", "onnx", "onnxruntime")}
         assert said["versions"] == {
