@@ -26,7 +26,7 @@ from .how_to_check import HOW_TO_CHECK
 KIND = "urn:swapproof:certificates:v1"
 """The predicate type of our statements."""
 ENVELOPE = "statement.dsse.json"
-CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py", "onnx_file.py")
+CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py", "network.py", "onnx_file.py")
 PAGE = "HOW-TO-CHECK.md"
 FOLDER = "run/"
 FILES = (
