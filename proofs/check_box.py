@@ -19,13 +19,13 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import inf, lcm, prod
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 if TYPE_CHECKING or __package__:
-    from . import check
+    from . import check, onnx_file
     from . import lower as lowering
     from . import network as networks
 else:
@@ -33,6 +33,7 @@ else:
     check = sys.modules["check"] = importlib.util.module_from_spec(found)
     found.loader.exec_module(check)
     lowering, networks = check.lowering, check.networks
+    onnx_file = lowering.onnx_file
 
 GRID, Refused, Unusable = check.GRID, check.Refused, check.Unusable
 require, need = check.require, check.need
@@ -44,6 +45,56 @@ BETA_BITS = 30
 ENDLESS = 1 << 20_000
 
 # -------------------------------------------------------------------------------------------------------- the network
+
+
+# Operators that meant something else, in the same words, before this opset (section 14.2).
+CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
+
+
+class NumericModel(onnx_file.OnnxFile):
+    """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
+
+    opsets = range(7, 23)
+
+    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
+        super().__init__(data, files, lowering.stored)
+        need(len(self.model_inputs) == 1, "the model must have one input")
+        self.name, kind, sizes = self.model_inputs[0]
+        need(kind in onnx_file.FLOATING, "the input must be FLOAT, FLOAT16 or DOUBLE")
+        self.one_type(kind)
+        shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
+        most = lowering.MAX_CLASSES
+        fits = 0 < len(shape) <= onnx_file.MAX_RANK and min(shape) > 0 and prod(shape) < most
+        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {most} numbers are needed")
+        self.shape, self.inputs = shape, prod(shape)
+        for node in self.nodes:
+            same = self.opset >= CHANGED.get(node.operator, 0)
+            same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
+            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
+        self.known: lowering.Lowered | None = None
+
+    @property
+    def outputs(self) -> int:
+        self.lower()
+        return self.count
+
+    def lower(self, stop: float = inf) -> lowering.Lowered:
+        if self.known is None:
+            graph = lowering.Graph(self, stop)
+            result = graph.output({self.name: graph.lay(lowering.Layer(self.inputs, ()), self.shape)})
+            need(not any(node.operator in lowering.HEADS for node in self.nodes), "a head in a network of numbers")
+            self.count = len(result.items)
+            most = lowering.MAX_CLASSES
+            fits = 0 < self.count <= most - self.inputs
+            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {most} are in the format")
+            graph.no_claim("the inputs of the model are numbers")
+            self.known = graph.lowered(graph.variable(result).items, 0)
+        return self.known
+
+
+def read_model(data: bytes, files: Mapping[str, bytes] | None = None) -> NumericModel:
+    """The ONNX file of a box certificate with its external tensor files (name -> bytes)."""
+    return NumericModel(data, files or {})
 
 
 class Network(check.Network):
@@ -520,7 +571,7 @@ def read_certificate(data: bytes) -> tuple[dict[str, Any], list[Case]]:
     return top, [read_case(each, top["inputs"], top["outputs"]) for each in top["cases"]]
 
 
-def space_of(top: dict[str, Any], cases: list[Case], model: lowering.NumericModel, stop: float) -> Space:
+def space_of(top: dict[str, Any], cases: list[Case], model: NumericModel, stop: float) -> Space:
     """The network of the certificate, its inputs over a scale that makes the ends of all boxes integers."""
     require(top["model"]["sha256"] == model.sha256, "made for another model: the SHA-256 differs")
     require(dict(top["model"]["tensors"]) == model.tensors, "made for other external tensors")
@@ -538,7 +589,7 @@ def space_of(top: dict[str, Any], cases: list[Case], model: lowering.NumericMode
 def check_claims(
     top: dict[str, Any],
     cases: list[Case],
-    model: lowering.NumericModel,
+    model: NumericModel,
     stop: float,
     make: Callable[..., Tree] = Tree,
 ) -> Verdict:
@@ -578,7 +629,7 @@ def check_file(path: Path, seconds: float = check.SECONDS) -> Verdict:
     here = query.exists()
     same = not here or check.sha256(check.read_file(query, check.MAX_FILE)) == top["query"]["sha256"]
     require(same, f"made for another query: the SHA-256 of {query.name} differs")
-    model = lowering.read_numeric_model(data, dict(zip([name for name, _ in bound["tensors"]], tensors, strict=True)))
+    model = read_model(data, dict(zip([name for name, _ in bound["tensors"]], tensors, strict=True)))
     verdict = check_claims(top, cases, model, stop)
     return (
         verdict if here else replace(verdict, sentence=f"{verdict.sentence}; {query.name} is not here to be compared")

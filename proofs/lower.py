@@ -35,14 +35,13 @@ else:
 
 Refused, Unusable = onnx_file.Refused, onnx_file.Unusable
 require, need, in_time, sha256 = onnx_file.require, onnx_file.need, onnx_file.in_time, onnx_file.sha256
-TensorType = onnx_file.TensorType
-MAX_SHAPE, MAX_RANK, limited = onnx_file.MAX_SHAPE, onnx_file.MAX_RANK, onnx_file.limited
+TensorType, MAX_SHAPE = onnx_file.TensorType, onnx_file.MAX_SHAPE
+limited, broadcast, axis_of = onnx_file.limited, onnx_file.broadcast, onnx_file.axis_of
 
 # Limits (FORMAT section 9).
 MAX_ELEMENTS = 1 << 23
 MAX_APPLIED = 1 << 26
-MAX_NONLINEAR = 64
-MAX_CLASSES = 1024
+MAX_NONLINEAR, MAX_CLASSES = 64, 1024
 MAX_BITS = 20_000
 MAX_WORK = 3 * 10**8
 # Lowered networks that a model keeps.
@@ -190,15 +189,6 @@ def picked(value: Tensor, chosen: Mapping[int, Sequence[int]], order: Ints = Non
 def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
     need(prod(shape) == len(value.items), f"shape {tuple(shape)} for {len(value.items)} elements")
     return replace(value, shape=tuple(shape))
-
-
-def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """As in numpy."""
-    rank = max(map(len, shapes))
-    columns = zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True)
-    found = [{*sizes} - {1} or {1} for sizes in columns]
-    need(all(len(sizes) == 1 for sizes in found), f"shapes {shapes} do not broadcast")
-    return limited([max(sizes) for sizes in found])
 
 
 def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
@@ -378,6 +368,7 @@ class Graph:
         need(value.kind in (Kind.NUMBERS, Kind.VARIABLE), f"{value.kind.value} among numbers")
         if value.kind is Kind.VARIABLE:
             return value
+        need(value.items, "numbers without elements among variables")
         for number in value.items:
             if number not in self.constants:
                 self.constants[number] = len(self.owner)
@@ -448,12 +439,6 @@ class Lowered(NamedTuple):
 
 
 ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
-
-
-def axis_of(axis: int | None, rank: int) -> int:
-    if axis is None or not -rank <= axis < rank:
-        raise Unusable(f"axis {axis} for rank {rank}")
-    return axis % rank
 
 
 def axes_of(listed: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
@@ -1080,54 +1065,6 @@ class Model(onnx_file.OnnxFile):
         return graph.lowered(result.items, count)
 
 
-# Operators that meant something else, in the same words, before this opset.
-CHANGED = {"Clip": 11, "Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
-
-
-class NumericModel(onnx_file.OnnxFile):
-    """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
-
-    opsets = range(7, 23)
-
-    def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
-        super().__init__(data, files, stored)
-        need(len(self.model_inputs) == 1, "the model must have one input")
-        self.name, kind, sizes = self.model_inputs[0]
-        need(kind in onnx_file.FLOATING, "the input must be FLOAT, FLOAT16 or DOUBLE")
-        self.one_type(kind)
-        shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
-        fits = 0 < len(shape) <= MAX_RANK and min(shape) > 0 and prod(shape) < MAX_CLASSES
-        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {MAX_CLASSES} numbers are needed")
-        self.shape, self.inputs = shape, prod(shape)
-        for node in self.nodes:
-            same = self.opset >= CHANGED.get(node.operator, 0)
-            same = same and (self.opset >= 14 or node.operator != "BatchNormalization" or len(node.outputs) == 1)
-            need(same, f"node {node.number}: {node.operator} of opset {self.opset} is outside the format")
-        self.known: Lowered | None = None
-
-    @property
-    def outputs(self) -> int:
-        self.lower()
-        return self.count
-
-    def lower(self, stop: float = inf) -> Lowered:
-        if self.known is None:
-            graph = Graph(self, stop)
-            result = graph.output({self.name: graph.lay(Layer(self.inputs, ()), self.shape)})
-            need(not any(node.operator in HEADS for node in self.nodes), "a head in a network of numbers")
-            self.count = len(result.items)
-            fits = 0 < self.count <= MAX_CLASSES - self.inputs
-            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {MAX_CLASSES} are in the format")
-            graph.no_claim("the inputs of the model are numbers")
-            self.known = graph.lowered(graph.variable(result).items, 0)
-        return self.known
-
-
 def read_model(data: bytes, files: Mapping[str, bytes] | None = None) -> Model:
     """The ONNX file with its external tensor files (name -> bytes), parsed once for many certificates."""
     return Model(data, files or {})
-
-
-def read_numeric_model(data: bytes, files: Mapping[str, bytes] | None = None) -> NumericModel:
-    """The same for box certificates."""
-    return NumericModel(data, files or {})

@@ -236,6 +236,22 @@ def limited(shape: Sequence[int], limit: int = MAX_SHAPE) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """As in numpy."""
+    rank = max(map(len, shapes))
+    columns = zip(*[(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes], strict=True)
+    found = [{*sizes} - {1} or {1} for sizes in columns]
+    need(all(len(sizes) == 1 for sizes in found), f"shapes {shapes} do not broadcast")
+    return limited([max(sizes) for sizes in found])
+
+
+def axis_of(axis: int | None, rank: int) -> int:
+    """Negative axes count from the end."""
+    if axis is None or not -rank <= axis < rank:
+        raise Unusable(f"axis {axis} for rank {rank}")
+    return axis % rank
+
+
 class Node(NamedTuple):
     """An ONNX node as it is in the file, without nameless inputs at its end; attributes are (type, value) by name."""
 

@@ -28,7 +28,7 @@ from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.numeric_input import numeric_network, open_numeric
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
-from swapproof.proofs import lower
+from swapproof.proofs import check_box, lower
 
 
 def read(sample: Sample) -> Network:
@@ -97,7 +97,7 @@ def test_the_checkers_reader_writes_the_same_of_networks_of_numbers(sample: Nume
         network = numeric_network(open_numeric(sample.save(Path(folder))))
     ours = canonical_network(network, inputs="numbers")
     assert ours.data is not None
-    assert ours.sha256 == lower.read_numeric_model(sample.model.SerializeToString()).lower().sha256
+    assert ours.sha256 == check_box.read_model(sample.model.SerializeToString()).lower().sha256
 
 
 @pytest.mark.parametrize("style", STYLES)

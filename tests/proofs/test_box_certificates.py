@@ -23,7 +23,7 @@ from numeric_models import Numeric, numeric, numeric_models
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.proofs import box_certificate as tree
-from swapproof.proofs import check, check_box, lower
+from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
 
 CHECKER = Path(check_box.__file__)
@@ -42,7 +42,7 @@ def below(outputs: dict[int, Any], constant: Any, *, strict: bool = False, input
 def network_sha256(data: bytes) -> str:
     """Nothing, 64 digits long, where there is no network."""
     try:
-        return lower.read_numeric_model(data).lower().sha256
+        return check_box.read_model(data).lower().sha256
     except (check.Refused, check.Unusable):
         return "0" * 64
 
@@ -503,7 +503,7 @@ Free = frozenset[tuple[int, int]]
 
 
 def space_of(model: onnx.ModelProto) -> check_box.Space:
-    found = lower.read_numeric_model(model.SerializeToString()).lower()
+    found = check_box.read_model(model.SerializeToString()).lower()
     return check_box.Space(check_box.Network(found.data, found.numbers, 1 << check.GRID), inf)
 
 

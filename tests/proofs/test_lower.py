@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from random_graphs import Sample
 from random_networks import networks, tiny_networks
 
-from swapproof.proofs import lower
+from swapproof.proofs import check_box, lower
 
 
 def u32(*numbers: int) -> bytes:
@@ -288,7 +288,7 @@ def test_a_mask_made_of_the_tokens_is_a_constant(style: str, source: int, tmp_pa
 def test_networks_of_numbers_compute_what_onnxruntime_computes(kind: str, source: int) -> None:
     made = numeric(kind, source, small=True)
     data = made.model.SerializeToString()
-    model = lower.read_numeric_model(data)
+    model = check_box.read_model(data)
     net = read(model.lower())
     assert (net.float32, net.positions, net.layers[0]) == (0, 0, ("numbers", model.inputs))
     assert (model.inputs, model.outputs) == (int(np.prod(made.shape)), made.outputs)

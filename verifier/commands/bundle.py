@@ -41,7 +41,7 @@ from .check_run import check
 KIND = "urn:swapproof:certificates:v1"
 """The predicate type of our statements."""
 ENVELOPE = "statement.dsse.json"
-CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py", "onnx_file.py")
+CHECKERS = ("FORMAT.md", "check.html", "check.js", "check.py", "lower.py", "network.py", "onnx_file.py")
 PAGE = "HOW-TO-CHECK.md"
 FOLDER = "run/"
 FILES = ("model.onnx", "results.jsonl", "spaces.jsonl", "summary.json", "task.toml", "texts.jsonl", "vocabulary.json")

@@ -21,7 +21,6 @@ from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
-from swapproof.proofs.lower import read_numeric_model
 
 from ..runs.external_tensors import location, tensors
 from .search_tree import Layer, Record
@@ -90,7 +89,7 @@ def plan(query: Path, property: Property, model: NumericModel, target: Path) -> 
         for case in property.cases
     ]
     try:
-        checked = read_numeric_model(model.path.read_bytes(), held)
+        checked = check_box.read_model(model.path.read_bytes(), held)
         digest, sizes = checked.lower().sha256, (property.inputs.size, property.outputs.size)
         statement = tree.Statement(files[0], bound, digest, files[1], *sizes, cases)
         top, read = check_box.read_certificate(tree.write_box_certificate(statement))
@@ -157,7 +156,7 @@ def mended(certificate: Path, until: float, again: Again) -> list[bytes]:
     top, cases = check_box.read_certificate(certificate.read_bytes())
     folder, bound = certificate.parent, top["model"]
     held = {name: (folder / name).read_bytes() for name, _ in bound["tensors"]}
-    model = read_numeric_model((folder / bound["file"]).read_bytes(), held)
+    model = check_box.read_model((folder / bound["file"]).read_bytes(), held)
     walks: list[Mending] = []
 
     def make(*arguments: object) -> Mending:
