@@ -131,3 +131,56 @@ def test_nothing_is_left_for_later() -> None:
         text = path.read_text()
         for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X"):
             assert word not in text, f"{path} has a {word}"
+
+
+COMMANDS = "swapproof.verifier.commands"
+LONGEST_CHAIN = 18
+"""Imports from the top of the house to its ground, by what modules import when they are loaded."""
+MODULES = {".".join([*package_of(path), path.stem]).removesuffix(".__init__"): path for path in SOURCES}
+
+
+def loaded_by(name: str) -> set[str]:
+    """The modules of ours that a module imports when it is loaded."""
+    path, found = MODULES[name], set()
+    body = ast.parse(path.read_text()).body
+    for node in (node for node in body if isinstance(node, ast.Import | ast.ImportFrom)):
+        for base in imports(ast.Module([node], []), package_of(path)):
+            whole = {f"{base}.{alias.name}" for alias in getattr(node, "names", ())} & MODULES.keys()
+            found |= whole or {base} & MODULES.keys()
+    return found - {name}
+
+
+def test_commands_stand_apart() -> None:
+    """What two of them share is no command: none imports another, and nothing but the command line imports one."""
+    for path in (path for path in SOURCES if path.name != "cli.py"):
+        met = {name for name in imports(ast.parse(path.read_text()), package_of(path)) if name.startswith(COMMANDS)}
+        assert not met, (path, met)
+
+
+def test_the_house_is_no_tower() -> None:
+    """Whoever follows a chain of imports downwards arrives soon."""
+    graph = {name: loaded_by(name) for name in MODULES}
+    depth: dict[str, int] = {}
+
+    def depth_of(name: str) -> int:
+        if name not in depth:
+            depth[name] = 0
+            depth[name] = max((1 + depth_of(other) for other in graph[name]), default=0)
+        return depth[name]
+
+    highest = max(MODULES, key=depth_of)
+    assert depth[highest] <= LONGEST_CHAIN, highest
+
+
+def test_exit_codes_are_said_once() -> None:
+    names = {"HOLDS", "VIOLATED", "USAGE", "INCOMPLETE", "UNCHECKED", "BUG", "INTERRUPTED", "CLOSED_PIPE"}
+    for path in SOURCES:
+        targets = (node.targets for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assign))
+        said = {name.id for target in targets for name in ast.walk(ast.Tuple(target)) if isinstance(name, ast.Name)}
+        assert not said & names or path.name == "exit_codes.py", path
+
+
+def test_audits_print_nothing() -> None:
+    for path in (ROOT / "verifier" / "audit").glob("*.py"):
+        calls = (node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+        assert "print" not in {call.id for call in calls if isinstance(call, ast.Name)}, path

@@ -16,18 +16,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .commands.certify import Outcome, certify
-    from .commands.measure_pr import measure_pr
     from .counting.any_classifier import sample_pr
-    from .counting.sample_request import Sampling
+    from .counting.whole_runs.measuring_runs import measure_pr
+    from .counting.whole_runs.sample_request import Sampling
+    from .ladder.certifying import certify
+    from .runs.life import Outcome
 
 __all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
 
 HOMES = {
-    "Outcome": ".commands.certify",
-    "Sampling": ".counting.sample_request",
-    "certify": ".commands.certify",
-    "measure_pr": ".commands.measure_pr",
+    "Outcome": ".runs.life",
+    "Sampling": ".counting.whole_runs.sample_request",
+    "certify": ".ladder.certifying",
+    "measure_pr": ".counting.whole_runs.measuring_runs",
     "sample_pr": ".counting.any_classifier",
 }
 

@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-USAGE, UNCHECKED, BUG, INTERRUPTED, CLOSED_PIPE = 2, 4, 70, 130, 141
-"""141 is what shells call a program that a closed pipe ended: nobody reads the answer any more."""
+from swapproof.encodings.solvers.one_thread import ONE_THREAD
+
+from .exit_codes import BUG, CLOSED_PIPE, HOLDS, INTERRUPTED, UNCHECKED, USAGE
+
 MET_ANYWHERE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """A full disk, a file that is not ours and a path that cannot be are nobody's bug."""
 
@@ -33,7 +34,7 @@ class Commands(TyperGroup):
             raise unread() from None
 
     def invoke(self, ctx: Any) -> Any:
-        from .runs.interrupting import stopped_like_ctrl_c
+        from .interrupting import stopped_like_ctrl_c
 
         anew = "--no-resume" in ctx.args
         try:
@@ -187,17 +188,10 @@ def certify(
 
     Each is an interval whose ends carry evidence: a checked proof, and a sentence that fools the model.
     """
-    from .commands.certify import certify
-    from .commands.report import print_summary
+    from .commands.certify import command
 
-    if small_proofs:
-        from .engines import small_proofs as smaller
-
-        engines = smaller(engines)
-    outcome = certify(task, out, limit, radius, engines, seconds, jobs, resume=resume, progress=True)
-    print_summary(outcome.folder, outcome.summary)
-    print(f"\nThe run folder: {outcome.folder}")
-    raise typer.Exit(outcome.exit_code)
+    code = command(task, out, limit, radius, engines, seconds, jobs, small_proofs=small_proofs, resume=resume)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -213,34 +207,17 @@ def check(
     Every certificate is checked, every witness replayed, and both are compared with what results.jsonl, the summary
     and the report claim.
     """
-    from .commands.check_measured import check_measured, question_of
-    from .commands.check_radii import check_radii, holds_radii
-    from .commands.check_run import check
+    from .commands.check_evidence import command
 
-    if run.is_file():
-        from .queries.certificate_recheck import recheck
-
-        raise typer.Exit(recheck(run))
-    if holds_radii(run):
-        raise typer.Exit(check_radii(run, exact=exact))
-    question = question_of(run)
-    raise typer.Exit(
-        check(run, exact=exact, jobs=jobs) if question is None else check_measured(run, question, exact=exact)
-    )
+    raise typer.Exit(command(run, exact=exact, jobs=jobs))
 
 
 @app.command()
 def report(run: RunFolder) -> None:
     """Show what a run found, also as report.html."""
-    from .commands.check_measured import question_of
-    from .commands.check_radii import holds_radii, report_radii
-    from .commands.measure_pr import report_measured
-    from .commands.report import report
+    from .commands.report import command
 
-    if holds_radii(run):
-        raise typer.Exit(report_radii(run))
-    question = question_of(run)
-    raise typer.Exit(report(run) if question is None else report_measured(run, question))
+    raise typer.Exit(command(run))
 
 
 @app.command()
@@ -313,41 +290,31 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     """
-    if quantity == "kappa":
-        from .commands.measure_kappa import command as measure_words
+    from .runs.measured_runs import MeasureOptions
 
-        code = measure_words(
-            task,
-            out,
-            limit,
-            seconds=seconds,
-            brute_force=brute_force,
-            euba=euba,
-            variant=euba_variant,
-            resume=resume,
-            for_pr=radius is not None or sampled or stop_when_width is not None,
-        )
-        raise typer.Exit(code)
-    from .commands.measure_pr import command
-
-    code = command(
-        task,
-        out,
+    asked = MeasureOptions(
         quantity,
-        radius=radius,
-        limit=limit,
-        seconds=seconds,
-        samples=samples,
-        epsilon=epsilon,
-        delta=delta,
-        width=stop_when_width,
-        sampled=sampled,
-        brute_force=brute_force,
-        euba=euba,
-        jobs=jobs,
-        resume=resume,
+        radius,
+        limit,
+        seconds,
+        samples,
+        epsilon,
+        delta,
+        stop_when_width,
+        sampled,
+        brute_force,
+        euba,
+        euba_variant,
+        jobs,
+        resume,
     )
-    raise typer.Exit(code)
+    if quantity == "kappa":
+        from .commands import measure_kappa
+
+        raise typer.Exit(measure_kappa.command(task, out, asked))
+    from .commands import measure_pr
+
+    raise typer.Exit(measure_pr.command(task, out, asked))
 
 
 @app.command()
@@ -495,10 +462,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug, shown
     with its traceback."""
     open_closed_streams()
-    for (
-        variable
-    ) in ONE_THREAD:  # before numpy loads: the same sums in the same order on every machine and with any --jobs
-        os.environ.setdefault(variable, "1")
+    for variable, number in ONE_THREAD.items():
+        os.environ.setdefault(variable, number)  # before numpy loads; the answer is the same with any --jobs
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a text never fails to be shown
@@ -531,7 +496,7 @@ def ended(arguments: list[str] | None) -> int:
         app(args=arguments, prog_name="swapproof")
     except SystemExit as exit:
         return exit_code(exit)
-    return 0
+    return HOLDS
 
 
 def bug() -> int:
@@ -567,5 +532,5 @@ def one_line(error: BaseException) -> str:
 
 def exit_code(exit: SystemExit) -> int:
     if exit.code is None:
-        return 0
+        return HOLDS
     return exit.code if isinstance(exit.code, int) else BUG

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
+from .one_thread import ONE_THREAD
 from .solver_answer import Limits, Outcome
 
 STARTING = 120.0
@@ -23,7 +24,6 @@ GRACE = 5.0
 """Seconds beyond its time limit after which a solver is killed."""
 LOOK = 0.05
 """Seconds between two looks at the memory of a child."""
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Killed(Exception):

@@ -32,7 +32,7 @@ from swapproof.encodings.solvers.solver_table import MILP_SOLVERS as SOLVERS
 from swapproof.proofs.certificate import Enumerate
 from swapproof.verifier.bench import peak_memory, rivals
 from swapproof.verifier.bench.answers import Answer
-from swapproof.verifier.bench.comparison import Table
+from swapproof.verifier.bench.comparison import Comparison
 from swapproof.verifier.bench.peak_memory import peak_megabytes
 from swapproof.verifier.bench.rivals import Rival
 from swapproof.verifier.cli import main
@@ -285,6 +285,7 @@ class TestSolvers:
             "swapproof.encodings.solvers.ask_z3",
             "swapproof.encodings.formulas.formula",
             "swapproof.encodings.programs.integer_program",
+            "swapproof.encodings.solvers.one_thread",
             "swapproof.encodings.solvers.solver_answer",
             "swapproof.encodings.solvers",
             "swapproof.encodings.solvers.solver_process",
@@ -451,7 +452,7 @@ class TestBench:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, width: int
     ) -> None:
         """And no number is cut: every engine has its median, its total and its ratios."""
-        monkeypatch.setattr("swapproof.verifier.commands.report.COLUMNS_UNSEEN", width)
+        monkeypatch.setattr("swapproof.verifier.pages.terminal.COLUMNS_UNSEEN", width)
         task = tiny_task.write_task(tmp_path)
         assert main(["bench", "exact", str(task), "--engines", "exact,enumerate,greedy", "--limit", "2"]) == 0
         tables, _, _ = capsys.readouterr().out.partition("Time: wall clock")
@@ -504,9 +505,9 @@ def answered(id: int, engine: str, seconds: float, **changes: Any) -> Answer:
     return replace(Answer(id, engine, "exact", 2, 2, seconds, seconds / 2), **changes)
 
 
-def compared(*answers: Answer) -> Table:
+def compared(*answers: Answer) -> Comparison:
     engines = tuple(dict.fromkeys(answer.engine for answer in answers))
-    return Table(answers, engines, "ours", 60.0, 0, {})
+    return Comparison(answers, engines, "ours", 60.0, 0, {})
 
 
 class TestComparison:

@@ -27,8 +27,9 @@ from tiny import ROWS, write_task
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
-from swapproof.verifier.audit import archive
-from swapproof.verifier.audit.envelope import (
+from swapproof.verifier.audit.handed_over import archive
+from swapproof.verifier.audit.handed_over import bundle_statement as bundle
+from swapproof.verifier.audit.handed_over.envelope import (
     Tampered,
     canonical,
     private_key,
@@ -39,7 +40,6 @@ from swapproof.verifier.audit.envelope import (
 )
 from swapproof.verifier.audit.line_claims import OF_MEASURE, additions
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands import bundle
 
 pytest.importorskip("cryptography")
 
@@ -85,7 +85,7 @@ def resealed(changed: Contents, key: Path | None) -> Contents:
     said = {**old["predicate"], "certificates": len(leaves), "merkleRoot": merkle_root(leaves)}
     inner["run/certificates/root"] = f"{said['merkleRoot']}\n".encode()
     members["run/certificates/root"] = archive.measured("run/certificates/root", inner["run/certificates/root"])
-    said["checker"] = {"name": "check.py", "sha256": members["check.py"].sha256}
+    said["checker"] = [{"name": name, "sha256": members[name].sha256} for name in bundle.TRUSTED]
     if (summary := inner.get("run/summary.json")) is not None:
         found = json.loads(bytes_of(summary))
         said["counts"] = {name: found[name] for name in bundle.COUNTS if name in found}
@@ -122,11 +122,19 @@ class TestArchive:
         assert {info.external_attr >> 16 for info in infos} == {stat.S_IFREG | 0o644}
         held = contents(made / "signed.zip")
         assert list(held) == sorted(held)
-        names = {"task.toml", "model.onnx", "vocabulary.json", "texts.jsonl", "spaces.jsonl", "results.jsonl"}
+        names = {
+            "task.toml",
+            "manifest.json",
+            "model.onnx",
+            "vocabulary.json",
+            "texts.jsonl",
+            "spaces.jsonl",
+            "results.jsonl",
+        }
         for name in names | {"summary.json"} | {f"certificates/{id:06d}.json" for id in range(len(ROWS))}:
             assert held.pop(f"run/{name}") == (made / "run" / name).read_bytes()
         proofs = Path(checker.__file__ or "").parent
-        for name in ("FORMAT.md", "check.py", "lower.py", "onnx_file.py", "check.js", "check.html"):
+        for name in ("FORMAT.md", "check.py", "network.py", "lower.py", "onnx_file.py", "check.js", "check.html"):
             assert held.pop(name) == (proofs / name).read_bytes()
         assert held.keys() == {"HOW-TO-CHECK.md", "run/certificates/root", "statement.dsse.json"}
 
@@ -210,7 +218,7 @@ class TestEnvelope:
         said = statement["predicate"]
         assert said["certificates"] == len(ROWS)
         assert said["counts"]["texts"] == len(ROWS)
-        assert said["checker"]["sha256"] == found["check.py"]
+        assert all(found[one["name"]] == one["sha256"] for one in said["checker"])
         assert said["merkleRoot"] + "\n" == bytes_of(held["run/certificates/root"]).decode()
         installed = {name: version(name) for name in ("swapproof", "numpy", "onnx", "onnxruntime")}
         assert said["versions"] == {

@@ -27,8 +27,9 @@ from swapproof.proofs.certificate import Linear
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines.protocol import Bound, Budget, Findings
 from swapproof.verifier.interval import Interval
+from swapproof.verifier.ladder import settling as settle
+from swapproof.verifier.ladder import station
 from swapproof.verifier.ladder.replay import Replay
-from swapproof.verifier.runs import station as settle
 
 ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -250,10 +251,10 @@ def timeless(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def interrupt_at(id: int, settle_one: Callable[..., Any]) -> Callable[..., Any]:
     """Settles texts until this one, where the user presses Ctrl-C."""
 
-    def settled(station: settle.Station, text: Any) -> Any:
+    def settled(at: station.Station, text: Any) -> Any:
         if text.id == id:
             raise KeyboardInterrupt
-        return settle_one(station, text)
+        return settle_one(at, text)
 
     return settled
 
@@ -373,7 +374,7 @@ class TestCheck:
         """A run that was interrupted has none for the rest."""
         run = tmp_path / "run"
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(settle.Station, "settle", interrupt_at(6, settle.Station.settle))
+            patch.setattr(station.Station, "settle", interrupt_at(6, station.Station.settle))
             assert main(["certify", str(task), "--out", str(run)]) == 130
         assert main(["check", str(run)]) == 0
         assert "2 of the run's 8 texts have no line in results.jsonl" in capsys.readouterr().out
@@ -690,7 +691,7 @@ class TestTrust:
 
 class TestOthers:
     def test_progress_that_no_terminal_shows_is_a_plain_line_on_stderr(self, monkeypatch: Any, capsys: Capture) -> None:
-        from swapproof.verifier.runs import progress
+        from swapproof.verifier.pages import progress
 
         monkeypatch.setattr(progress, "EVERY", 0.0)
         with progress.progress("certify", 10, 4) as advance:
@@ -766,7 +767,7 @@ class TestOthers:
             ),
             ("bench exact task.toml", "bench_exact.bench_exact", "the same command measures everything again"),
             ("bench check run", "bench_check.bench_check", "the same command measures everything again"),
-            ("check run", "check_measured.question_of", "the same command starts from the beginning"),
+            ("check run", "check_evidence.question_of", "the same command starts from the beginning"),
             ("verify q.vnnlib", "verify.command", "the same command starts from the beginning"),
         ],
     )

@@ -304,19 +304,19 @@ def test_a_killed_run_goes_on_where_it_was(
 def test_a_killed_exact_run_keeps_the_class_that_is_done(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from swapproof.verifier.single_words.exact_flips.flips import Flips, Search
+    from swapproof.verifier.single_words.exact_flips.flips import Flips, FlipSearch
 
     asked: list[int] = []
-    whole, stop = Search.run, 1
+    whole, stop = FlipSearch.run, 1
     first = measured(task, tmp_path / "whole")
 
-    def run(self: Search) -> Flips:
+    def run(self: FlipSearch) -> Flips:
         if len(asked) == stop:
             raise KeyboardInterrupt
         asked.append(self.label)
         return whole(self)
 
-    monkeypatch.setattr(Search, "run", run)
+    monkeypatch.setattr(FlipSearch, "run", run)
     command = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
     assert main(command) == 130
     stop = -1
@@ -357,7 +357,7 @@ def test_a_run_killed_while_its_files_were_copied_is_begun_again(
 
     command = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
     with monkeypatch.context() as patch:
-        patch.setattr("swapproof.verifier.commands.measure_kappa.copy_inputs", killed)
+        patch.setattr("swapproof.verifier.runs.life.copy_inputs", killed)
         assert main(command) == 130
     measured(task, tmp_path / "run")
     assert (tmp_path / "run" / "model.onnx").read_bytes() == (task.parent / "model.onnx").read_bytes()

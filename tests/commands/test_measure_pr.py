@@ -27,9 +27,10 @@ from swapproof.verifier.engines.protocol import Budget
 from swapproof.verifier.ladder import run_certificates
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.run_certificates import Checker
+from swapproof.verifier.ladder.station import Station
 from swapproof.verifier.runs.inputs import Text, read_inputs
-from swapproof.verifier.runs.station import Settled, Station
 from swapproof.verifier.runs.task import read_task
+from swapproof.verifier.runs.work import Settled
 
 ROOT = Path(__file__).parent.parent.parent
 Capture = pytest.CaptureFixture[str]

@@ -20,10 +20,10 @@ from rich.cells import cell_len
 from tiny import ROWS, write_task
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands.certify import certify
-from swapproof.verifier.commands.report import rows_table
+from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.pages.figures import bars_of, scale_top
 from swapproof.verifier.pages.page import chosen_radii, covered_share, ends, interval
+from swapproof.verifier.pages.run_tables import rows_table
 from swapproof.verifier.runs.results import pieces
 from swapproof.verifier.runs.run_summary import Short, mmws, summarise
 

@@ -33,7 +33,6 @@ from swapproof.encodings.solvers.solver_answer import Clock, Found, Limits, Outc
 from swapproof.encodings.solvers.solver_process import Apart
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Z3, Solver
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands import certify as certifying
 from swapproof.verifier.engines import engines_named
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
 from swapproof.verifier.engines.exact_engine import Exact
@@ -41,6 +40,7 @@ from swapproof.verifier.engines.milp_solvers import Milp
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
 from swapproof.verifier.engines.smt_solver import Smt
 from swapproof.verifier.engines.solver_asking import Here
+from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.climbing import Verdict, climb
 from swapproof.verifier.ladder.replay import Replay
 
@@ -254,9 +254,9 @@ class TestLies:
             def narrow(self, query: Query, interval: Any, budget: Budget) -> Any:
                 yield Claimed(interval.ceiling, "liar", "made up")
 
-        monkeypatch.setattr("swapproof.verifier.runs.station.engines_named", lambda names: (Liar(), Exact()))
+        monkeypatch.setattr("swapproof.verifier.ladder.settling.engines_named", lambda names: (Liar(), Exact()))
         task = tiny_task.write_task(tmp_path / "task", [("a good film", "positive")])
-        outcome = certifying.certify(task, tmp_path / "run")
+        outcome = certify(task, tmp_path / "run")
         assert outcome.exit_code == 4
         (line,) = [json.loads(one) for one in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
         assert "liar claims" in line["contradiction"]

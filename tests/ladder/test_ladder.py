@@ -17,7 +17,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Enumerate, Linear
-from swapproof.verifier.engines import engines_named
+from swapproof.verifier.engines import ENGINES, OUTSIDE, SMALL_PROOFS, engines_named, names
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
@@ -247,3 +247,7 @@ def test_narrowing_never_widens() -> None:
     lowered = interval.lowered(witness)
     assert lowered.lowered(Witness(((0, 1), (1, 1), (2, 1)), True, "e")) is lowered
     assert interval.raised(9, Proof(Enumerate(), "float32", "e")).low == 5
+
+
+def test_the_names_of_the_engines_are_known_without_them() -> None:
+    assert tuple(engine.name for engine in (*ENGINES, *OUTSIDE, *SMALL_PROOFS.values())) == names.NAMES

@@ -108,7 +108,7 @@ def test_a_witness_that_is_read_as_other_tokens_is_not_published(
 
 def test_check_reads_every_witness_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     """A run that was made without rereading is refused."""
-    from swapproof.verifier.runs import station as settle
+    from swapproof.verifier.ladder import settling as settle
 
     for module in (freezing, spaces_file):
         monkeypatch.setattr(module, "touching_marks", lambda text: frozenset())

@@ -6,10 +6,10 @@ import ast
 import inspect
 from pathlib import Path
 
-from swapproof.verifier.commands import certify as certifying
-from swapproof.verifier.commands import measure_pr as measuring
-from swapproof.verifier.counting.black_box import BlackBox
+from swapproof.verifier.counting.whole_runs import measuring_runs as measuring
+from swapproof.verifier.counting.whole_runs.black_box import BlackBox
 from swapproof.verifier.ladder.model_trial import Seen, Trial
+from swapproof.verifier.runs import life
 
 
 def test_both_kinds_have_all_that_a_run_asks_for() -> None:
@@ -20,8 +20,7 @@ def test_both_kinds_have_all_that_a_run_asks_for() -> None:
 
 
 def test_what_begins_a_run_takes_either_and_nothing_is_passed_off_as_another() -> None:
-    for function in (certifying.facts_of, certifying.begin):
-        assert inspect.signature(function).parameters["trial"].annotation == "Seen"
+    assert inspect.signature(life.settling_facts).parameters["trial"].annotation == "Seen"
     tree = ast.parse(Path(inspect.getfile(measuring)).read_text())
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert "cast" not in names

@@ -14,7 +14,7 @@ from swapproof.encodings.onnx_files.numeric_input import numeric_network, open_n
 from swapproof.encodings.vnnlib.linear_property import Atom, Case
 from swapproof.verifier.queries.attack import attack, worst
 from swapproof.verifier.queries.last_resort import last_resort
-from swapproof.verifier.queries.query_bounds import Bounds
+from swapproof.verifier.queries.query_bounds import QueryBounds
 from swapproof.verifier.queries.question import Question
 
 NEAR = 1e-5
@@ -30,7 +30,7 @@ def test_its_optimum_is_the_least_worst_atom(kind: str, tmp_path: Path) -> None:
         level = Fraction(float(stack.values(points)[1][:, 0].min())) - 1
         atom = Atom({}, {0: Fraction(1)}, -level)
         question = Question.of(stack, Case(tuple(-bound for bound in half), half, (atom,)))
-        bounds = Bounds(stack, question.low, question.high)
+        bounds = QueryBounds(stack, question.low, question.high)
         outcome, point = last_resort(question, bounds, 30.0)
         assert outcome.status == "optimal"
         assert outcome.objective is not None

@@ -17,7 +17,7 @@ from swapproof.encodings.network import Floats
 from swapproof.encodings.onnx_files.numeric_input import numeric_network, open_numeric
 from swapproof.encodings.vnnlib.linear_property import Atom, Case
 from swapproof.verifier.queries.ascent import ascended, first_multipliers
-from swapproof.verifier.queries.query_bounds import Bounded, Bounds, Regions, contracted, sharpened
+from swapproof.verifier.queries.query_bounds import Bounded, InputRegions, QueryBounds, contracted, sharpened
 from swapproof.verifier.queries.question import Question, floor_float
 
 
@@ -69,9 +69,9 @@ def test_bounds_hold_everywhere_in_the_box(sample: Numeric, source: int) -> None
     """Of every neuron's input at the root and of outputs, in all of a few sub-boxes too."""
     stack = stacked(sample)
     low, high = box_of(stack.inputs, source)
-    bounds = Bounds(stack, low, high)
+    bounds = QueryBounds(stack, low, high)
     parts = np.sort(inside(low, high, 3, source)[:6].reshape(2, 3, -1), axis=0)
-    regions = Regions(
+    regions = InputRegions(
         parts[0],
         parts[1],
         [np.repeat(part, 3, axis=0) for part in bounds.whole.least],
@@ -101,7 +101,7 @@ def test_at_a_single_point_the_bounds_hold_over_the_rationals(kind: str) -> None
     for source in range(20):
         stack = stacked(numeric(kind, source))
         point = np.random.default_rng(source).normal(size=stack.inputs)
-        bounds = Bounds(stack, point, point)
+        bounds = QueryBounds(stack, point, point)
         known = [[Fraction(float(value)) for value in point]]
         for layer, rows in enumerate(stack.layers):
             exact = exact_values(rows, known)
@@ -120,7 +120,7 @@ def test_shrinking_loses_no_point_where_the_function_is_at_most_0(sample: Numeri
     """Neither the box nor the bounds of the first layer."""
     stack = stacked(sample)
     low, high = box_of(stack.inputs, source)
-    bounds = Bounds(stack, low, high)
+    bounds = QueryBounds(stack, low, high)
     points = inside(low, high, 200, source)
     inputs, outputs = stack.values(points)
     level = np.quantile(outputs[:, 0], 0.3)

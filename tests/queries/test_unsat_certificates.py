@@ -18,7 +18,7 @@ from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check_box
 from swapproof.verifier.cli import main
 from swapproof.verifier.queries.answering import Verifier
-from swapproof.verifier.queries.search_tree import Record
+from swapproof.verifier.queries.search_tree import TreeRecord
 from swapproof.verifier.queries.unsat_certificates import Plan
 
 Capture = pytest.CaptureFixture[str]
@@ -94,8 +94,8 @@ def test_leaves_that_do_not_hold_are_split(
     tmp_path: Path, sample: Numeric, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or searched again, where exact arithmetic did not follow: one bare leaf becomes a tree that is accepted."""
-    encoded, first = Record.encoded, iter([LEAF])
-    monkeypatch.setattr(Record, "encoded", lambda record: next(first, b"") or encoded(record))
+    encoded, first = TreeRecord.encoded, iter([LEAF])
+    monkeypatch.setattr(TreeRecord, "encoded", lambda record: next(first, b"") or encoded(record))
     assert main(asked(tmp_path, sample, [f"(>= Y_0 {level(tmp_path, 0.25):.9f})"])) == 0
     assert capsys.readouterr().out == "unsat\n"
     assert check_box.check_file(tmp_path / "proof" / "certificate.json").leaves > 1
@@ -105,7 +105,7 @@ def test_what_is_not_accepted_is_not_answered(
     tmp_path: Path, sample: Numeric, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tree that is none, and a leaf about what has an answer."""
-    monkeypatch.setattr(Record, "encoded", lambda record: b"\0")
+    monkeypatch.setattr(TreeRecord, "encoded", lambda record: b"\0")
     assert main(asked(tmp_path, sample, [f"(>= Y_0 {level(tmp_path, 0.5):.9f})"])) == 3
     said = capsys.readouterr()
     assert said.out == "unknown\n"

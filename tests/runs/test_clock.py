@@ -12,12 +12,13 @@ import pytest
 from tiny import write_task
 
 from swapproof.proofs.check import Unusable
-from swapproof.verifier.commands.certify import certify
-from swapproof.verifier.commands.measure_pr import measure_pr
 from swapproof.verifier.counting.measuring_text import Measuring
+from swapproof.verifier.counting.whole_runs.measuring_runs import measure_pr
 from swapproof.verifier.ladder import run_certificates as evidence
+from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker
-from swapproof.verifier.runs.station import Setting, Settled
+from swapproof.verifier.ladder.settling import Settling
+from swapproof.verifier.runs.work import Settled
 
 SECONDS = 2.0
 TOLERANCE = 1.2
@@ -75,7 +76,7 @@ def test_certify_bounds_search_and_check_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: list[float]
 ) -> None:
     """It gave a proof five times as long again. What was not checked is not claimed, and is no contradiction."""
-    spent = timed(monkeypatch, Setting)
+    spent = timed(monkeypatch, Settling)
     outcome = certify(write_task(tmp_path / "task"), tmp_path / "run", limit=2, seconds=SECONDS)
     assert outcome.summary["contradictions"] == 0
     assert outcome.summary["open"] == 2

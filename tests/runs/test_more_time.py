@@ -17,14 +17,14 @@ from settling import Looks, paper_network
 
 from swapproof.proofs.certificate import Enumerate
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands import certify as certifying
-from swapproof.verifier.commands.certify import certify
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.protocol import Bound
+from swapproof.verifier.ladder import settling as settle
+from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker
-from swapproof.verifier.runs import station as settle
+from swapproof.verifier.runs import life
 from swapproof.verifier.runs.inputs import Text
-from swapproof.verifier.runs.station import Lost
+from swapproof.verifier.runs.work import Lost
 
 Capture = pytest.CaptureFixture[str]
 POSITIONS = 8
@@ -152,7 +152,7 @@ def test_a_death_in_the_second_try_loses_nothing_of_the_first(
     certify(task, run, seconds=LITTLE, engines="greedy,exact")
     before = lines(run)
     with monkeypatch.context() as patch:
-        patch.setattr(certifying, "settle_all", all_lost)
+        patch.setattr(life, "settle_all", all_lost)
         certify(task, run, seconds=MORE, engines="greedy,exact")
     assert lines(run) == before
     certify(task, run, seconds=PLENTY, engines="greedy,exact")
@@ -160,7 +160,7 @@ def test_a_death_in_the_second_try_loses_nothing_of_the_first(
     checks(run)
 
 
-def all_lost(setting: settle.Setting, texts: list[Text], jobs: int) -> Any:
+def all_lost(setting: settle.Settling, texts: list[Text], jobs: int) -> Any:
     yield from (Lost(text, "the process working on it died", 1.0) for text in texts)
 
 

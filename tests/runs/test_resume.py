@@ -18,11 +18,12 @@ import pytest
 from tiny import ROWS, SYNONYMS, write_task
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands.certify import certify
-from swapproof.verifier.runs import station as settle
+from swapproof.verifier.ladder.certifying import certify
+from swapproof.verifier.ladder.settling import Settling
+from swapproof.verifier.ladder.station import Station
 from swapproof.verifier.runs.inputs import Text
 from swapproof.verifier.runs.run_folder import Run, held
-from swapproof.verifier.runs.station import Lost, Setting, Settled, Station
+from swapproof.verifier.runs.work import Lost, Settled
 from swapproof.verifier.runs.workers import settle_all
 
 Capture = pytest.CaptureFixture[str]
@@ -334,7 +335,7 @@ class TestDeath:
                 raise MemoryError
             return settle_one(self, text)
 
-        monkeypatch.setattr(settle.Station, "settle", hungry)
+        monkeypatch.setattr(Station, "settle", hungry)
         assert main(["certify", str(small), "--out", str(tmp_path / "run")]) == 0
         lines = contents(tmp_path / "run")[0]
         assert [line["status"] for line in lines] == ["exact", "open", "unbreakable"]
@@ -352,16 +353,16 @@ def identity(found: Settled | Lost) -> int:
     return found.text.id if isinstance(found, Lost) else found.id
 
 
-def begun(task: Path, run: Run) -> tuple[Setting, list[Text]]:
+def begun(task: Path, run: Run) -> tuple[Settling, list[Text]]:
     """What `certify` hands to its workers."""
     from swapproof.encodings.onnx_files.onnx_reading import open_model
-    from swapproof.verifier.ladder.run_certificates import binding_of
+    from swapproof.verifier.runs.binding import binding_of
     from swapproof.verifier.runs.inputs import read_inputs
     from swapproof.verifier.runs.task import read_task
 
     model = open_model(run.model)
     inputs = read_inputs(read_task(task), model.length)
-    return Setting(run.folder, binding_of(model, inputs), None, None), list(inputs.texts)
+    return Settling(run.folder, binding_of(model, inputs), None, None), list(inputs.texts)
 
 
 @pytest.fixture(autouse=True)

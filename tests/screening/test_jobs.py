@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tiny import write_task
 
+from swapproof.verifier.audit import examiner as checking
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands import check_run as checking
 
 
 @pytest.mark.parametrize("large", [1, 1 << 20], ids=["each alone", "together"])

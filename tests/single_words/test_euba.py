@@ -20,7 +20,7 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.single_words.euba.euba_classifier import log_probability
 from swapproof.verifier.single_words.euba.euba_flips import VARIANTS, Euba
 from swapproof.verifier.single_words.euba.known_network import KnownNetwork
-from swapproof.verifier.single_words.exact_flips.flips import Search, Subject
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
 
 
 @cases(40)
@@ -41,7 +41,7 @@ def test_every_flip_is_one_and_without_early_stopping_none_is_missed(data: st.Da
         if won_by(exact_logits(network, text)[0]) == label
     ]
     words = np.arange(sample.vocabulary)
-    exact = Search(network, words, subjects, label).run().flipped
+    exact = FlipSearch(network, words, subjects, label).run().flipped
     variant, m = data.draw(st.sampled_from(VARIANTS)), data.draw(st.integers(1, 5))
     assert not (Euba(KnownNetwork(lambda _: network, sample.length), words, 0, m, variant).run(subjects) & ~exact).any()
     unstopped = Euba(KnownNetwork(lambda _: network, sample.length), words, 0, 10**6, variant).run(subjects)
@@ -76,7 +76,7 @@ def test_a_phase_stops_after_m_failures_in_a_row(tmp_path: Path) -> None:
     for tokens in candidates:
         label = won_by(exact_logits(network, tokens)[0])
         subject = Subject(tokens, tuple(range(sample.length)), label)
-        if not Search(network, words, [subject], label).run().flipped.any():
+        if not FlipSearch(network, words, [subject], label).run().flipped.any():
             break
     euba = Euba(KnownNetwork(lambda _: network, sample.length), words, 0, m=3)
     assert not euba.flips(subject).any()
@@ -103,7 +103,7 @@ def test_texts_of_different_lengths_are_one_run(tmp_path: Path) -> None:
         network = network_of(model, len(text))
         label = won_by(exact_logits(network, text)[0])
         subjects.append(Subject(text, tuple(range(len(text))), label))
-        expected.append(Search(network, words, subjects[-1:], label).run().flipped[0])
+        expected.append(FlipSearch(network, words, subjects[-1:], label).run().flipped[0])
     euba = Euba(KnownNetwork(lambda length: network_of(model, length), 4), words, 0, 10**6)
     found = euba.run(subjects)
     np.testing.assert_array_equal(found, expected)

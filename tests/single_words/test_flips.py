@@ -24,7 +24,7 @@ from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.single_words.brute_force import cost_of, flips_by_force
-from swapproof.verifier.single_words.exact_flips.flips import Search, Subject
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
 from swapproof.verifier.single_words.kappa import kappa_of, population_interval
 
 HOME = "swapproof.verifier.single_words.exact_flips"
@@ -73,7 +73,7 @@ def test_flips_are_those_of_exact_arithmetic(data: st.DataObject) -> None:
         network = network_of(model, sample.length)
         label, subjects = draw_subjects(data, sample, network)
         words = np.array(sorted(data.draw(st.sets(st.integers(0, sample.vocabulary - 1), min_size=1))))
-        found = Search(network, words, subjects, label).run()
+        found = FlipSearch(network, words, subjects, label).run()
         expected = [flipped_plainly(network, words, subject) for subject in subjects]
     np.testing.assert_array_equal(found.flipped, expected)
     assert found.sentences == sum(len(subject.positions) for subject in subjects) * len(words)
@@ -88,7 +88,7 @@ def test_every_operator_is_searched_alike(data: st.DataObject) -> None:
         network = network_of(model, sample.length)
         label, subjects = draw_subjects(data, sample, network)
         words = np.arange(sample.vocabulary)
-        found = Search(network, words, subjects, label).run()
+        found = FlipSearch(network, words, subjects, label).run()
         expected = [flipped_plainly(network, words, subject) for subject in subjects]
     np.testing.assert_array_equal(found.flipped, expected)
 
@@ -167,7 +167,7 @@ def test_bounds_settle_most_sentences_of_a_large_vocabulary(
     positions = tuple(range(LENGTH))
     subjects = [Subject(tuple(text.tolist()), positions, 0) for text in texts[margins < -1e-3]]
     words = np.arange(VOCABULARY)
-    found = Search(network, words, subjects, 0).run()
+    found = FlipSearch(network, words, subjects, 0).run()
     assert 0 < found.flipped.sum() < found.flipped.size
     assert found.sentences == len(subjects) * LENGTH * VOCABULARY
     assert found.bounded + found.evaluated < found.sentences / share

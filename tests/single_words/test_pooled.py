@@ -17,8 +17,8 @@ from random_networks import tiny_networks
 from swapproof.encodings.bounds.one_word import OneWord
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
-from swapproof.verifier.single_words.exact_flips.flips import Search, Subject
-from swapproof.verifier.single_words.exact_flips.pooled_bounds import Pooled, Screen
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
+from swapproof.verifier.single_words.exact_flips.pooled_bounds import Pooled, WordScreen
 
 HOME = "swapproof.verifier.single_words.exact_flips"
 
@@ -47,7 +47,7 @@ def test_what_a_maximum_over_time_settles_has_a_margin_beyond_its_guard(data: st
         found = logits(network, sentences)
         expected = found[:, [0]] - found[:, 1:]
         assume((rest >= 0).all())
-        screen = Screen(one_word.rows(words) @ slope[:, columns], pooled.owner[columns], pooled)
+        screen = WordScreen(one_word.rows(words) @ slope[:, columns], pooled.owner[columns], pooled)
         scale = 1e-4 * (1.0 + np.abs(found).max() + np.abs(origin).max(initial=0.0))
         computed = screen.margins(rest, here, words)
         np.testing.assert_allclose(computed, expected[screen.order], atol=scale)
@@ -84,7 +84,7 @@ def test_most_words_are_settled_by_the_features_of_a_convolution(tmp_path: Path)
         weights["b2"] = weights["b2"] - np.array([np.median(margins), 0.0])
     near = texts[margins > 0][np.argsort(margins[margins > 0])[10::15]]  # from rather near the border to far away
     subjects, label = [Subject(tuple(text.tolist()), tuple(range(length)), 0) for text in near], 0
-    found = Search(network, np.arange(vocabulary), subjects, label).run()
+    found = FlipSearch(network, np.arange(vocabulary), subjects, label).run()
     assert 0 < found.flipped.sum() < found.flipped.size
     assert found.evaluated < found.sentences / 4
     for row, subject in enumerate(subjects[:1]):

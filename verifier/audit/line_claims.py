@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from ..engines import ENGINES, OUTSIDE, SMALL_PROOFS
+from ..engines.names import NAMES
 from ..runs.results import covered, strongest
 
 Known = dict[str, Any]
@@ -55,7 +56,7 @@ OF_A_RUN: Known = {
 """What a run says it is about: shown in summary and report."""
 LEVELS = ("real", "float32")
 WHOLE = ("label", "predicted", "positions", "candidates", "cut", "unknown", "evaluations", "requests")
-ENGINE_NAMES = ("replay", *(engine.name for engine in (*ENGINES, *OUTSIDE, *SMALL_PROOFS.values())))
+ENGINE_NAMES = ("replay", *NAMES)
 
 
 def additions(value: Any, known: Known, within: str = "", what: str = "line") -> Iterator[str]:
@@ -80,6 +81,59 @@ def no_numbers(line: Mapping[str, Any]) -> Iterator[str]:
         yield f"has {seconds!r} as its seconds"
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a line claims of a text of so many words, beside what the statement of its certificate proves and shows."""
+
+    line: Mapping[str, Any]
+    words: int
+    statement: Mapping[str, Any] | None
+
+    def part(self, name: str) -> Any:
+        return None if self.statement is None else self.statement[name]
+
+    @property
+    def low(self) -> int:
+        return int(self.line["min_swaps"]["low"])
+
+    @property
+    def high(self) -> int | None:
+        found: int | None = self.line["min_swaps"]["high"]
+        return found
+
+    @property
+    def proved(self) -> int:
+        """The low end that is proved."""
+        lower = self.part("lower")
+        return 0 if lower is None else int(lower["swaps"]) + 1
+
+    @property
+    def shown(self) -> int | None:
+        """The swaps of the certificate's witness."""
+        upper = self.part("upper")
+        return None if upper is None else len(upper["swaps"])
+
+    @property
+    def movable(self) -> int:
+        return 0 if self.statement is None else sum(len(options) > 1 for _, options in self.statement["words"])
+
+
+Fact = Callable[[Claim], bool]
+STATUSES: dict[str, dict[str, Fact]] = {
+    "unbreakable": {
+        "claims unbreakable, and {harmless} swaps are proved harmless": (
+            lambda claim: claim.proved > claim.movable and claim.high is None
+        ),
+        "has another low end than words + 1": lambda claim: claim.low == claim.words + 1,
+    },
+    "exact": {"claims an exact minimum with two ends": lambda claim: claim.low == claim.high and claim.low > 0},
+    "already_wrong": {"claims to be already wrong, with swaps": lambda claim: claim.low == claim.high == 0},
+    "open": {"claims to be open, with a witness of 0 swaps": lambda claim: claim.high != 0},
+    "ambiguous": {},
+}
+"""What must hold of both ends of a line with this status, and what it does otherwise."""
+
+
 def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any] | None, words: int) -> Iterator[str]:
     """What the line of a text of so many words claims beyond the statement of its certificate, which was accepted.
 
@@ -87,54 +141,50 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
     """
     yield from additions(line, OF_CERTIFY)
     yield from no_numbers(line)
+    claim = Claim(line, words, statement)
     if "contradiction" in line:
         yield f"says that an answer did not check: {line['contradiction']}"
     if line["engine"] is not None and line["engine"] not in ENGINE_NAMES:
         yield f"names the engine {line['engine']!r}"
-    lower, upper, count = (None if statement is None else statement[part] for part in ("lower", "upper", "count"))
-    low, high, status = line["min_swaps"]["low"], line["min_swaps"]["high"], line["status"]
-    proved = 0 if lower is None else lower["swaps"] + 1
-    shown = None if upper is None else len(upper["swaps"])
-    movable = 0 if statement is None else sum(len(options) > 1 for _, options in statement["words"])
     certificate = None if statement is None else f"certificates/{id:06d}.json"
     if line["certificate"] != certificate:
         yield f"names {line['certificate']} as its certificate, not {certificate}"
-    if high != shown or (line["witness"] is None) != (upper is None):
-        yield f"claims a witness of {high} swaps, and the certificate has {shown}"
-    match status:
-        case "unbreakable":
-            if proved <= movable or high is not None:
-                yield f"claims unbreakable, and {proved - 1} swaps are proved harmless"
-            if low != words + 1:
-                yield "has another low end than words + 1"
-        case "exact":
-            if low != high or low <= 0:
-                yield "claims an exact minimum with two ends"
-        case "already_wrong":
-            if not low == high == 0:
-                yield "claims to be already wrong, with swaps"
-        case "open":
-            if high == 0:
-                yield "claims to be open, with a witness of 0 swaps"
-        case "ambiguous":
-            pass
-        case _:
-            yield f"has the status {status!r}"
-    if status != "unbreakable" and not low <= proved:
-        yield f"claims that {low - 1} swaps are harmless, and {proved - 1} are proved"
-    if status == "already_wrong":
-        level = "none" if upper is None else strongest(upper["levels"])
-        if line["level"] != level:
-            yield f"claims {line['level']}, and the wrong answer is shown at {level}"
-    elif line["level"] not in LEVELS:
-        yield f"claims {line['level']!r}, which is no level of truth"
-    elif line["level"] == "float32" and lower is not None and lower["level"] != "float32":
-        yield "claims float32, and real is proved"
+    yield from other_ends(claim)
+    yield from other_level(claim)
     reason = line.get("reason")
-    if reason is not None and (type(reason) is not str or status not in ("open", "ambiguous")):
-        yield f"says {status}, and gives the reason {reason!r}"
+    if reason is not None and (type(reason) is not str or line["status"] not in ("open", "ambiguous")):
+        yield f"says {line['status']}, and gives the reason {reason!r}"
     if line["predicted"] is None and statement is not None:
         yield "says that nothing is known of the model's answer, and has a certificate"
+    count = claim.part("count")
     stated = None if count is None else covered(count["swaps"], count["robust"], count["total"], count["level"])
     if line.get("covered") != stated:
         yield "counts other sentences than the certificate"
+
+
+def other_ends(claim: Claim) -> Iterator[str]:
+    """Where the ends are not those of the status, or claim more than is proved or shown."""
+    status = claim.line["status"]
+    if claim.high != claim.shown or (claim.line["witness"] is None) != (claim.shown is None):
+        yield f"claims a witness of {claim.high} swaps, and the certificate has {claim.shown}"
+    if status not in STATUSES:
+        yield f"has the status {status!r}"
+        return
+    for otherwise, holds in STATUSES[status].items():
+        if not holds(claim):
+            yield otherwise.format(harmless=claim.proved - 1)
+    if status != "unbreakable" and not claim.low <= claim.proved:
+        yield f"claims that {claim.low - 1} swaps are harmless, and {claim.proved - 1} are proved"
+
+
+def other_level(claim: Claim) -> Iterator[str]:
+    """Where another level of truth is claimed than the low end is proved at or, of a wrong answer, shown at."""
+    level, lower, upper = claim.line["level"], claim.part("lower"), claim.part("upper")
+    if claim.line["status"] == "already_wrong":
+        shown = "none" if upper is None else strongest(upper["levels"])
+        if level != shown:
+            yield f"claims {level}, and the wrong answer is shown at {shown}"
+    elif level not in LEVELS:
+        yield f"claims {level!r}, which is no level of truth"
+    elif level == "float32" and lower is not None and lower["level"] != "float32":
+        yield "claims float32, and real is proved"

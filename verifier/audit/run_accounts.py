@@ -7,8 +7,8 @@ those: so a finished run whose store.sqlite, summary.json or report.html says an
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
@@ -17,20 +17,22 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.proofs.certificate import merkle_root
 
-from ..commands.certify import text_lines
-from ..counting.black_box import are_of_black_box
+from ..counting.whole_runs.black_box import are_of_black_box
 from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
-from ..ladder.run_certificates import binding_of
+from ..ladder.rereading import misread
 from ..pages.page import hardness, page
+from ..runs.binding import Binding, binding_of
 from ..runs.inputs import Inputs
 from ..runs.left_out_swaps import counts_differ, list_differs
+from ..runs.life import text_lines
+from ..runs.manifest import differences as manifest_differences
+from ..runs.manifest import once, read_manifest, settings_of
 from ..runs.run_folder import Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import STAGE, summarise, summary_from
 from ..runs.store import Store
 from ..runs.task import read_task
 from .line_claims import OF_A_RUN, additions
-from .rereading import misread
 
 AGAIN = "give the same command again to bring the run's files to one state"
 
@@ -106,13 +108,13 @@ def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
     """What the store and the task file say the run is about, beside the files of the run."""
     yield from names_differ(run)
     yield from texts_differ(run, inputs)
-    about, binding = json.loads(facts["about"]), binding_of(open_model(run.model), inputs)
+    about, binding = json.loads(facts["about"]), binding_as_it_lies(run, inputs)
     compared = {
         "the model": (json.loads(facts["model"]), [binding.model_sha256, *map(list, binding.tensors)]),
         "the vocabulary": (facts["vocabulary"], binding.vocabulary_sha256),
         "the texts and labels": (facts["texts"], inputs.digest),
         "the number of texts": (json.loads(facts["total"]), len(inputs.texts)),
-        "the frozen swaps": (facts["spaces"], sha256_of(run.spaces)),
+        "the frozen swaps": (facts["spaces"], binding.spaces_sha256),
     }
     for name, (stated, found) in compared.items():
         if stated != found:
@@ -120,22 +122,31 @@ def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
     for fault in about_differs(run, inputs, about):
         yield f"store.sqlite {fault}"
     yield from list_differs(run, inputs, facts, about["swaps"]["removed"])
-    yield from notes_differ(run, inputs)
+    manifest = read_manifest(run.manifest.read_bytes())
+    yield from manifest_differences(manifest, binding, inputs)
+    if manifest["sha256"]["task"] != facts["task"]:
+        yield "manifest.json and store.sqlite were made from other tasks"
+    if manifest["settings"] != settings_of(facts):
+        yield "manifest.json and store.sqlite were asked for other things"
+    yield from versions_differ(manifest, about, "store.sqlite")
 
 
-def notes_differ(run: Run, inputs: Inputs) -> Iterator[str]:
-    """The SHA-256 of its files that a task file notes must be theirs."""
-    binding = binding_of(open_model(run.model), inputs)
-    found = {
-        "model": json.dumps([binding.model_sha256, *binding.tensors]),
-        "vocabulary": binding.vocabulary_sha256,
-        "texts": inputs.digest,
-        "spaces": sha256_of(run.spaces),
-    }
-    noted = re.findall(r"^#   ([a-z]+) (?!= )(.*)$", run.task.read_text(encoding="utf-8"), re.MULTILINE)
-    for name, value in found.items():
-        if [value_noted for name_noted, value_noted in noted if name_noted == name] != [value]:
-            yield f"task.toml notes another SHA-256 of the {name}"
+def binding_as_it_lies(run: Run, inputs: Inputs) -> Binding:
+    """Of the very bytes of spaces.jsonl, not of what was read there."""
+    return replace(binding_of(open_model(run.model), inputs), spaces_sha256=sha256_of(run.spaces))
+
+
+def noted_otherwise(run: Run, inputs: Inputs, summary: Mapping[str, Any]) -> Iterator[str]:
+    """The manifest of a run without its store, beside its files and its summary."""
+    manifest = read_manifest(run.manifest.read_bytes())
+    yield from manifest_differences(manifest, binding_as_it_lies(run, inputs), inputs)
+    yield from versions_differ(manifest, summary, "summary.json")
+
+
+def versions_differ(manifest: Mapping[str, Any], about: Mapping[str, Any], where: str) -> Iterator[str]:
+    for name, version in about.get("versions", {}).items():
+        if manifest["versions"].get(name) != version:
+            yield f"{where} and manifest.json name other versions of {name}"
 
 
 def names_differ(run: Run) -> Iterator[str]:
@@ -227,13 +238,6 @@ def names_that_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 def written(summary: Mapping[str, Any], name: str) -> str | None:
     return json.dumps(summary[name], sort_keys=True) if name in summary else None
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Which of two values for one key counts is the reader's guess."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return dict(pairs)
 
 
 def digest(parts: Iterable[bytes]) -> str:

@@ -9,13 +9,12 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ..commands.report import terminal
+from ..exit_codes import HOLDS, UNCHECKED
+from ..pages.terminal import terminal
 
 if TYPE_CHECKING:
     from .answers import Answer
 
-UNCHECKED = 4
-"""Exit code: an answer did not check."""
 LEAST = 1e-6
 """Seconds below which a time is not measured: ratios are of no less than this."""
 ROWS_SHOWN = 30
@@ -48,7 +47,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Table:
+class Comparison:
     """All answers, by text and then by engine; `own` is the engine that the others are measured by."""
 
     answers: tuple[Answer, ...]
@@ -83,7 +82,7 @@ class Table:
 
     @property
     def exit_code(self) -> int:
-        return UNCHECKED if self.disagreements else 0
+        return UNCHECKED if self.disagreements else HOLDS
 
     def score(self, engine: str) -> Score:
         own = [answers for answers in self.texts.values() if engine in answers]
@@ -199,7 +198,7 @@ def total_ratio(pairs: list[tuple[float, float]]) -> float | None:
     return ratio(sum(a for a, _ in pairs), sum(b for _, b in pairs)) if pairs else None
 
 
-def print_comparison(table: Table) -> None:
+def print_comparison(table: Comparison) -> None:
     """The hardest texts, the totals, their definition, disagreements, and where this was measured."""
     from rich import box
     from rich.table import Table as Grid

@@ -118,7 +118,7 @@ class Outside:
     def answer(self, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
         """Of the wall clock all is counted but the start of the child and its reading of programs."""
         Differences.of.cache_clear()
-        measured = Measured(self.name, self.engine, Effort())
+        measured = MeasuredEngine(self.name, self.engine, Effort())
         wall, cpu = time.perf_counter(), time.process_time()
         verdict = climb(query, replay, [measured], Budget(deadline=time.monotonic() + seconds), lambda bound: None)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -142,7 +142,7 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredEngine:
     """An engine that writes down what it costs."""
 
     name: str

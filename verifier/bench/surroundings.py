@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..commands.doctor import version
+from ..versions import version
 
 
 def surroundings(task: str | Path, seconds: float, distributions: Sequence[str]) -> dict[str, Any]:

@@ -13,17 +13,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.solvers.one_thread import ONE_THREAD
 from swapproof.models.errors import unreadable
 from swapproof.proofs import check
 
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
+from ..pages.progress import progress
+from ..pages.terminal import terminal
 from ..runs.overwriting import json_with, refuse_to_replace
-from ..runs.progress import progress
 from ..runs.run_folder import Run, existing
 from ..runs.store import unwritable
-from .report import terminal
 
 SECONDS = 600.0
-HOLDS, INCOMPLETE, UNCHECKED = 0, 3, 4
 OURS = "import sys; from swapproof.verifier.cli import main; sys.exit(main())"
 """The command swapproof, of this very installation."""
 
@@ -100,7 +101,7 @@ def checkers(folder: Path) -> dict[str, Sequence[str]]:
 
 def timed(name: str, command: Sequence[str], seconds: float) -> Timing:
     before, started = os.times(), time.perf_counter()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**os.environ, **ONE_THREAD}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment, check=False)
     except subprocess.TimeoutExpired:

@@ -22,7 +22,7 @@ from swapproof.encodings.query import Query
 from swapproof.proofs.tree_reader import preorder
 
 from ..bench.answers import Answer
-from ..bench.comparison import Table
+from ..bench.comparison import Comparison
 from ..bench.peak_memory import peak_megabytes
 from ..bench.rivals import RIVALS, SMT, TIGHT, Outside, Rival
 from ..bench.surroundings import surroundings
@@ -33,9 +33,9 @@ from ..engines.protocol import Budget, Engine
 from ..ladder.climbing import climb
 from ..ladder.model_trial import length_of, tried
 from ..ladder.replay import Replay
+from ..pages.progress import progress as shown_progress
 from ..runs.inputs import Text, read_inputs
 from ..runs.overwriting import json_with, refuse_to_replace
-from ..runs.progress import progress as shown_progress
 from ..runs.store import unwritable
 from ..runs.task import read_task
 
@@ -94,7 +94,7 @@ def bench_exact(
     seconds: float = SECONDS,
     progress: bool = False,
     json_file: Path | None = None,
-) -> Table:
+) -> Comparison:
     """Every engine on each of the first `limit` texts that the model answers rightly, `seconds` for an engine and text.
 
     `json_file` receives a line about the machine, one for every answer as soon as it is there, and one with the totals.
@@ -134,7 +134,7 @@ def bench_exact(
                 answers.append(answer)
                 write(asdict(answer))
                 advance(1)
-        table = Table(tuple(answers), tuple(engines), own, seconds, wrong, about)
+        table = Comparison(tuple(answers), tuple(engines), own, seconds, wrong, about)
         write(table.totals())
     return table
 

@@ -6,12 +6,15 @@ from importlib.resources import as_file, files
 from itertools import islice
 from pathlib import Path
 
+from ..audit.certified_run import audit_run
+from ..exit_codes import UNCHECKED
+from ..ladder.certifying import certify
+from ..pages.audit_printing import print_audit
+from ..pages.run_tables import highlighted, print_summary, rows_table
+from ..pages.terminal import terminal
 from ..runs.run_folder import Run
-from ..runs.run_summary import STAGE, UNCHECKED
+from ..runs.run_summary import STAGE
 from ..runs.store import Store
-from .certify import certify
-from .check_run import check
-from .report import highlighted, print_summary, rows_table, terminal
 
 WITNESSES = 2
 
@@ -22,7 +25,7 @@ def demo(out: Path) -> int:
         outcome = certify(example / "task.toml", out, progress=True)
     print_summary(outcome.folder, outcome.summary)
     print()
-    checked = check(outcome.folder)
+    checked = print_audit(audit_run(outcome.folder))
     print()
     console = terminal()
     with Store.open(Run(outcome.folder).store, readonly=True) as store:

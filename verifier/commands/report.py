@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import errno
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..pages.page import HARDEST_FIRST, chosen_radii, ends, hardness, interval, page, percent
-from ..runs.results import pieces
-from ..runs.run_folder import Run, existing, write_atomically
-from ..runs.run_summary import DEFINITIONS, HOLDS, INCOMPLETE, STAGE, summary_of
-from ..runs.store import Store, intact
+from swapproof.encodings.errors import BadInput
+
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
+from ..pages.kappa_printing import print_kappa
+from ..pages.page import HARDEST_FIRST
+from ..pages.pr_printing import print_measured
+from ..pages.report_file import hardest_first, read, write_report
+from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
+from ..pages.terminal import terminal
+from ..runs.measured_runs import holds_radii, question_of, summary_in
+from ..runs.run_folder import Run, existing
+from ..runs.run_summary import DEFINITIONS, summary_of
+from ..runs.store import ILL_FORMED, Store, intact
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-ROWS_SHOWN = 30
-"""Rows of the table on the terminal."""
-COLUMNS_UNSEEN = 120
-"""Width of the tables when nobody's terminal tells one."""
-WIDE, LEAST = 100, 12
-"""Columns from which level and engine are shown, and columns that a text gets however narrow the terminal is."""
-STYLES = {"exact": "", "unbreakable": "green", "open": "yellow", "ambiguous": "yellow", "already_wrong": "red"}
+
+def command(folder: Path) -> int:
+    """The report of whatever run this is, or of the runs of several radii."""
+    if holds_radii(folder):
+        return report_measured(folder, print_measured)
+    question = question_of(folder)
+    if question is None:
+        return report(folder)
+    return report_measured(folder, print_kappa if question["quantity"] == "kappa" else print_measured)
 
 
 def report(folder: Path) -> int:
@@ -57,126 +63,19 @@ def shown(run: Run, console: Console) -> dict[str, Any]:
     return summary
 
 
-def terminal() -> Console:
-    from rich.console import Console
+def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None]) -> int:
+    """Show what a measurement found, as it did itself; the exit code is the worst verdict in its summary."""
+    from rich.errors import ConsoleError
 
-    class Terminal(Console):
-        def on_broken_pipe(self) -> None:
-            """Rich would exit with code 1, which means violated; the command line has a code for it."""
-            raise BrokenPipeError(errno.EPIPE, "nobody reads the output")
-
-    return Terminal(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else COLUMNS_UNSEEN)
-
-
-def hardest_first(store: Store) -> list[int]:
-    """Ids of the settled texts: open and ambiguous ones first, then the ones that took longest."""
-    return [id for *_, id in sorted(map(hardness, store.results(STAGE)))]
-
-
-def read(store: Store, order: Iterable[int]) -> Iterator[dict[str, Any]]:
-    for id in order:
-        yield store.result(STAGE, id)
-
-
-def rows_table(lines: Iterable[Mapping[str, Any]], total: int, width: int) -> Table:
-    """One row a text, its words cut to what is left of the width; a narrow table leaves out level and engine."""
-    from rich.cells import cell_len, set_cell_size
-    from rich.table import Table
-    from rich.text import Text
-
-    wide = width >= WIDE
-    names = ("id", "min_swaps", "status", *(("level", "engine") if wide else ()), "seconds", "text")
-    table = Table(title="Texts", title_justify="left")
-    for name in names:
-        table.add_column(name, justify="right" if name in ("id", "min_swaps", "seconds") else "left", no_wrap=True)
-    rows = [
-        (
-            str(line["id"]),
-            ends(line),
-            line["status"],
-            *((line["level"], line["engine"] or "") if wide else ()),
-            f"{line['seconds']:.3f}",
-            one_line(line["text"]),
-        )
-        for line in lines
-    ]
-    taken = sum(max(map(len, column)) for column in zip(names[:-1], *(row[:-1] for row in rows), strict=True))
-    room = max(LEAST, width - taken - 3 * len(names) - 1)
-    for id, swaps, status, *others, text in rows:
-        cut = text if cell_len(text) <= room else set_cell_size(text, room - 1) + "…"
-        table.add_row(id, swaps, Text(status.replace("_", " "), style=STYLES[status]), *others, cut)
-    if total > ROWS_SHOWN:
-        table.caption = f"and {total - ROWS_SHOWN:,} more in report.html"
-    return table
-
-
-def one_line(text: str) -> str:
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def print_summary(folder: Path, summary: Mapping[str, Any], console: Console | None = None) -> None:
-    """The numbers of a run, the definition of each, and its verdict."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = terminal() if console is None else console
-    table = Table(title=f"Summary of {folder}", title_justify="left")
-    table.add_column("quantity")
-    table.add_column("value", justify="right")
-    for name in ("texts", "already_wrong", "unbreakable", "exact", "open", "ambiguous"):
-        table.add_row(name.replace("_", " "), f"{summary[name]:,}")
-    if summary["contradictions"]:
-        table.add_row("answers that did not check", Text(f"{summary['contradictions']:,}", style="bold red"))
-    table.add_row("mean min_swaps (MMWS)", interval(summary["mmws"]))
-    table.add_row("accuracy", percent(summary["accuracy"]))
-    if summary["cut_texts"]:
-        table.add_row("texts cut to the model's length", f"{summary['cut_texts']:,}")
-    table.add_row("engine seconds", f"{summary['seconds']:.1f}")
-    console.print(table)
-    console.print(f"MMWS: {DEFINITIONS['mmws']}. Accuracy: {DEFINITIONS['accuracy']}.\n", style="dim")
-    console.print(radius_table(summary))
-    console.print(
-        f"Certified: {DEFINITIONS['certified_accuracy']}. Under attack: {DEFINITIONS['accuracy_under_attack']}.\n",
-        style="dim",
-    )
-    for remark in summary.get("remarks", ()):
-        console.print(Text(f"note: {remark}", style="yellow"))
-    verdict = summary["verdict"]
-    style = {HOLDS: "bold green", INCOMPLETE: "bold yellow"}.get(verdict["exit_code"], "bold red")
-    console.print(Text(verdict["sentence"], style=style))
-
-
-def radius_table(summary: Mapping[str, Any]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="Accuracy by number of swaps", title_justify="left")
-    table.add_column("swaps", justify="right")
-    table.add_column("certified", justify="right")
-    table.add_column("under attack", justify="right")
-    for radius, low, high in chosen_radii(summary):
-        table.add_row(str(radius), percent(low), percent(low) if low == high else f"{percent(low)} to {percent(high)}")
-    return table
-
-
-def highlighted(line: Mapping[str, Any]) -> Text:
-    """The witness of a text on the terminal: `[good → fine]` where a word was swapped."""
-    from rich.text import Text
-
-    text = Text()
-    for piece in pieces(line["text"], line["witness"]["swaps"]):
-        if piece.swapped:
-            text.append("[")
-            text.append(piece.before, style="red")
-            text.append(" → ", style="dim")
-            text.append(piece.after, style="bold green")
-            text.append("]")
-        else:
-            text.append(piece.before)
-    return text
-
-
-def write_report(run: Run) -> None:
-    """RUN/report.html, from the store, without holding its rows in memory."""
-    with Store.open(run.store, readonly=True) as store:
-        lines = read(store, hardest_first(store))
-        write_atomically(run.report, page(summary_of(store), store.facts(), lines))
+    summary = summary_in(folder)
+    try:
+        show(summary)
+        code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
+        if code not in (HOLDS, INCOMPLETE, UNCHECKED):
+            raise ValueError(f"exit code {code}")
+    except (ConsoleError, *ILL_FORMED) as error:
+        met = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(
+            f"{Run(folder).summary}: not the summary of a measurement ({met}); run the same `swapproof measure` again"
+        ) from None
+    return int(code)

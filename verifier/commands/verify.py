@@ -16,12 +16,12 @@ from swapproof.encodings.errors import BadInput, OutOfTime, Unsupported
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.models.errors import unreadable, visible
 
-from ..queries.answering import Verdict, Verifier
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, USAGE, VIOLATED
+from ..queries.answering import QueryVerdict, Verifier
 from ..queries.search import Answer
 
-EXIT: dict[Answer, int] = {"unsat": 0, "sat": 1, "unknown": 3, "timed-out": 3}
+EXIT: dict[Answer, int] = {"unsat": HOLDS, "sat": VIOLATED, "unknown": INCOMPLETE, "timed-out": INCOMPLETE}
 """No input breaks the property; one does; not settled."""
-UNREAD, WRONG = 2, 4
 ERROR = "error"
 """The answer in a table for a query or model that cannot be read."""
 SECONDS = 60.0
@@ -155,10 +155,10 @@ def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) 
     median = sorted(spent)[len(spent) // 2]
     print(f"{len(spent)} instances: {shown}; median {median:.3f} s, total {sum(spent):.1f} s", file=sys.stderr)
     if wrong:
-        return WRONG
+        return UNCHECKED
     if counts[ERROR]:
-        return UNREAD
-    return 0 if all(answer in SETTLED for answer in counts) else EXIT["unknown"]
+        return USAGE
+    return HOLDS if all(answer in SETTLED for answer in counts) else EXIT["unknown"]
 
 
 def planned(verifier: Verifier, folder: Path, instance: Instance, certificate: Path) -> None:
@@ -174,7 +174,7 @@ def planned(verifier: Verifier, folder: Path, instance: Instance, certificate: P
 
 def answered(
     verifier: Verifier, folder: Path, instance: Instance, seconds: float, certificate: Path | None
-) -> Verdict | Unread:
+) -> QueryVerdict | Unread:
     """The verdict, or why there is none."""
     began = time.monotonic()
     try:

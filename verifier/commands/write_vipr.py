@@ -21,9 +21,10 @@ from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.proofs.tree_reader import decode_tree
 
 from ..engines.proof_tree import rectifier_layers
+from ..exit_codes import HOLDS
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
-from ..runs.run_summary import HOLDS, swaps
+from ..runs.run_summary import swaps
 from ..vipr.vipr_bounds import Element, Region
 from ..vipr.vipr_proof import Derivation, Unproved
 

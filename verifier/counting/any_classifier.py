@@ -15,9 +15,9 @@ from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
 
 from .fraction import Settings, deployed_fraction
-from .pr_summary import summarise
-from .sample_request import DELTA, EPSILON, Sampling
 from .sampling import BATCH
+from .whole_runs.pr_summary import summarise
+from .whole_runs.sample_request import DELTA, EPSILON, Sampling
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import time
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,12 +16,21 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs.certificate import Count, Statement, write_certificate
 
-from ..ladder.run_certificates import Binding
+from ..ladder.run_certificates import Checker
+from ..ladder.station import Station
 from ..ladder.truth import beaten
+from ..runs.binding import Binding
 from ..runs.inputs import Text
 from ..runs.results import opening
-from ..runs.station import Lost, Settled, Station
+from ..runs.run_folder import Run
+from ..runs.store import Store
+from ..runs.work import Lost, Settled
 from .fraction import CHECKING, RobustFraction, Settings, deployed_fraction, robust_fraction
+
+STAGE = "pr"
+"""The stage of the store whose lines are results.jsonl."""
+SHORT = "pr_seconds"
+"""The stage that remembers which texts ran out of how much time; null where they did not, later."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +41,31 @@ class Measuring:
     binding: Binding
     settings: Settings
 
+    stage: ClassVar[str] = STAGE
+    kept_stage: ClassVar[str] = SHORT
+
     @property
     def seconds(self) -> float | None:
         return self.settings.seconds
 
-    @property
-    def certified(self) -> bool:
-        return self.settings.count
+    def open(self) -> Station:
+        if not self.settings.count:
+            return Station.of(self, None)
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
+
+    def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Measuring, Set[int]]:
+        """Again are measured the texts that ran out of less time than there is now."""
+        short = {id: json.loads(store.line(SHORT, id)) for id, _ in store.finished(SHORT)}
+        less = {id for id, then in short.items() if then is not None and (self.seconds is None or then < self.seconds)}
+        return self, less & finished
+
+    def lost(self, lost: Lost) -> dict[str, Any]:
+        return unmeasured(lost)
+
+    def kept(self, settled: Settled, *, again: bool) -> str | None:
+        """The time that a text ran out of."""
+        short = out_of_time(settled.line)
+        return json.dumps(self.seconds if short else None) if short or again else None
 
     def settle(self, station: Station, text: Text) -> Settled:
         if not self.settings.deployed:
@@ -112,6 +141,14 @@ def unmeasured(lost: Lost) -> dict[str, Any]:
     """The line of a text whose process died: nothing is known of it."""
     line = opening(lost.text, None) | {"status": "lost", "robust_fraction": None, "certificate": None}
     return line | {"seconds": round(lost.seconds, 4), "evaluations": 0, "reason": lost.reason}
+
+
+def out_of_time(line: Mapping[str, Any]) -> bool:
+    """Whether more would have been found in more time."""
+    found = line["robust_fraction"]
+    if found is None or found["kind"] == "exact" or ("sample" in found and found["sample"]["stopped"] == "all"):
+        return False
+    return found["kind"] == "deterministic" or "sample" not in found or bool(found["sample"]["stopped"] == "time")
 
 
 def finished(

@@ -13,12 +13,11 @@ from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.query import Query
 from swapproof.encodings.ties import always_tied
-from swapproof.proofs.certificate import Linear, Open, Rivals
+from swapproof.proofs.certificate import Linear, Node, Open, Rivals
 
 from ..interval import Cover, Interval, Level
-from ..ladder.truth import exactly_beaten
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
-from .greedy import hardest_swap, without_needless
+from .greedy import descent
 from .proof_tree import rectifier_layers
 from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
@@ -30,21 +29,64 @@ DIRECT, DIRECT_CELLS = 4_000, 1 << 25
 """Regions spent on proving at once all swaps below the known witness, fewer where each is dear; then one by one."""
 
 
-def descent(differences: Differences, errors: Array, rival: int, budget: Budget) -> tuple[int, ...] | None:
-    """A sentence that breaks the text over the reals, by the hardest single swaps one after the other."""
-    swaps: list[int] = []
-    while not budget.spent:
-        best = hardest_swap(differences, swaps, rival, budget)
-        if best is None:
-            return None
-        swaps.append(best[0])
-        if best[1] <= 0:
-            kept = without_needless(differences, swaps, rival, budget)
-            tokens = differences.sentence(kept)
-            margin = differences.margins((differences.base + differences.rows[kept].sum(axis=0))[None])[0, rival]
-            if margin < -errors[rival] or exactly_beaten(differences.query, tokens)[0]:
-                return tokens
-    return None
+@dataclass(frozen=True)
+class Target:
+    """Of how many swaps to prove next that they are harmless, and how."""
+
+    swaps: int
+    level: Level
+    kept: Node | None
+    """A tree of an earlier try, to go on from."""
+    at_once: bool
+    """Whether this skips swaps that are not proved yet."""
+    allowed: float
+    """Regions that may be bounded."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What decides about the next target, apart from the interval."""
+
+    places: Places
+    cover: Cover | None
+    """What an earlier try left open."""
+    real_from: int
+    """Swaps from which on only the reals can be spoken of."""
+    at_once: bool = True
+    """Whether to try all swaps below the known witness at once: not any more when that took too many regions."""
+
+    @classmethod
+    def at(cls, places: Places, cover: Cover | None, level: Level) -> Aim:
+        aim = cls(places, cover, 0 if level == "real" else places.count + 1)
+        return aim if cover is None or cover.level != "real" else aim.real_at(cover.swaps)
+
+    def real_at(self, swaps: int) -> Aim:
+        return replace(self, real_from=min(self.real_from, swaps))
+
+    def kept(self, swaps: int) -> Node | None:
+        return self.cover.tree if self.cover is not None and self.cover.swaps == swaps else None
+
+    def next_target(self, interval: Interval) -> Target:
+        """All swaps below the witness at once, if a few regions do; else one more than is proved."""
+        top = self.places.count if interval.high is None else interval.high - 1
+        next_one = min(top, interval.low)
+        level: Level = "real" if next_one >= self.real_from else "float32"
+        if level == "float32":
+            top = min(top, self.real_from - 1)
+        kept = self.kept(next_one)
+        if not self.at_once or kept is not None or interval.high is None or top <= next_one:
+            return Target(next_one, level, kept, at_once=False, allowed=float("inf"))
+        cells = LinearBounds(self.places, 0, top).cells
+        return Target(top, level, self.kept(top), at_once=True, allowed=min(DIRECT, DIRECT_CELLS // cells))
+
+
+def given_up(attempt: Attempt, tree: Node) -> Findings:
+    """What was covered when time or memory ran out."""
+    if not isinstance(tree, Open):
+        together = attempt.together() if isinstance(tree, Rivals) else None
+        yield Covered(Cover(attempt.k, tree, attempt.level, together))
+    short_of = "memory" if attempt.full else "time"
+    yield Stopped(f"out of {short_of} at {attempt.k} swaps, after {attempt.regions} regions")
 
 
 @dataclass(frozen=True)
@@ -68,7 +110,6 @@ class Exact:
         errors = differences.evaluation_errors(places.count, DOUBLE)
         layers = rectifier_layers(query.network) if self.joint else None
         level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
-        real_from = 0 if level == "real" else places.count + 1  # swaps from which on only the reals can be spoken of
         low = self.first_look(places, errors, interval, level, budget)
         if low > interval.low:
             interval = yield Bound(low, Linear(), level)
@@ -77,49 +118,35 @@ class Exact:
                 tokens = descent(differences, errors, rival, budget)
                 if tokens is not None:
                     interval = yield Sentence(tokens)
-        cover, direct = interval.cover, True
-        if cover is not None and cover.level == "real":
-            real_from = min(real_from, cover.swaps)
+        aim = Aim.at(places, interval.cover, level)
         while not interval.closed and not interval.contradictory:
-            top = places.count if interval.high is None else interval.high - 1
-            k, kept = min(top, interval.low), None
-            if cover is not None and k == cover.swaps:
-                kept = cover.tree
-            level = "real" if k >= real_from else "float32"
-            attempt = Attempt(query, places, errors, k, level, budget, layers, self.effort)
-            top = min(top, real_from - 1) if k < real_from else top
-            if direct and kept is None and interval.high is not None and top > k:
-                cells = LinearBounds(places, 0, top).cells
-                attempt = replace(attempt, k=top, allowed=min(DIRECT, DIRECT_CELLS // cells))
-                kept = cover.tree if cover is not None and cover.swaps == top else None
+            target = aim.next_target(interval)
+            attempt = Attempt(
+                query, places, errors, target.swaps, target.level, budget, layers, self.effort, target.allowed
+            )
+            before = interval
             try:
-                tree = attempt.run(kept)
+                tree = attempt.run(target.kept)
             except Broken as found:
-                before = interval
                 interval = yield Sentence(found.tokens)
                 if interval is before:
                     yield Stopped("a sentence that breaks the network over the reals is rounded back by onnxruntime")
                     return
                 continue
             except Unclaimable as close:
-                real_from = min(real_from, close.swaps)
+                aim = aim.real_at(close.swaps)
                 continue
             if attempt.doubtful:
-                before = interval
                 interval = yield Doubtful(np.concatenate(attempt.doubtful))
-                if interval.high != before.high:
-                    continue
-            if attempt.unfinished and attempt.allowed < float("inf") and not budget.spent:
-                direct = False
-                continue
-            if attempt.unfinished:
-                if not isinstance(tree, Open):
-                    together = attempt.together() if isinstance(tree, Rivals) else None
-                    yield Covered(Cover(attempt.k, tree, attempt.level, together))
-                short_of = "memory" if attempt.full else "time"
-                yield Stopped(f"out of {short_of} at {attempt.k} swaps, after {attempt.regions} regions")
+            if interval.high != before.high:
+                continue  # one of them breaks the text: another target
+            if not attempt.unfinished:
+                interval = yield Bound(target.swaps + 1, tree, target.level)
+            elif target.at_once and not budget.spent:
+                aim = replace(aim, at_once=False)
+            else:
+                yield from given_up(attempt, tree)
                 return
-            interval = yield Bound(attempt.k + 1, tree, level)
 
     def first_look(self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget) -> int:
         """The low end that the bounds of the whole space prove."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
 
 from ..interval import Interval
+from ..ladder.truth import exactly_beaten
 from .protocol import Budget, Findings, Sentence
 
 CELLS = 1 << 22
@@ -80,3 +82,20 @@ def without_needless(differences: Differences, swaps: list[int], rival: int, bud
             break
         swaps = swaps[:best] + swaps[best + 1 :]
     return swaps
+
+
+def descent(differences: Differences, errors: NDArray[Any], rival: int, budget: Budget) -> tuple[int, ...] | None:
+    """A sentence that breaks the text over the reals, by the hardest single swaps one after the other."""
+    swaps: list[int] = []
+    while not budget.spent:
+        best = hardest_swap(differences, swaps, rival, budget)
+        if best is None:
+            return None
+        swaps.append(best[0])
+        if best[1] <= 0:
+            kept = without_needless(differences, swaps, rival, budget)
+            tokens = differences.sentence(kept)
+            margin = differences.margins((differences.base + differences.rows[kept].sum(axis=0))[None])[0, rival]
+            if margin < -errors[rival] or exactly_beaten(differences.query, tokens)[0]:
+                return tokens
+    return None

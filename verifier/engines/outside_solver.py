@@ -13,7 +13,8 @@ from swapproof.encodings.query import Query
 
 from ..interval import Interval
 from ..ladder.truth import exactly_beaten
-from .exact_engine import Exact, descent
+from .exact_engine import Exact
+from .greedy import descent
 from .protocol import Budget, Claimed, Disputed, Findings, Sentence, Stopped
 
 

@@ -91,6 +91,37 @@ class Record:
 
 
 @dataclass(eq=False)
+class Closed:
+    """Choices at a position after a node, each of which closes alone; the most clearly closed come first."""
+
+    node: int
+    place: int
+    there: list[int]
+    """All choices of the position."""
+    parts: dict[tuple[int, ...], Record | None]
+    """The regions of this position that the proof lists one by one; the others are one region together."""
+    choices: list[int]
+    joining: int
+    """How many of the choices, from the first on, may yet join that region."""
+
+    @property
+    def may_join(self) -> bool:
+        others = len(self.there) > len(self.choices) + len(self.parts)
+        return self.joining > 0 and (len(self.choices) > 1 or others)
+
+    def with_joining(self) -> list[int]:
+        """The region of what is not listed, with those that may join it."""
+        apart = self.choices[self.joining :]
+        return [c for c in self.there if (c,) not in self.parts and c not in apart]
+
+    def joined(self) -> None:
+        self.choices, self.joining = self.choices[self.joining :], 0
+
+    def halve(self) -> None:
+        self.joining //= 2
+
+
+@dataclass(eq=False)
 class Waiting:
     """Regions to expand, the lowest bound last; the path of a region numbers its swaps, p * C + c, filled with -1."""
 
@@ -299,46 +330,30 @@ class Search:
         if not len(node):
             return
         there = self.bounds.places.there
-        sets: list[tuple[int, int, list[int]]] = []
+        found: list[Closed] = []
         ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
         for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             n, p = int(node[first]), int(place[first])
             best_first = first + np.argsort(-low[first:last], kind="stable")
-            sets.append((n, p, choice[best_first].tolist()))
-        listed = [nodes.records[n].parts.setdefault(p, {}) for n, p, _ in sets]
-        # What is not listed is a region already: first all join it, then the half that is closed more clearly.
-        joining = [closed for _, _, closed in sets]
+            parts = nodes.records[n].parts.setdefault(p, {})
+            found.append(
+                Closed(n, p, np.flatnonzero(there[p]).tolist(), parts, choice[best_first].tolist(), last - first)
+            )
+        # What is not listed is a region already: first all join it, then the half that is closed more clearly. Each
+        # that joins, and each set that is closed as a whole, is a leaf of the proof less.
         for _ in range(2):
-            asked = [
-                i
-                for i, (_, p, closed) in enumerate(sets)
-                if joining[i] and (len(closed) > 1 or there[p].sum() > len(closed) + len(listed[i]))
-            ]
-            rest = [
-                [
-                    c
-                    for c in np.flatnonzero(there[p]).tolist()
-                    if (c,) not in listed[i] and c not in closed[len(joining[i]) :]
-                ]
-                for i, (_, p, closed) in enumerate(sets)
-            ]
-            done = self.sets_closed(nodes, [(sets[i][0], sets[i][1], rest[i]) for i in asked])
-            for i, is_closed in zip(asked, done, strict=True):
-                if is_closed:
-                    left_over = sets[i][2][len(joining[i]) :]
-                    sets[i] = (*sets[i][:2], left_over)
-                    joining[i] = []
-                else:
-                    joining[i] = joining[i][: len(joining[i]) // 2]
-        apart = [i for i, (_, _, closed) in enumerate(sets) if len(closed) > 1]
-        whole = self.sets_closed(nodes, [sets[i] for i in apart])
-        for i, is_closed in zip(apart, whole, strict=True):
+            asked = [one for one in found if one.may_join]
+            done = self.sets_closed(nodes, [(one.node, one.place, one.with_joining()) for one in asked])
+            for one, is_closed in zip(asked, done, strict=True):
+                one.joined() if is_closed else one.halve()
+        apart = [one for one in found if len(one.choices) > 1]
+        whole = self.sets_closed(nodes, [(one.node, one.place, one.choices) for one in apart])
+        for one, is_closed in zip(apart, whole, strict=True):
             if is_closed:
-                listed[i][tuple(sorted(sets[i][2]))] = None
-                sets[i] = (*sets[i][:2], [])
-        for i, (_, _, closed) in enumerate(sets):
-            for c in closed:
-                listed[i][(c,)] = None
+                one.parts[tuple(sorted(one.choices))] = None
+                one.choices = []
+        for one in found:
+            one.parts.update(((c,), None) for c in one.choices)
 
     def sets_closed(self, nodes: Waiting, sets: list[tuple[int, int, list[int]]]) -> list[bool]:
         """Whether the regions with a swap among these choices of a position are closed, each as a whole."""

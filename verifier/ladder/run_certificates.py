@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, options_of, words_of
@@ -33,11 +33,9 @@ from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level
-from ..runs.external_tensors import external_files
-from ..runs.inputs import Inputs, Text
-from ..runs.run_folder import sha256
+from ..runs.binding import Binding
+from ..runs.inputs import Text
 from ..screening import Screen, Unsure, canonical
-from ..synonyms.freezing import digest_of
 from .climbing import Verdict
 from .open_part import counted
 
@@ -54,26 +52,6 @@ WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
 
 
 LONGEST = 3600.0
-
-
-@dataclass(frozen=True)
-class Binding:
-    """SHA-256 of the files that every certificate of a run names; `tensors` are (name, SHA-256) of external data."""
-
-    model_sha256: str
-    tensors: tuple[tuple[str, str], ...]
-    vocabulary_sha256: str
-    spaces_sha256: str
-
-
-def binding_of(model: Model, inputs: Inputs) -> Binding:
-    folder = model.path.parent
-    return Binding(
-        sha256(model.path),
-        tuple((name, sha256(folder / name)) for name in external_files(model)),
-        inputs.vocabulary_sha256,
-        digest_of(text.frozen for text in inputs.texts),
-    )
 
 
 def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str) -> Statement:

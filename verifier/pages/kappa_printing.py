@@ -15,8 +15,8 @@ def print_kappa(summary: Mapping[str, Any]) -> None:
     """rho, the most dangerous words, and how it was found."""
     from rich.table import Table
 
-    from ..commands.report import terminal
     from .tables import print_table
+    from .terminal import terminal
 
     console = terminal()
     rho, far = summary["rho"], summary["rho_of_the_distribution"]

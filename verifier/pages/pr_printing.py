@@ -19,8 +19,8 @@ STOPS = {
 def print_measured(summary: Mapping[str, Any]) -> None:
     from rich.table import Table
 
-    from ..commands.report import terminal
     from .tables import print_table
+    from .terminal import terminal
 
     console = terminal()
     runs = list(summary["runs"].values()) if "runs" in summary else [summary]

@@ -24,13 +24,13 @@ from ..ladder.optimiser import blamed, harmful_merge
 from ..ladder.replay import session_of
 from ..runs.external_tensors import TEXT_FORMATS
 from .attack import attack
-from .input_witness import Deployed, Witness
+from .input_witness import Deployed, InputWitness
 from .last_resort import last_resort
 from .over_reals import rounded_into
-from .query_bounds import Bounds
+from .query_bounds import QueryBounds
 from .question import Question, floor_float
-from .search import Answer, Outcome, Search, Way
-from .search_tree import UPPER_SLOPES, Record
+from .search import Answer, QuerySearch, SearchOutcome, Way
+from .search_tree import UPPER_SLOPES, TreeRecord
 from .unsat_certificates import Plan, plan
 
 FEW_INPUTS = 10
@@ -59,9 +59,9 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class QueryVerdict:
     answer: Answer
-    witness: Witness | None
+    witness: InputWitness | None
     seconds: float
     regions: int = 0
     remarks: tuple[str, ...] = ()
@@ -84,13 +84,13 @@ class Verifier:
             self.loaded[path] = Loaded(model, network, stack_of(network), Deployed.open(model), merge)
         return self.loaded[path]
 
-    def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> Verdict:
+    def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> QueryVerdict:
         """With `proof` unsat is answered only when its certificate was written there and accepted."""
         began = time.monotonic()
         try:
             property, loaded = self.read(query, model, began + seconds)
         except OutOfTime as error:
-            return Verdict("timed-out", None, time.monotonic() - began, 0, (str(error),))
+            return QueryVerdict("timed-out", None, time.monotonic() - began, 0, (str(error),))
         check_agreement(property, loaded)
         planned = None if proof is None else plan(query, property, loaded.model, proof)
         if planned is not None:
@@ -153,7 +153,7 @@ def explained(loaded: Loaded, x: NDArray[Any], ours: Floats, allowed: Floats, ap
     return blamed(model.path, model.proto, {model.input: x.reshape(model.shape)}, difference)
 
 
-def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> Verdict:
+def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> QueryVerdict:
     until = began + seconds
     source = np.random.default_rng(0)
     remarks = []
@@ -163,11 +163,11 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         remarks.append(f"{loaded.merge}; unsat is of the file")
     regions = 0
 
-    def verdict(answer: Answer, witness: Witness | None = None) -> Verdict:
+    def verdict(answer: Answer, witness: InputWitness | None = None) -> QueryVerdict:
         if witness is not None:
             rounded = rounded_into(property, loaded.network, loaded.model.kind, witness)
             remarks[:] = [] if rounded is None else [rounded]
-        return Verdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
+        return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
 
     questions = [Question.of(loaded.stack, case) for case in property.cases]
     for question in questions:
@@ -177,13 +177,13 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         if witness is not None:
             return verdict("sat", witness)
     answers: list[Answer] = []
-    roots: dict[bytes, Bounds] = {}
-    records: list[Record] = []
+    roots: dict[bytes, QueryBounds] = {}
+    records: list[TreeRecord] = []
     parts = 0.0 if plan is None else UPPER_SLOPES
     for number, question in enumerate(questions):
         box = question.low.tobytes() + question.high.tobytes()
         if box not in roots:
-            roots = {box: Bounds(loaded.stack, question.low, question.high, parts)}
+            roots = {box: QueryBounds(loaded.stack, question.low, question.high, parts)}
         rest = (until - time.monotonic()) / (len(questions) - number)
         outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan)
         regions += outcome.regions
@@ -205,7 +205,7 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
     return verdict("timed-out" if late else "unknown")
 
 
-def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> Witness | None:
+def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> InputWitness | None:
     if not len(question.atoms):
         return deployed.witness(question.case, (question.low + question.high) / 2)
     found = (deployed.witness(question.case, point) for point in attack(question, source)[:TRIED])
@@ -213,38 +213,38 @@ def attacked(question: Question, deployed: Deployed, source: np.random.Generator
 
 
 def searched(
-    question: Question, loaded: Loaded, bounds: Bounds, seconds: float, plan: Plan | None
-) -> tuple[Outcome, str]:
+    question: Question, loaded: Loaded, bounds: QueryBounds, seconds: float, plan: Plan | None
+) -> tuple[SearchOutcome, str]:
     """Both ways to split, then a solver; and what it claims, which settles nothing."""
     if not len(question.atoms):
         if crossed(question.case):
-            return Outcome("unsat"), ""
-        return Outcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
+            return SearchOutcome("unsat"), ""
+        return SearchOutcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
     ways: tuple[Way, Way] = ("inputs", "phases") if loaded.stack.inputs <= FEW_INPUTS else ("phases", "inputs")
     until = time.monotonic() + seconds
     regions = 0
-    outcome = Outcome("timed-out")
+    outcome = SearchOutcome("timed-out")
     for way, (share, steps) in zip(ways, SHARES, strict=True):
         now = time.monotonic()
         share *= 1.0 if plan is None else PROVING
         record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
-        search = Search(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
+        search = QuerySearch(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
         outcome = search.run()
         regions += outcome.regions
         if outcome.answer in ("sat", "unsat"):
-            return Outcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
+            return SearchOutcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
     seconds = until - time.monotonic()
     if seconds <= 0 or plan is not None:
-        return Outcome(outcome.answer, None, regions), ""
+        return SearchOutcome(outcome.answer, None, regions), ""
     said, point = last_resort(question, bounds, seconds)
     witness = None if point is None else loaded.deployed.witness(question.case, point)
     if witness is not None:
-        return Outcome("sat", witness, regions), ""
+        return SearchOutcome("sat", witness, regions), ""
     beyond = said.status == "infeasible" or (said.bound is not None and said.bound > 0)
     remark = (
         f"HiGHS claims that there is none ({said.status}, least worst atom {said.bound}): not proved" if beyond else ""
     )
-    return Outcome(outcome.answer, None, regions), remark
+    return SearchOutcome(outcome.answer, None, regions), remark
 
 
 def searched_again(
@@ -261,10 +261,10 @@ def searched_again(
     low = np.array([floor_float(end) for end in lows])
     high = np.array([-floor_float(-end) for end in highs])
     question = replace(questions[number], low=low, high=high)
-    bounds = Bounds(loaded.stack, low, high, UPPER_SLOPES)
+    bounds = QueryBounds(loaded.stack, low, high, UPPER_SLOPES)
     record = plan.record(loaded.network, loaded.stack, len(question.atoms))
     way: Way = "phases" if phases and loaded.stack.inputs > FEW_INPUTS else "inputs"
-    outcome = Search(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
+    outcome = QuerySearch(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
     return record.encoded() if outcome.answer == "unsat" else b""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import UNIT, Functions, applied
 from swapproof.encodings.network import Floats, Indices
 
-from .query_bounds import SLOP, TINY, Bounds, Lines, Regions, Truths
+from .query_bounds import SLOP, TINY, InputLines, InputRegions, QueryBounds, Truths
 
 RATE, FADING = 0.25, 0.97
 """The first step, in units of each multiplier's own scale, and the factor from step to step."""
@@ -68,7 +68,7 @@ class Ascended:
         )
 
 
-def first_multipliers(regions: Regions, lines: Lines, atoms: int) -> Multipliers:
+def first_multipliers(regions: InputRegions, lines: InputLines, atoms: int) -> Multipliers:
     return Multipliers(
         [slope.copy() for slope in lines.lower],
         [np.zeros_like(slope) for slope in lines.lower],
@@ -77,7 +77,7 @@ def first_multipliers(regions: Regions, lines: Lines, atoms: int) -> Multipliers
 
 
 def ascended(
-    bounds: Bounds, atoms: Functions, regions: Regions, start: Multipliers, steps: int, parts: float = 0.0
+    bounds: QueryBounds, atoms: Functions, regions: InputRegions, start: Multipliers, steps: int, parts: float = 0.0
 ) -> Ascended:
     """The best bounds met in so many steps; regions that are settled cost as much as the others.
 
@@ -97,7 +97,7 @@ def ascended(
             {j: (weights @ w)[:, None] for j, w in atoms.weights.items()},
             (weights @ atoms.bias)[:, None],
             (weights @ atom_error)[:, None],
-            Lines(lines.parts, used, lines.upper, lines.raised),
+            InputLines(lines.parts, used, lines.upper, lines.raised),
             [
                 np.asarray(phases * split, dtype=np.float64)
                 for phases, split in zip(regions.phases, splits, strict=True)

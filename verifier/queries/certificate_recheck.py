@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,28 +11,28 @@ from swapproof.encodings.vnnlib.linear_property import Atom
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.proofs import check, check_box
 
-from ..runs.run_summary import HOLDS, UNCHECKED
-
 Fact = tuple[frozenset[tuple[str, int, Fraction]], Fraction, bool]
 Ends = tuple[tuple[Fraction, Fraction], ...]
 
 
-def recheck(certificate: Path) -> int:
-    """Prints what is proved and, last, `accepted 1 of 1`; or why it is refused."""
+@dataclass(frozen=True)
+class Rechecked:
+    """What is proved, or why the certificate is refused."""
+
+    sentence: str
+    refusal: str | None
+
+
+def recheck(certificate: Path) -> Rechecked:
     data = check.read_file(certificate, check.MAX_CERTIFICATE)
     if b'"swapproof box certificate"' not in data:
         raise BadInput(
             f"{certificate}: not a certificate of `verify --proof`; others are checked with their run folder"
         )
     try:
-        sentence = check_box.check_file(certificate).sentence + compared(certificate, data)
+        return Rechecked(check_box.check_file(certificate).sentence + compared(certificate, data), None)
     except check.Refused as error:
-        print(f"refused {certificate.name}: {error}")
-        print("refused 1 of 1")
-        return UNCHECKED
-    print(f"{certificate.name}: {sentence}")
-    print("accepted 1 of 1")
-    return HOLDS
+        return Rechecked("nothing is proved", str(error))
 
 
 def compared(certificate: Path, data: bytes) -> str:

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Witness:
+class InputWitness:
     """Input and output elements, exact values of the floats that the model read and answered."""
 
     inputs: tuple[float, ...]
@@ -69,7 +69,7 @@ class Deployed:
             raise BadInput(f"{self.model.path}: onnxruntime fails on one input ({reason})") from None
         return np.asarray(result).reshape(-1)
 
-    def witness(self, case: Case, point: Floats) -> Witness | None:
+    def witness(self, case: Case, point: Floats) -> InputWitness | None:
         """The witness near this point, when there is one."""
         for x in self.near(case, point):
             y = self.output(x)
@@ -78,7 +78,7 @@ class Deployed:
             inputs = {i: Fraction(float(value)) for i, value in enumerate(x)}
             outputs = {i: Fraction(float(value)) for i, value in enumerate(y)}
             if all(atom.holds(inputs, outputs) for atom in case.atoms):
-                return Witness(tuple(map(float, x)), tuple(map(float, y)))
+                return InputWitness(tuple(map(float, x)), tuple(map(float, y)))
         return None
 
     def near(self, case: Case, point: Floats) -> Iterator[Array]:

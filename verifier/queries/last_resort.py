@@ -10,7 +10,7 @@ from swapproof.encodings.programs.integer_program import Program, Row, Variable
 from swapproof.encodings.solvers.solver_answer import Outcome
 from swapproof.encodings.solvers.solver_table import HIGHS
 
-from .query_bounds import Bounds
+from .query_bounds import QueryBounds
 from .question import Question
 
 ENOUGH = 1e-4
@@ -18,7 +18,7 @@ ENOUGH = 1e-4
 INFINITY = float("inf")
 
 
-def program_of(question: Question, bounds: Bounds) -> tuple[Program, Indices]:
+def program_of(question: Question, bounds: QueryBounds) -> tuple[Program, Indices]:
     """Minimise the greatest atom, and the columns of the inputs.
 
     y = relu(z): y >= z, y <= z - l (1 - a), y <= u a, a binary, for l <= z <= u; settled neurons are 0 or z.
@@ -70,7 +70,7 @@ def program_of(question: Question, bounds: Bounds) -> tuple[Program, Indices]:
     return Program(tuple(variables), tuple(rows)), columns[0]
 
 
-def last_resort(question: Question, bounds: Bounds, seconds: float) -> tuple[Outcome, Floats | None]:
+def last_resort(question: Question, bounds: QueryBounds, seconds: float) -> tuple[Outcome, Floats | None]:
     """What HiGHS says, and the input of its best solution."""
     program, columns = program_of(question, bounds)
     outcome = HIGHS.solve(program, seconds)

@@ -10,13 +10,13 @@ from swapproof.encodings.exact_evaluation import constant, exact_values
 from swapproof.encodings.network import Affine, Network
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
 
-from .input_witness import Witness
+from .input_witness import InputWitness
 
 MOST_PRODUCTS = 2_000_000
 """Of one exact evaluation, which takes about a second then; larger networks are not asked."""
 
 
-def rounded_into(property: Property, network: Network, kind: str, witness: Witness) -> str | None:
+def rounded_into(property: Property, network: Network, kind: str, witness: InputWitness) -> str | None:
     """What is to be said of a witness that only rounding makes one; None when it is one, or nobody can tell."""
     if network.inexact or products(network) > MOST_PRODUCTS:
         return None
@@ -50,7 +50,7 @@ def products(network: Network) -> int:
     )
 
 
-def exact_outputs(network: Network, witness: Witness) -> list[Fraction]:
+def exact_outputs(network: Network, witness: InputWitness) -> list[Fraction]:
     """The flat output over the reals; node 0 is the input."""
     first = network.nodes[0]
     given = {0: constant(np.array(witness.inputs).reshape(first.shape or (1,)))}

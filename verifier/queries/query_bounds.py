@@ -29,7 +29,7 @@ TINY = 1e-290
 
 
 @dataclass(eq=False)
-class Regions:
+class InputRegions:
     """Boxes [n, inputs] and, for each layer, bounds [n, size] of the neurons' inputs and their decided phases.
 
     A phase is 1 (input at least 0), -1 (at most 0) or 0 (open). `nodes` are places in a record of the search.
@@ -49,8 +49,8 @@ class Regions:
     def __len__(self) -> int:
         return len(self.low)
 
-    def take(self, index: Indices | Truths | slice) -> Regions:
-        return Regions(
+    def take(self, index: Indices | Truths | slice) -> InputRegions:
+        return InputRegions(
             self.low[index],
             self.high[index],
             [part[index] for part in self.least],
@@ -70,9 +70,9 @@ class Regions:
         return np.asarray((self.least[layer] < 0) & (self.greatest[layer] > 0))
 
 
-def joined(parts: list[Regions]) -> Regions:
+def joined(parts: list[InputRegions]) -> InputRegions:
     layers = range(len(parts[0].least))
-    return Regions(
+    return InputRegions(
         np.concatenate([part.low for part in parts]),
         np.concatenate([part.high for part in parts]),
         [np.concatenate([part.least[i] for part in parts]) for i in layers],
@@ -83,7 +83,7 @@ def joined(parts: list[Regions]) -> Regions:
 
 
 @dataclass(eq=False)
-class Lines:
+class InputLines:
     """Of each layer [n, size]: lower slope, upper slope, upper intercept.
 
     With `parts` upper slopes are multiples of 1 / parts, as they are for the checker of certificates.
@@ -119,7 +119,7 @@ class Descended:
     given: list[Floats]
 
 
-class Bounds:
+class QueryBounds:
     """Bounds over regions inside one box, for one stack."""
 
     def __init__(self, stack: Stack, low: Floats, high: Floats, parts: float = 0.0) -> None:
@@ -130,7 +130,7 @@ class Bounds:
         """Of h_j, over the whole box."""
         self.errors = [self.unit(len(low)) * self.magnitude[0]]
         """Of h_0 and then z_i: what a coefficient of one costs in rounding."""
-        self.whole = Regions(low[None], high[None], [], [], [])
+        self.whole = InputRegions(low[None], high[None], [], [], [])
         for layer in stack.layers:
             width = len(layer)
             self.whole.phases.append(np.zeros((1, width), dtype=np.int64))
@@ -148,15 +148,15 @@ class Bounds:
         """[R]: a bound of |rows|, every term taken absolutely."""
         return rows.bias_size + sum((size @ self.magnitude[j] for j, size in rows.sizes.items()), np.zeros(len(rows)))
 
-    def refresh(self, regions: Regions) -> None:
+    def refresh(self, regions: InputRegions) -> None:
         """Bounds of all layers, layer after layer; what was known stays known."""
-        lines = Lines(self.parts)
+        lines = InputLines(self.parts)
         for layer in range(self.depth):
             self.tighten(regions, layer, lines)
             if layer + 1 < self.depth:
                 lines.add(regions.least[layer], regions.greatest[layer])
 
-    def tighten(self, regions: Regions, layer: int, lines: Lines | None = None) -> None:
+    def tighten(self, regions: InputRegions, layer: int, lines: InputLines | None = None) -> None:
         """The bounds of one layer, in place: intervals, then backward substitution for what intervals leave open."""
         rows = self.stack.layers[layer]
         low, high = self.intervals(rows, regions)
@@ -165,7 +165,7 @@ class Bounds:
             places = np.flatnonzero(((low < 0) & (high > 0)).any(axis=0))
             if len(places):
                 if lines is None:
-                    lines = Lines(self.parts)
+                    lines = InputLines(self.parts)
                     for before in range(layer):
                         lines.add(regions.least[before], regions.greatest[before])
                 both = two_sided(rows.taken(places))
@@ -176,7 +176,7 @@ class Bounds:
         regions.least[layer] = np.where(phases > 0, np.maximum(low, 0.0), low)
         regions.greatest[layer] = np.where(phases < 0, np.minimum(high, 0.0), high)
 
-    def intervals(self, rows: Functions, regions: Regions) -> tuple[Floats, Floats]:
+    def intervals(self, rows: Functions, regions: InputRegions) -> tuple[Floats, Floats]:
         """[n, R] twice, by interval arithmetic from the layers before."""
         low = np.broadcast_to(rows.bias, (len(regions), len(rows))).copy()
         high = low.copy()
@@ -192,7 +192,7 @@ class Bounds:
         error = (2 * self.unit(fan) + SLOP * rows.roundings * UNIT) * self.size(rows) + TINY
         return low - error, high + error
 
-    def least(self, rows: Functions, regions: Regions, lines: Lines) -> Bounded:
+    def least(self, rows: Functions, regions: InputRegions, lines: InputLines) -> Bounded:
         """Lower bounds of rows that read layers 0 .. len(lines.lower)."""
         shape = (len(regions), len(rows))
         row_error = (SLOP * rows.roundings * UNIT + self.unit(1)) * self.size(rows) + TINY
@@ -207,7 +207,7 @@ class Bounds:
         weights: Mapping[int, Floats],
         constant: Floats,
         error: Floats,
-        lines: Lines,
+        lines: InputLines,
         splits: Sequence[Floats] | None = None,
     ) -> Descended:
         """Functions [n, R] by their coefficients of h_j, as lower bounds that are linear in x.
@@ -243,8 +243,8 @@ class Bounds:
         coefficients = np.broadcast_to(np.zeros(1) if found is None else found, shape)
         return Descended(constant, error + np.abs(coefficients) @ self.errors[0], coefficients, given_at)
 
-    def all_lines(self, regions: Regions) -> Lines:
-        lines = Lines(self.parts)
+    def all_lines(self, regions: InputRegions) -> InputLines:
+        lines = InputLines(self.parts)
         for low, high in zip(regions.least, regions.greatest, strict=True):
             lines.add(low, high)
         return lines
@@ -261,7 +261,7 @@ def two_sided(rows: Functions) -> Functions:
     )
 
 
-def contracted(regions: Regions, bounded: Bounded) -> None:
+def contracted(regions: InputRegions, bounded: Bounded) -> None:
     """Where coefficients c and bound L say that a row, which must be <= 0, is at least L + c (x - corner): shrink.
 
     c_j > 0: x_j <= low_j - L / c_j. c_j < 0: x_j >= high_j - L / c_j. Rounded outwards by a relative 2**-40.
@@ -285,7 +285,7 @@ CHUNK = 1 << 16
 """Numbers worked on at a time: they should stay in the cache."""
 
 
-def sharpened(bounds: Bounds, regions: Regions, low: Floats, coefficients: Floats, neurons: Indices) -> None:
+def sharpened(bounds: QueryBounds, regions: InputRegions, low: Floats, coefficients: Floats, neurons: Indices) -> None:
     """Bounds of these neurons of the first layer, where a function at least L + c (x - corner) must be <= 0.
 
     With x = m + r t, -1 <= t <= 1, p = w r, q = c r and V the function's bound in the middle, for every u >= 0

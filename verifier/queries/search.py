@@ -18,10 +18,10 @@ from swapproof.encodings.network import Floats, Indices
 from . import ascent
 from .ascent import Ascended, Multipliers, ascended, first_multipliers
 from .attack import descent, worst
-from .input_witness import Deployed, Witness
-from .query_bounds import Bounded, Bounds, Regions, Truths, contracted, joined, sharpened
+from .input_witness import Deployed, InputWitness
+from .query_bounds import Bounded, InputRegions, QueryBounds, Truths, contracted, joined, sharpened
 from .question import Question
-from .search_tree import NARROWEST, SLOPES, Record, short
+from .search_tree import NARROWEST, SLOPES, TreeRecord, short
 
 Answer = Literal["sat", "unsat", "unknown", "timed-out"]
 Way = Literal["inputs", "phases"]
@@ -42,12 +42,12 @@ REFINING = 4
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchOutcome:
     answer: Answer
-    witness: Witness | None = None
+    witness: InputWitness | None = None
     regions: int = 0
     detail: str = ""
-    record: Record | None = None
+    record: TreeRecord | None = None
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Block:
     `place` counts the inputs, then the neurons layer after layer.
     """
 
-    regions: Regions
+    regions: InputRegions
     multipliers: Multipliers
     place: Indices
     low: Floats
@@ -78,19 +78,19 @@ def together(blocks: list[Block]) -> Block:
 
 
 @dataclass(eq=False)
-class Search:
+class QuerySearch:
     """`way`: what is split first; `steps` of ascent for each region."""
 
     question: Question
     deployed: Deployed
-    bounds: Bounds
+    bounds: QueryBounds
     way: Way
     steps: int
     until: float
     """In seconds of time.monotonic()."""
-    record: Record | None = None
+    record: TreeRecord | None = None
     """Where the tree is written down; then nothing is done that a certificate cannot say."""
-    witness: Witness | None = None
+    witness: InputWitness | None = None
     regions: int = 0
     unresolved: int = 0
     pending: list[Block] = field(default_factory=list)
@@ -100,13 +100,15 @@ class Search:
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.batch = int(np.clip(CELLS // (2 * max(widths) ** 2 + 1), 2, 256)) if self.bounds.depth > 1 else 256
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchOutcome:
         root = self.bounds.whole.take(slice(None))
         lines = self.bounds.all_lines(root)
         self.examine(root, first_multipliers(root, lines, len(self.question.atoms)))
         while self.pending and self.witness is None:
             if time.monotonic() > self.until:
-                return Outcome("timed-out", None, self.regions, f"{sum(len(b.low) for b in self.pending)} regions open")
+                return SearchOutcome(
+                    "timed-out", None, self.regions, f"{sum(len(b.low) for b in self.pending)} regions open"
+                )
             block = self.next_block()
             children = self.halves(block)
             kept = np.flatnonzero(~children.empty())
@@ -118,10 +120,10 @@ class Search:
                 self.bounds.refresh(children)
                 self.examine(children, block.multipliers.take(twice))
         if self.witness is not None:
-            return Outcome("sat", self.witness, self.regions)
+            return SearchOutcome("sat", self.witness, self.regions)
         if self.unresolved:
-            return Outcome("unknown", None, self.regions, f"{self.unresolved} regions too small to halve")
-        return Outcome("unsat", None, self.regions, record=self.record)
+            return SearchOutcome("unknown", None, self.regions, f"{self.unresolved} regions too small to halve")
+        return SearchOutcome("unsat", None, self.regions, record=self.record)
 
     def next_block(self) -> Block:
         taken, count = [], 0
@@ -135,7 +137,7 @@ class Search:
             count += len(block.low)
         return together(taken)
 
-    def examine(self, regions: Regions, multipliers: Multipliers) -> None:
+    def examine(self, regions: InputRegions, multipliers: Multipliers) -> None:
         """Refute, shrink, try corners; what is left waits, the least promising refutation last, to be next."""
         self.regions += len(regions)
         self.note_crossed(regions, multipliers)
@@ -184,17 +186,17 @@ class Search:
             if not len(regions):
                 return
 
-    def note_crossed(self, regions: Regions, multipliers: Multipliers) -> None:
+    def note_crossed(self, regions: InputRegions, multipliers: Multipliers) -> None:
         """In the record, of the regions whose bounds crossed."""
         empty = regions.empty()
         if self.record is not None and empty.any():
             self.record.crossed(regions.take(empty), multipliers.take(empty))
 
-    def slack(self, regions: Regions, best: Ascended) -> Floats:
+    def slack(self, regions: InputRegions, best: Ascended) -> Floats:
         """[n]: what all upper lines cost together."""
         return np.asarray(np.maximum(self.scores(regions, best), 0.0).sum(axis=1))
 
-    def wait(self, regions: Regions, best: Ascended) -> None:
+    def wait(self, regions: InputRegions, best: Ascended) -> None:
         if not len(regions):
             return
         place, small = self.choose(regions, best)
@@ -220,13 +222,13 @@ class Search:
                     return
             x = np.clip(x - (high - low) * 0.05 * 0.5**step * np.sign(slope), low, high)
 
-    def sharpen(self, regions: Regions, best: Ascended) -> None:
+    def sharpen(self, regions: InputRegions, best: Ascended) -> None:
         """Neurons of the first layer, where the atoms' weighted sum can be <= 0."""
         regions.least[0], regions.greatest[0] = regions.least[0].copy(), regions.greatest[0].copy()
         sharpened(self.bounds, regions, best.low, best.coefficients, np.flatnonzero((best.given[0] < 0).any(axis=0)))
         contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
 
-    def choose(self, regions: Regions, best: Ascended) -> tuple[Indices, Truths]:
+    def choose(self, regions: InputRegions, best: Ascended) -> tuple[Indices, Truths]:
         """[n]: where to split each region, and whether it is too small for that."""
         width = regions.high - regions.low
         whole = np.maximum(self.question.high - self.question.low, np.finfo(np.float64).tiny)
@@ -245,7 +247,7 @@ class Search:
         splits = flat[np.arange(len(flat)), neuron] > 0
         return np.where(splits, neuron + self.starts[1], dimension), np.where(splits, False, small)
 
-    def scores(self, regions: Regions, best: Ascended) -> Floats:
+    def scores(self, regions: InputRegions, best: Ascended) -> Floats:
         """[n, neurons]: what the upper lines of open neurons cost at most; -1 for the others."""
         if not self.bounds.depth:
             return np.zeros((len(regions), 0))
@@ -258,7 +260,7 @@ class Search:
             scores.append(np.where(is_open, cost + 1e-9 * np.minimum(-low, high), -1.0))
         return np.concatenate(scores, axis=1)
 
-    def halves(self, block: Block) -> Regions:
+    def halves(self, block: Block) -> InputRegions:
         """Both halves of every region, all first ones before all second ones."""
         first, second = block.regions.take(slice(None)), block.regions.take(slice(None))
         first.nodes, second.nodes = first.nodes.copy(), second.nodes.copy()
@@ -293,7 +295,7 @@ class Search:
                     self.shrink(half, rows, places, phase)
         return joined([first, second])
 
-    def shrink(self, half: Regions, rows: Indices, places: Indices, phase: int) -> None:
+    def shrink(self, half: InputRegions, rows: Indices, places: Indices, phase: int) -> None:
         """A decided neuron of the first layer says something linear of the inputs: -phase * z <= 0."""
         layer = self.bounds.stack.layers[0]
         weight, bias = -phase * layer.weights[0][places], -phase * layer.bias[places]

@@ -16,7 +16,7 @@ from swapproof.encodings.network import Floats, Indices
 from swapproof.proofs import box_certificate as tree
 
 from .ascent import Ascended, Multipliers
-from .query_bounds import Regions
+from .query_bounds import InputRegions
 
 SLOPES, UPPER_SLOPES = 64.0, 65536.0
 """Lower and upper slopes are multiples of one part of so many."""
@@ -28,7 +28,7 @@ NARROWEST = 2.0**-58
 
 
 @dataclass(frozen=True)
-class Layer:
+class TreeLayer:
     """What the certificate calls a layer of neurons: a rectifier's node, and its slope below 0."""
 
     node: int
@@ -36,10 +36,10 @@ class Layer:
 
 
 @dataclass(eq=False)
-class Record:
+class TreeRecord:
     """`layers` None: of maxima, which have no names; `atoms`: how many."""
 
-    layers: Sequence[Layer | None]
+    layers: Sequence[TreeLayer | None]
     widths: Sequence[int]
     atoms: int
     parts: list[bytearray] = field(default_factory=lambda: [bytearray()])
@@ -58,31 +58,31 @@ class Record:
             stack += reversed(self.halves.get(node, ()))
         return bytes(out)
 
-    def alone(self, regions: Regions, atoms: Indices) -> None:
+    def alone(self, regions: InputRegions, atoms: Indices) -> None:
         """Refuted each by one atom."""
         for row, node in enumerate(regions.nodes):
             self.parts[node] += tree.linear(self.of_one(regions, row, int(atoms[row])))
 
-    def crossed(self, regions: Regions, multipliers: Multipliers) -> None:
+    def crossed(self, regions: InputRegions, multipliers: Multipliers) -> None:
         """Refuted by bounds that cross; should the checker's not cross, by these multipliers."""
         for row, node in enumerate(regions.nodes):
             self.parts[node] += tree.linear(self.multipliers(regions, multipliers, None, row))
 
-    def refuted(self, regions: Regions, best: Ascended) -> None:
+    def refuted(self, regions: InputRegions, best: Ascended) -> None:
         for row, node in enumerate(regions.nodes):
             self.parts[node] += tree.linear(self.multipliers(regions, best.multipliers, best.given, row))
 
-    def cut(self, regions: Regions, best: Ascended) -> None:
+    def cut(self, regions: InputRegions, best: Ascended) -> None:
         for row, node in enumerate(regions.nodes):
             self.parts[node] += tree.cut(self.multipliers(regions, best.multipliers, best.given, row))
 
-    def cut_alone(self, regions: Regions) -> None:
+    def cut_alone(self, regions: InputRegions) -> None:
         """By each atom."""
         for row, node in enumerate(regions.nodes):
             for atom in range(self.atoms):
                 self.parts[node] += tree.cut(self.of_one(regions, row, atom))
 
-    def renew(self, regions: Regions) -> None:
+    def renew(self, regions: InputRegions) -> None:
         for node in regions.nodes:
             self.parts[node] += tree.renew()
 
@@ -109,7 +109,7 @@ class Record:
         self.halves.update(zip(nodes.tolist(), zip(left.tolist(), right.tolist(), strict=True), strict=True))
         return left, right
 
-    def of_one(self, regions: Regions, row: int, atom: int) -> tree.Multipliers:
+    def of_one(self, regions: InputRegions, row: int, atom: int) -> tree.Multipliers:
         """One atom, and the slopes that are taken for these bounds: the checker's own may be a little closer."""
         slopes: dict[int, dict[int, int]] = {}
         for place, layer in enumerate(self.layers):
@@ -121,7 +121,7 @@ class Record:
         return tree.Multipliers([int(each == atom) for each in range(self.atoms)], slopes)
 
     def multipliers(
-        self, regions: Regions, chosen: Multipliers, given: list[Floats] | None, row: int
+        self, regions: InputRegions, chosen: Multipliers, given: list[Floats] | None, row: int
     ) -> tree.Multipliers:
         """Slopes where a coefficient is `given` that is above 0: the others are not in use."""
         weights, unit = [1], 1

@@ -23,7 +23,7 @@ from swapproof.proofs import check, check_box
 from swapproof.proofs.certificate import File
 
 from ..runs.external_tensors import location, tensors
-from .search_tree import Layer, Record
+from .search_tree import TreeLayer, TreeRecord
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
@@ -41,7 +41,7 @@ class Plan:
     beside: dict[str, bytes]
     network: check.Network
 
-    def certify(self, records: Sequence[Record], until: float, again: Again) -> str | None:
+    def certify(self, records: Sequence[TreeRecord], until: float, again: Again) -> str | None:
         """Writes the certificate, once it is accepted; else says why it is not."""
         folder = self.target.parent
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +68,8 @@ class Plan:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
         return tree.write_box_certificate(replace(self.statement, cases=cases))
 
-    def record(self, network: Network, stack: Stack, atoms: int) -> Record:
-        return Record(names(network, self.network, stack), stack.widths[1:], atoms)
+    def record(self, network: Network, stack: Stack, atoms: int) -> TreeRecord:
+        return TreeRecord(names(network, self.network, stack), stack.widths[1:], atoms)
 
 
 def plan(query: Path, property: Property, model: NumericModel, target: Path) -> Plan:
@@ -128,16 +128,16 @@ def keep(folder: Path, beside: dict[str, bytes], name: str, data: bytes, *, fixe
     raise BadInput(f"--proof: {folder / name} is another file than the one to be kept there; choose an empty folder")
 
 
-def names(network: Network, checked: check.Network, stack: Stack) -> list[Layer | None]:
+def names(network: Network, checked: check.Network, stack: Stack) -> list[TreeLayer | None]:
     """What the checker calls the layers of the normal form: rectifiers by their index, maxima not at all."""
     known = canonical_network(network, inputs="numbers").layer_of
     rectifiers = [index if isinstance(network.nodes[index].layer, Rectifier) else None for index in stack.sources]
     found = [None if index is None else known.get(index) for index in rectifiers]
-    layers: list[Layer | None] = []
+    layers: list[TreeLayer | None] = []
     for number, width in zip(found, stack.widths[1:], strict=True):
         layer = None if number is None else checked.layers[number]
         if number is not None and isinstance(layer, check.Rectifier) and layer.size == width:
-            layers.append(Layer(number, layer.p / layer.q))
+            layers.append(TreeLayer(number, layer.p / layer.q))
         else:
             layers.append(None)
     return layers

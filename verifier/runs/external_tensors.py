@@ -15,6 +15,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """File names that a certificate can bind."""
 TAKEN = {
     "task.toml",
+    "manifest.json",
     "model.onnx",
     "vocabulary.json",
     "texts.jsonl",

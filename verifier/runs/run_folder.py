@@ -32,6 +32,10 @@ class Run:
         return self.folder / "task.toml"
 
     @property
+    def manifest(self) -> Path:
+        return self.folder / "manifest.json"
+
+    @property
     def model(self) -> Path:
         return self.folder / "model.onnx"
 
@@ -83,6 +87,7 @@ class Run:
         """Every file that a run may write, but its store; `tensors` are the external data files of its model."""
         fixed = [
             self.task,
+            self.manifest,
             self.model,
             self.vocabulary,
             self.texts,

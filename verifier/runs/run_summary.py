@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from .store import Store, intact
 
 STAGE = "min_swaps"
 """The stage of the store whose lines are results.jsonl."""
-HOLDS, VIOLATED, INCOMPLETE, UNCHECKED = 0, 1, 3, 4
-"""Exit codes: every required property holds; one is violated; some are open; an answer did not check."""
 
 DEFINITIONS = {
     "min_swaps": (
@@ -38,7 +37,7 @@ MOST_SWAPS = 65_537
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """One verdict drives the banner and the exit code."""
 
     code: int
@@ -203,28 +202,30 @@ def share(part: int, total: int) -> float:
     return round(part / total, 6) if total else 0.0
 
 
-def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, missing: int = 0) -> Verdict:
+def verdict_of(texts: Sequence[Short], contradictions: int, radius: int | None, missing: int = 0) -> RunVerdict:
     if contradictions:
-        return Verdict(UNCHECKED, f"{contradictions} of {len(texts)} texts did not check: do not rely on this run")
+        return RunVerdict(UNCHECKED, f"{contradictions} of {len(texts)} texts did not check: do not rely on this run")
     if missing and (radius is None or not any(broken(text, radius) for text in texts)):
-        return Verdict(INCOMPLETE, f"{missing} of {len(texts) + missing} texts are not settled yet: run certify again")
+        return RunVerdict(
+            INCOMPLETE, f"{missing} of {len(texts) + missing} texts are not settled yet: run certify again"
+        )
     if radius is None:
         unsettled = sum(text.status in ("open", "ambiguous") for text in texts)
         rest = f", {unsettled} of them not closed" if unsettled else ""
-        return Verdict(HOLDS, f"{every(len(texts))} ended in a checked interval{rest}")
+        return RunVerdict(HOLDS, f"{every(len(texts))} ended in a checked interval{rest}")
     failed = sum(broken(text, radius) for text in texts)
     proved = sum(robust(text, radius) for text in texts)
     if failed:
         wrong = sum(text.status == "already_wrong" for text in texts)
         rest = f", {wrong} of them without a swap: they are answered wrongly" if wrong else ""
-        return Verdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break{rest}")
+        return RunVerdict(VIOLATED, f"not robust to {swaps(radius)}: {failed} of {len(texts)} texts break{rest}")
     if proved < len(texts):
-        return Verdict(
+        return RunVerdict(
             INCOMPLETE, f"robustness to {swaps(radius)} is open for {len(texts) - proved} of {len(texts)} texts"
         )
     real = sum(text.level == "real" for text in texts)
     rest = f", {real} of them over real arithmetic only, without what float32 rounds" if real else ""
-    return Verdict(HOLDS, f"proved robust to {swaps(radius)}: {every(len(texts))}{rest}")
+    return RunVerdict(HOLDS, f"proved robust to {swaps(radius)}: {every(len(texts))}{rest}")
 
 
 def every(number: int) -> str:

@@ -19,12 +19,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
+from ..interrupting import leave_interrupts_to_parent
 from .inputs import Text
-from .interrupting import leave_interrupts_to_parent
-from .station import Lost, Settled, Station, Work
+from .work import Lost, Settled, Settler, Work
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DEATHS = 3
 """Workers in a row that may die before they have loaded the model."""
 PATIENCE = 5.0
@@ -56,7 +56,7 @@ Answer = Ready | Refusal | Crash | Settled | Lost
 def settle_all(work: Work, texts: Iterable[Text], jobs: int) -> Generator[Settled | Lost, None, None]:
     """What is found of each text, in the order in which it is found."""
     if jobs == 1:
-        station = Station.open(work)
+        station = work.open()
         for text in texts:
             yield settle_here(station, text)
         return
@@ -64,7 +64,7 @@ def settle_all(work: Work, texts: Iterable[Text], jobs: int) -> Generator[Settle
         yield from found
 
 
-def settle_here(station: Station, text: Text) -> Settled | Lost:
+def settle_here(station: Settler, text: Text) -> Settled | Lost:
     started = time.monotonic()
     try:
         return station.settle(text)
@@ -114,7 +114,7 @@ class Worker:
         return answer
 
     def bury(self) -> str:
-        """How it died, in words."""
+        """What became of it, in words that follow `the process`."""
         self.process.join(PATIENCE)
         if self.process.is_alive():
             self.process.kill()
@@ -125,8 +125,8 @@ class Worker:
         if code is not None and code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
             memory = ", perhaps for want of memory" if -code == signal.SIGKILL else ""
-            return f"the process working on it was killed by {name}{memory}"
-        return f"the process working on it ended with exit code {code}"
+            return f"was killed by {name}{memory}"
+        return f"ended with exit code {code}"
 
     def dismiss(self) -> None:
         self.process.kill()
@@ -155,9 +155,10 @@ def settle_in_processes(work: Work, texts: Iterator[Text], jobs: int) -> Generat
                         deaths += not worker.ready
                         how = worker.bury()
                         if worker.text is not None:
-                            yield Lost(worker.text, how, time.monotonic() - worker.started)
+                            reason = f"the process working on it {how}"
+                            yield Lost(worker.text, reason, time.monotonic() - worker.started)
                         elif deaths == DEATHS:
-                            raise BadInput(f"workers cannot start: {how.replace('working on it ', '')}; try --jobs 1")
+                            raise BadInput(f"workers cannot start: the process {how}; try --jobs 1")
                     case Ready():
                         worker.ready, deaths = True, 0
                     case Refusal(message):
@@ -178,7 +179,7 @@ def serve(pipe: Connection, work: Work) -> None:
     threading.Thread(target=die_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         try:
-            station = Station.open(work)
+            station = work.open()
             pipe.send(Ready())
             while True:
                 pipe.send(settle_here(station, pipe.recv()))

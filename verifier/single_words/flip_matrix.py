@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.shallow_margin import is_shallow
 from swapproof.encodings.network import Network
 
-from ..runs.progress import progress as shown_progress
+from ..pages.progress import progress as shown_progress
 from .brute_force import Answers, flips_by_force
 from .euba.euba_flips import Euba
-from .exact_flips.flips import Search, Subject
-from .kept_parts import Kept, Part
+from .exact_flips.flips import FlipSearch, Subject
+from .kept_parts import Kept, MatrixPart
 
 TOGETHER = 64
 """Texts in a part of the exact search,"""
@@ -27,7 +27,7 @@ COUNTS = ("sentences", "bounded", "evaluated", "exactly")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FlipMatrix:
     """A over D+, the pairs of which nothing is known, and how it was found."""
 
     flipped: NDArray[np.bool_]
@@ -43,7 +43,7 @@ class Found:
 
 def exactly(
     network: Callable[[int], Network], words: NDArray[np.int64], subjects: Sequence[Subject], kept: Kept, *, shown: bool
-) -> Found:
+) -> FlipMatrix:
     """Over the reals; texts of one class and one length at a time."""
     groups: dict[tuple[int, int], list[int]] = {}
     for number, subject in enumerate(subjects):
@@ -53,16 +53,16 @@ def exactly(
         together = SHALLOW_TOGETHER if is_shallow(network(length)) else TOGETHER
         parts += [numbers[first : first + together] for first in range(0, len(numbers), together)]
 
-    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
         group = [subjects[number] for number in numbers]
-        found = Search(network(len(group[0].tokens)), words, group, group[0].label, advance).run()
+        found = FlipSearch(network(len(group[0].tokens)), words, group, group[0].label, advance).run()
         counts = {name: getattr(found, name) for name in COUNTS}
-        return Part(found.flipped, None, {**counts, "unsure": len(found.unsure)})
+        return MatrixPart(found.flipped, None, {**counts, "unsure": len(found.unsure)})
 
     flipped, _, about = found_by_parts(
         subjects, len(words), parts, search, kept, shown=shown, unit=lambda number: len(subjects[number].positions)
     )
-    return Found(
+    return FlipMatrix(
         flipped,
         None,
         {
@@ -90,31 +90,33 @@ def by_force(
     kept: Kept,
     *,
     shown: bool,
-) -> Found:
+) -> FlipMatrix:
     """As the deployed model answers, each text within so many seconds."""
 
-    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
         (number,) = numbers
         flipped, unknown = flips_by_force(answers, words, subjects[number], time.monotonic() + seconds, batch)
         advance(1)
-        return Part(flipped[None], unknown[None])
+        return MatrixPart(flipped[None], unknown[None])
 
     parts = [[number] for number in range(len(subjects))]
     flipped, unknown, about = found_by_parts(subjects, len(words), parts, search, kept, shown=shown)
-    return Found(flipped, unknown, {"kind": "brute force", "level": "replay"}, about["cpu_seconds"], about["seconds"])
+    return FlipMatrix(
+        flipped, unknown, {"kind": "brute force", "level": "replay"}, about["cpu_seconds"], about["seconds"]
+    )
 
 
-def by_euba(euba: Euba, subjects: Sequence[Subject], kept: Kept, *, shown: bool) -> Found:
+def by_euba(euba: Euba, subjects: Sequence[Subject], kept: Kept, *, shown: bool) -> FlipMatrix:
     """Flips only: of the other pairs nothing is known. Texts are visited in their order, as the method asks."""
 
-    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> Part:
+    def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
         (number,) = numbers
         before = euba.queries
         flipped = euba.flips(subjects[number])
         advance(1)
-        return Part(flipped[None], None, {"queries": euba.queries - before})
+        return MatrixPart(flipped[None], None, {"queries": euba.queries - before})
 
-    def again(numbers: Sequence[int], part: Part) -> None:
+    def again(numbers: Sequence[int], part: MatrixPart) -> None:
         euba.remember(subjects[numbers[0]], part.flipped[0])
 
     parts = [[number] for number in range(len(subjects))]
@@ -122,20 +124,20 @@ def by_euba(euba: Euba, subjects: Sequence[Subject], kept: Kept, *, shown: bool)
         subjects, len(euba.words), parts, search, kept, shown=shown, name="EUBA", again=again
     )
     more = {"kind": "euba", "level": "replay", "queries": about.get("queries", 0)}
-    return Found(flipped, ~flipped, more, about["cpu_seconds"], about["seconds"])
+    return FlipMatrix(flipped, ~flipped, more, about["cpu_seconds"], about["seconds"])
 
 
 def found_by_parts(
     subjects: Sequence[Subject],
     words: int,
     parts: Sequence[Sequence[int]],
-    search: Callable[[Sequence[int], Callable[[int], None]], Part],
+    search: Callable[[Sequence[int], Callable[[int], None]], MatrixPart],
     kept: Kept,
     *,
     shown: bool,
     name: str = "kappa",
     unit: Callable[[int], int] = lambda number: 1,
-    again: Callable[[Sequence[int], Part], None] = lambda numbers, part: None,
+    again: Callable[[Sequence[int], MatrixPart], None] = lambda numbers, part: None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
     """A, what of it is not known, and the sums of what the parts say about themselves.
 
@@ -156,7 +158,7 @@ def found_by_parts(
                 started, cpu = time.perf_counter(), time.process_time()
                 part = search(numbers, advance)
                 spent = {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
-                part = Part(part.flipped, part.unknown, {**part.about, **spent})
+                part = MatrixPart(part.flipped, part.unknown, {**part.about, **spent})
                 kept.put(number, part)
             flipped[numbers] = part.flipped
             if part.unknown is not None:

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from ..exit_codes import HOLDS, INCOMPLETE
 from ..ladder.model_trial import length_of
 from ..runs.inputs import Inputs, Text
+from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically
 from .brute_force import Cost
-from .flip_matrix import Found
+from .flip_matrix import FlipMatrix
 from .kappa import kappa_of
 from .kappa_findings import LISTED, csv_of, draw, summary_of, write_parquet
 from .kappa_setting import Setting
 from .replacements import Candidates, words_of_several_tokens
 from .word_effects import effect_of, right_answers
 
-HOLDS, INCOMPLETE = 0, 3
 
-
-def published(run: Run, setting: Setting, found: Found, about: Mapping[str, Any]) -> dict[str, Any]:
+def published(run: Run, setting: Setting, found: FlipMatrix, about: Mapping[str, Any]) -> dict[str, Any]:
     """Everything a finished run holds; the summary comes last."""
     answered, inputs, candidates = setting.answered, setting.inputs, setting.candidates
     texts = (*answered.texts, *answered.ambiguous)
@@ -52,11 +52,11 @@ def published(run: Run, setting: Setting, found: Found, about: Mapping[str, Any]
     write_atomically(run.folder / "kappa.csv", csv_of(kappa))
     write_parquet(kappa, run.folder / "kappa.parquet")
     draw(kappa, run.folder / "kappa.png")
-    write_atomically(run.summary, (json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
+    write_json(run.summary, summary)
     return summary
 
 
-def with_ambiguous(found: Found, count: int) -> Found:
+def with_ambiguous(found: FlipMatrix, count: int) -> FlipMatrix:
     """Rows of texts that may not belong to D+: flipped by no word, and by every word.
 
     With f flips in n texts and a such texts, of which any may belong, f / (n + a) <= kappa <= (f + a) / (n + a).
@@ -72,7 +72,7 @@ def with_ambiguous(found: Found, count: int) -> Found:
     )
 
 
-def verdict_of(found: Found) -> dict[str, Any]:
+def verdict_of(found: FlipMatrix) -> dict[str, Any]:
     if found.complete:
         sentence = "every pair of text and word was decided"
     elif found.about["kind"] == "euba":
@@ -82,7 +82,7 @@ def verdict_of(found: Found) -> dict[str, Any]:
     return {"exit_code": HOLDS if found.complete else INCOMPLETE, "sentence": sentence}
 
 
-def effects(setting: Setting, found: Found) -> Callable[[int], dict[str, Any]]:
+def effects(setting: Setting, found: FlipMatrix) -> Callable[[int], dict[str, Any]]:
     """What each word does to accuracy, as deployed."""
     texts, vocabulary = setting.inputs.texts, setting.inputs.vocabulary
     length = length_of(setting.task, setting.model)
@@ -121,7 +121,7 @@ def vocabulary_facts(candidates: Candidates, inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def lines_of(texts: Sequence[Text], found: Found, words: int, sure: int) -> list[bytes]:
+def lines_of(texts: Sequence[Text], found: FlipMatrix, words: int, sure: int) -> list[bytes]:
     """results.jsonl; texts from `sure` on are those whose own answer rounding decides."""
     lines = []
     for number, text in enumerate(texts):

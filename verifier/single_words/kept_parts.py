@@ -16,7 +16,7 @@ from ..runs.store import Store
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class MatrixPart:
     """Rows of A, what of them is not known, and anything else worth keeping: counts, CPU seconds."""
 
     flipped: NDArray[np.bool_]
@@ -34,16 +34,16 @@ class Kept:
     def numbers(self) -> set[int]:
         return {number for number, _ in self.store.finished(self.stage)}
 
-    def get(self, number: int) -> Part:
+    def get(self, number: int) -> MatrixPart:
         line = json.loads(self.store.line(self.stage, number))
         unknown = line["unknown"]
-        return Part(
+        return MatrixPart(
             unpacked(line["flipped"], line["shape"]),
             None if unknown is None else unpacked(unknown, line["shape"]),
             line["about"],
         )
 
-    def put(self, number: int, part: Part) -> None:
+    def put(self, number: int, part: MatrixPart) -> None:
         line = {
             "shape": part.flipped.shape,
             "flipped": packed(part.flipped),

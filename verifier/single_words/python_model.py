@@ -18,7 +18,7 @@ from .kappa import Kappa, kappa_of
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ModelEstimate:
     """`euba` holds kappa from below; `by_force` as it is, if that was asked for; `cost` says what that takes."""
 
     euba: Kappa
@@ -44,7 +44,7 @@ def kappa_of_model(
     m: int = 512,
     variant: Variant = "paper",
     brute_force: bool = False,
-) -> Estimate:
+) -> ModelEstimate:
     """kappa of `words` (each with its token) over `texts` of token ids.
 
     `mask`: the token of EUBA's mask; `fixed`: tokens that are never replaced, the padding for one. Texts that the model
@@ -68,4 +68,4 @@ def kappa_of_model(
         rows = [flips_by_force(model.answers, ids, subject, batch=cost.batch) for subject in subjects]
         flipped, unknown = (np.array(column) for column in zip(*rows, strict=True))
         by_force = kappa_of(list(words), flipped, unknown)
-    return Estimate(found, by_force, len(texts) - len(subjects), euba.queries, cost)
+    return ModelEstimate(found, by_force, len(texts) - len(subjects), euba.queries, cost)

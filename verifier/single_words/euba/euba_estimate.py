@@ -13,7 +13,7 @@ from swapproof.models.vocabulary import UNKNOWN, Vocabulary
 
 from ...runs.task import Task
 from ..brute_force import cpu_seconds
-from ..flip_matrix import Found
+from ..flip_matrix import FlipMatrix
 from ..kappa import kappa_of
 from ..kappa_setting import Setting
 from ..replacements import ids_of
@@ -110,14 +110,15 @@ def costs(setting: Setting, method: Method | None, *, brute_force: bool) -> list
 
 
 def beside(
-    found: Found | None, flips: Found | None, method: Method | None, *, same_model: bool
-) -> tuple[Found, dict[str, Any]]:
+    found: FlipMatrix | None, flips: FlipMatrix | None, method: Method | None, *, same_model: bool
+) -> tuple[FlipMatrix, dict[str, Any]]:
     """The best known A, and what EUBA says beside it: its rho less the true one.
 
     Its flips are taken where nothing was known, if the same model answered both.
     """
     if flips is None or method is None:
-        assert found is not None
+        if found is None:
+            raise ValueError("neither flips that were found nor a method that estimates them")
         return found, {}
     rho = rho_of(flips)[1]
     about: dict[str, Any] = {
@@ -147,5 +148,5 @@ def beside(
     return found, {"euba": about}
 
 
-def rho_of(found: Found) -> tuple[Fraction, Fraction]:
+def rho_of(found: FlipMatrix) -> tuple[Fraction, Fraction]:
     return kappa_of([""] * found.flipped.shape[1], found.flipped, found.unknown).rho

@@ -70,7 +70,7 @@ class Flips:
 
 
 @dataclass(eq=False)
-class Search:
+class FlipSearch:
     """Fills A for texts of one label and one length."""
 
     network: Network

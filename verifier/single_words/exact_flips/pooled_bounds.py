@@ -163,7 +163,7 @@ def placed(
     return found
 
 
-class Screen:
+class WordScreen:
     """All words at one position, or at any other where they do the same, in blocks, the dangerous ones first."""
 
     def __init__(self, table: Array, owner: NDArray[np.int64], pooled: Pooled) -> None:

@@ -23,7 +23,7 @@ from swapproof.encodings.bounds.word_boxes import PARTS, Boxes
 from swapproof.encodings.network import Network
 from swapproof.encodings.rounding.float_errors import SLOP, rounding_errors
 
-from .pooled_bounds import Pooled, Screen
+from .pooled_bounds import Pooled, WordScreen
 from .word_box_search import Decide, parts
 
 Array = NDArray[Any]
@@ -66,7 +66,7 @@ class TailSearch:
         """`coordinates` [words, dimensions]; without boxes and features every word is evaluated."""
         self.network, self.coordinates, self.boxes, self.flipped = network, coordinates, boxes, flipped
         self.pooled = pooled
-        self.screen: tuple[Array, Screen] | None = None
+        self.screen: tuple[Array, WordScreen] | None = None
         """The one used last, and J's columns that it was made from: they are the same at most positions."""
         self.label, self.rivals, self.decide = label, list(rivals), decide
         self.marked = np.zeros((len(flipped), 0 if boxes is None else len(boxes.start)), dtype=bool)
@@ -127,11 +127,11 @@ class TailSearch:
                     self.decide(position, rival, texts, words, margins[:, rival], certain)
         return True
 
-    def screen_at(self, pooled: Pooled, slope: Array, columns: Array) -> Screen:
+    def screen_at(self, pooled: Pooled, slope: Array, columns: Array) -> WordScreen:
         owner = pooled.owner[columns]
         last = self.screen
         if last is None or not (np.array_equal(last[0], slope) and np.array_equal(last[1].owners, owner)):
-            last = self.screen = slope, Screen(self.coordinates @ slope, owner, pooled)
+            last = self.screen = slope, WordScreen(self.coordinates @ slope, owner, pooled)
         return last[1]
 
     def evaluate(self, group: Group, table: Array, at: Array, words: Array) -> None:
@@ -180,10 +180,12 @@ class TailSearch:
 
     def spans(self, slope: Array) -> Array:
         """[boxes, rivals]: rho(|J| r), which is how errors of the cut propagate."""
-        assert self.boxes is not None
+        boxes = self.boxes
+        if boxes is None:
+            raise ValueError("spans of boxes, where there are none")
         network, last, found = self.network, len(self.network.nodes) - 1, []
-        for part in parts(len(self.boxes.start), max(1, CELLS // max(1, slope.shape[1]))):
-            moved = self.boxes.radius[part] @ np.abs(slope) * SLOP
+        for part in parts(len(boxes.start), max(1, CELLS // max(1, slope.shape[1]))):
+            moved = boxes.radius[part] @ np.abs(slope) * SLOP
             nothing = {i: np.broadcast_to(0.0, (len(moved), *node.shape)) for i, node in enumerate(network.nodes)}
             logits = rounding_errors(network, nothing, 0.0, network.split_cut(moved))[last][:, 0, :]
             found.append((logits[:, self.rivals] + logits[:, [self.label]]) * SLOP)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from swapproof.encodings.errors import BadInput
 from swapproof.models.errors import visible
 
-from .binomial import check, samples_needed
+from ..binomial import check, samples_needed
 
 EPSILON, DELTA = "0.025", "0.005"
 LEAST = Fraction(1, 10**100)

@@ -10,8 +10,8 @@ import numpy as np
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model
 
-from ..ladder.replay import DEPENDENCE, Replay, batch_dependence
-from ..runs.inputs import Inputs
+from ...ladder.replay import DEPENDENCE, Replay, batch_dependence
+from ...runs.inputs import Inputs
 
 TRIED = 8
 """Texts of one length that are answered alone and together."""

@@ -10,10 +10,10 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.models.errors import BadInput, visible
 from swapproof.models.vocabulary import Vocabulary, read_vocabulary
 
-from ..ladder.model_trial import length_of
 from ..runs.inputs import Inputs
 from ..runs.run_folder import Run
 from ..runs.task import read_task
+from .model_trial import length_of
 
 
 @dataclass(frozen=True)

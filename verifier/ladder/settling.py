@@ -1,138 +1,39 @@
-"""One text, from its space to its checked certificate; a station is the process that does this for text after text."""
+"""One text, from its space to its checked certificate, as the work of a station."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
-from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import SwapSpace
 
-from ..audit.rereading import Reading
 from ..engines import engines_named
 from ..engines.protocol import Bound, Budget, Unchecked
-from ..ladder.climbing import Verdict, climb
-from ..ladder.replay import Replay
-from ..ladder.run_certificates import MODEL, Binding, Certificate, Checker
-from .inputs import Text
-from .results import result, witness_of
-from .resuming import Earlier, kept_line
-from .run_folder import Run
-from .store import intact as undamaged
+from ..runs.binding import Binding
+from ..runs.inputs import Text
+from ..runs.results import lost as unsettled
+from ..runs.results import result, witness_of
+from ..runs.run_folder import Run
+from ..runs.run_summary import STAGE
+from ..runs.store import Store
+from ..runs.store import intact as undamaged
+from ..runs.work import Lost, Settled
+from .climbing import Verdict, climb
+from .rereading import Reading
+from .resuming import KEPT, Earlier, had_less, kept_line
+from .run_certificates import Certificate, Checker
+from .station import Station
 
 SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
 """Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it
 leaves open must have been checked: whatever a search finds at its end can still be checked."""
-NETWORKS = 4
-"""Networks kept for a model that takes any length: each holds the weights once more."""
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The line of a text, and its certificate unless nothing could be proved or shown."""
-
-    id: int
-    line: dict[str, Any]
-    certificate: bytes | None
-    kept: str | None = None
-    """Of an open text: for a later try with more time."""
-    refused: bytes | None = None
-    """A proof that the checker did not accept, for inspection."""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """The process that worked on a text died."""
-
-    text: Text
-    reason: str
-    seconds: float
-
-
-class Work(Protocol):
-    """What is done to every text of a run, and what all of them share; processes are handed it."""
-
-    @property
-    def folder(self) -> Path: ...
-
-    @property
-    def binding(self) -> Binding: ...
-
-    @property
-    def seconds(self) -> float | None:
-        """Time for one text."""
-
-    @property
-    def certified(self) -> bool:
-        """Whether anything is to be certified."""
-
-    def settle(self, station: Station, text: Text) -> Settled: ...
-
-
-@dataclass(eq=False)
-class Station:
-    """A model loaded for reading, replaying and checking."""
-
-    work: Work
-    model: Model
-    replay: Replay
-    certifier: Checker | None
-    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
-    prepared: set[int] = field(default_factory=set)
-    """Lengths of texts whose network the checker has read."""
-
-    @classmethod
-    def open(cls, work: Work) -> Station:
-        path = work.folder / MODEL
-        model = open_model(path)
-        checker = Checker.open(work.binding, path, work.folder) if work.certified else None
-        return cls(work, model, Replay.open(model), checker)
-
-    @property
-    def checker(self) -> Checker:
-        if self.certifier is None:
-            raise ValueError("a certificate where nothing was to be certified")
-        return self.certifier
-
-    @cached_property
-    def reading(self) -> Reading:
-        return Reading.of(Run(self.work.folder))
-
-    def prepare(self, space: SwapSpace) -> None:
-        """Before the clock of a text starts: what all texts of its length share, read when the first one comes."""
-        network = self.network(space)
-        if self.certifier is not None and network.choices is None and space.length not in self.prepared:
-            self.prepared.add(space.length)
-            self.certifier.prepare(space)
-
-    def network(self, space: SwapSpace) -> Network:
-        return kept_network(self.networks, self.model, space)
-
-    def settle(self, text: Text) -> Settled:
-        return self.work.settle(self, text)
-
-
-def kept_network(networks: OrderedDict[int, Network], model: Model, space: SwapSpace) -> Network:
-    """The network for these texts' length, or for this text alone when the model computes with tokens; the last few
-    are kept."""
-    network = networks.pop(space.length, None)
-    if network is None or network.choices not in (None, space.choices):
-        network = network_of(model, space.length, space.choices)
-    networks[space.length] = network
-    if len(networks) > NETWORKS:
-        networks.popitem(last=False)
-    return network
-
-
-@dataclass(frozen=True)
-class Setting:
+class Settling:
     """The least number of swaps: the model's folder, what certificates are bound to, engines, time per text."""
 
     folder: Path
@@ -142,9 +43,30 @@ class Setting:
     earlier: Mapping[int, Earlier] = field(default_factory=dict)
     """Of open texts, what was found in less time."""
 
-    @property
-    def certified(self) -> bool:
-        return True
+    stage: ClassVar[str] = STAGE
+    kept_stage: ClassVar[str] = KEPT
+
+    def open(self) -> Station:
+        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
+
+    def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
+        """Again are settled the texts that less time left open, with nothing that did not check."""
+        kept = {id: store.line(KEPT, id) for id, _ in store.finished(KEPT)}
+        earlier = {}
+        for id in sorted(finished):
+            line = store.result(STAGE, id)
+            with undamaged(run.store):
+                less = had_less(kept.get(id), self.seconds)
+            if line["status"] == "open" and "contradiction" not in line and less:
+                data = None if line["certificate"] is None else run.certificate(id).read_bytes()
+                earlier[id] = Earlier(line, data, kept.get(id))
+        return replace(self, earlier=earlier), earlier.keys()
+
+    def lost(self, lost: Lost) -> dict[str, Any]:
+        return unsettled(lost.text, lost.reason, lost.seconds)
+
+    def kept(self, settled: Settled, *, again: bool) -> str | None:
+        return settled.kept or ("{}" if again else None)
 
     def end(self, started: float, share: float) -> float:
         """The end of this share of a text's time, in seconds of time.monotonic()."""

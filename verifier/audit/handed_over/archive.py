@@ -18,7 +18,7 @@ from typing import BinaryIO
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.models.errors import unreadable
 
-from ..runs.run_folder import blocks, write_atomically
+from ...runs.run_folder import blocks, write_atomically
 
 LOCAL = struct.Struct("<4s5H3I2H")
 CENTRAL = struct.Struct("<4s6H3I5H2I")

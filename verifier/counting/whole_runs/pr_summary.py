@@ -8,12 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from .binomial import outwards
-from .joint_statements import Ends, Measured, Together, measured, together
+from ... import exit_codes
+from ..binomial import outwards
+from ..joint_statements import Ends, Measured, Together, measured, together
 
 MOSTLY_ROBUST = Fraction(9, 10)
 DIGITS = 9
-HOLDS, INCOMPLETE, UNCHECKED = 0, 3, 4
 
 DEFINITION = (
     "PR at radius r: share of the sentences with at most r swaps, the original included, whose answer is the gold "
@@ -35,7 +35,7 @@ def summarise(lines: Iterable[Mapping[str, Any]], radius: int, texts: int, delta
     fractions = [line["robust_fraction"] for line in lines if line["robust_fraction"] is not None]
     contradictions = [line["id"] for line in lines if "contradiction" in line]
     missing = texts - sum(measured_or_left_out(line) for line in lines)
-    code = UNCHECKED if contradictions else INCOMPLETE if missing else HOLDS
+    code = exit_codes.UNCHECKED if contradictions else exit_codes.INCOMPLETE if missing else exit_codes.HOLDS
     exact = kinds["exact"] == len(fractions)
     stops = Counter(one["sample"]["stopped"] for one in fractions if "sample" in one)
     summary = {
@@ -114,9 +114,9 @@ def either_way(fraction: Mapping[str, Any], count: int, delta: Fraction) -> Meas
 
 def verdict(code: int, contradictions: Sequence[int], missing: int) -> str:
     match code:
-        case 4:
+        case exit_codes.UNCHECKED:
             return f"the certificate of text {contradictions[0]} contradicts its count; believe nothing of this run"
-        case 3:
+        case exit_codes.INCOMPLETE:
             return f"{missing} texts were not measured"
         case _:
             return "every text was measured"

@@ -15,36 +15,30 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs.check import read_certificate
 from swapproof.proofs.onnx_file import Refused
 
-from ..commands.check_measured import counted, has_sample
-from ..commands.check_run import agree, bind, described, own_inputs, read_lines
-from ..counting.pr_summary import summarise as summarise_measured
-from ..runs.left_out_swaps import counts_differ
-from ..runs.run_folder import CERTIFICATE, Run
-from ..runs.run_folder import sha256 as sha256_of
-from ..runs.run_summary import summarise
-from .line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
-from .rereading import misread
-from .run_accounts import (
+from ...counting.whole_runs.pr_summary import summarise as summarise_measured
+from ...ladder.rereading import misread
+from ...runs.left_out_swaps import counts_differ
+from ...runs.manifest import once
+from ...runs.run_folder import Run
+from ...runs.run_folder import sha256 as sha256_of
+from ...runs.run_summary import summarise
+from ..count_rules import counted, has_sample
+from ..line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
+from ..run_accounts import (
     about_differs,
     names_differ,
     names_that_differ,
     network_differs,
-    notes_differ,
-    once,
+    noted_otherwise,
     texts_differ,
 )
+from ..run_items import own_inputs, read_lines, statements_of
+from ..text_rules import agree, bind, described
 
 ANY = Fraction(1, 2)
 """A probability to be wrong, where nothing depends on one."""
-
-
-def statements_of(folder: Path) -> dict[int, dict[str, Any]]:
-    """What the certificates of a run folder state, by id. Raises Refused for what is none."""
-    found = sorted(path for path in (folder / "certificates").iterdir() if CERTIFICATE.fullmatch(path.name))
-    return {int(path.stem): read_certificate(path.read_bytes()) for path in found}
 
 
 def compared(folder: Path) -> str:
@@ -57,7 +51,7 @@ def compared(folder: Path) -> str:
         for id in sorted(lines.keys() | statements.keys()):
             for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
                 raise Refused(f"text {id}: {fault}")
-        for fault in beside_files(run, statements, lines):
+        for fault in beside_files(run, statements, lines, summary):
             raise Refused(fault)
         in_order = [lines[id] for id in sorted(lines)]
         if any(map(has_sample, in_order)):
@@ -81,7 +75,10 @@ def compared(folder: Path) -> str:
 
 
 def beside_files(
-    run: Run, statements: Mapping[int, Mapping[str, Any]], lines: Mapping[int, Mapping[str, Any]]
+    run: Run,
+    statements: Mapping[int, Mapping[str, Any]],
+    lines: Mapping[int, Mapping[str, Any]],
+    summary: Mapping[str, Any],
 ) -> Iterator[str]:
     """Where certificates and lines are about other texts, swaps or classes than lie beside them."""
     yield from names_differ(run)
@@ -99,7 +96,7 @@ def beside_files(
             yield f"text {text.id}: {fault}"
     yield from texts_differ(run, inputs)
     yield from misread(run, inputs, lines.values())
-    yield from notes_differ(run, inputs)
+    yield from noted_otherwise(run, inputs, summary)
 
 
 def summary_of(lines: Iterable[Mapping[str, Any]], stated: Mapping[str, Any], texts: int) -> dict[str, Any]:

@@ -1,0 +1,3 @@
+"""The names of all engines, without what they need: what a line of results.jsonl may say in place of any other."""
+
+NAMES = ("greedy", "exact", "enumerate", "gurobi", "scip", "highs", "z3", "exact-small")

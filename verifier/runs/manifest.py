@@ -1,0 +1,92 @@
+"""manifest.json: what a run was made from and with, as data; `check` compares it with the files beside it."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..versions import AT_WORK, versions
+from .binding import Binding
+from .inputs import Inputs
+from .run_folder import Run, write_atomically
+from .task import Task
+
+FORMAT, VERSION = "swapproof run", 1
+QUESTION = "measure"
+"""The fact that says what a run of `measure` answers; runs of `certify` have none."""
+
+
+class Unlike(ValueError):
+    """A manifest that is none."""
+
+
+def manifest_of(task: Task, binding: Binding, inputs: Inputs, facts: Mapping[str, str]) -> dict[str, Any]:
+    """`facts`: those of the store."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "sha256": hashes(binding, inputs) | {"task": task.digest},
+        "settings": settings_of(facts),
+        "swaps_from": inputs.source,
+        "versions": {**versions(*AT_WORK), "python": platform.python_version()},
+        "platform": platform.platform(),
+        "made_from": task.placeless.model_dump(mode="json", exclude_none=True),
+    }
+
+
+def settings_of(facts: Mapping[str, str]) -> dict[str, Any]:
+    """What the command was asked for that its results depend on, by the facts of the store."""
+    found: dict[str, Any] = {"command": "certify"}
+    if QUESTION in facts:
+        found = {"command": "measure", "question": json.loads(facts[QUESTION])}
+    elif "engines" in facts:
+        found["engines"] = facts["engines"].split(",")
+    if "seconds" in facts:
+        found["seconds_per_text"] = json.loads(facts["seconds"])
+    return found
+
+
+def hashes(binding: Binding, inputs: Inputs) -> dict[str, Any]:
+    """Of what lies in the folder: files, but of texts and labels what was read of them."""
+    return {
+        "model": binding.model_sha256,
+        "tensors": dict(binding.tensors),
+        "vocabulary": binding.vocabulary_sha256,
+        "texts": inputs.digest,
+        "spaces": binding.spaces_sha256,
+    }
+
+
+def write_manifest(run: Run, manifest: Mapping[str, Any]) -> None:
+    write_atomically(run.manifest, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_manifest(data: bytes) -> dict[str, Any]:
+    """Raises Unlike for what is no manifest."""
+    try:
+        manifest = json.loads(data, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise Unlike(f"manifest.json is not JSON ({getattr(error, 'msg', error)})") from None
+    if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("version")) != (FORMAT, VERSION):
+        raise Unlike(f"manifest.json is not a {FORMAT!r} of version {VERSION}")
+    if not all(isinstance(manifest.get(name), dict) for name in ("sha256", "settings", "versions", "made_from")):
+        raise Unlike("manifest.json lacks what it was made from")
+    return manifest
+
+
+def differences(manifest: Mapping[str, Any], binding: Binding, inputs: Inputs) -> Iterator[str]:
+    """Where it says another thing of the run's files than they are."""
+    stated = {name: value for name, value in manifest["sha256"].items() if name != "task"}
+    found = hashes(binding, inputs)
+    for name in sorted(stated.keys() | found.keys()):
+        if stated.get(name) != found.get(name):
+            yield f"manifest.json notes another SHA-256 of the {name}"
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Which of two values for one key counts is the reader's guess."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return dict(pairs)
