@@ -4,11 +4,11 @@
 
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
-network.py reads these bytes. This file believes no number it can compute, says `accepted N of N` as its very last act
-and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2 (nothing to check).
+exact_network.py reads these bytes. This file believes no number it can compute, says `accepted N of N` as its very
+last act and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2 (nothing to check).
 
-To be read from top to bottom, after network.py: sentences, the linear recipe (FORMAT section 7), the float32 level (8),
-the tree (5 and 6), the certificate (3), files (2).
+To be read from top to bottom, after exact_network.py: sentences, the linear recipe (FORMAT section 7), the float32
+level (8), the tree (5 and 6), the certificate (3), files (2).
 
 For producers: `lower.read_model` once, then `check_certificate` for each certificate; both raise `Refused` or
 `Unusable`.
@@ -34,14 +34,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING or __package__:
+    from . import exact_network as networks
     from . import lower as lowering
-    from . import network as networks
 else:
-    for name in ("lower", "network"):
+    for name in ("lower", "exact_network"):
         beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
-    lowering, networks = sys.modules["lower"], sys.modules["network"]
+    lowering, networks = sys.modules["lower"], sys.modules["exact_network"]
 
 Refused, Unusable = lowering.Refused, lowering.Unusable
 """The certificate does not prove what it claims; there is nothing to check, or a model outside the format."""

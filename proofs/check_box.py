@@ -2,8 +2,8 @@
 
     python -I -S proofs/check_box.py CERTIFICATE.json            its model, and maybe its query, beside it
 
-It loads check.py, and through it lower.py and network.py, from its own folder, and nothing else of ours. Like them it
-believes no number it can compute, and says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4
+It loads check.py, and through it lower.py and exact_network.py, from its own folder, and nothing else of ours. Like
+them it believes no number it can compute, and says `accepted 1 of 1` as its very last act, leaving with 0; otherwise 4
 (refused) or 2 (nothing to check: no file, or a model outside the format).
 """
 
@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 if TYPE_CHECKING or __package__:
     from . import check, onnx_file
+    from . import exact_network as networks
     from . import lower as lowering
-    from . import network as networks
 else:
     found = importlib.util.spec_from_file_location("check", Path(__file__).with_name("check.py"))
     check = sys.modules["check"] = importlib.util.module_from_spec(found)

@@ -38,7 +38,7 @@ from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
-from swapproof.proofs.network import over, scale_of
+from swapproof.proofs.exact_network import over, scale_of
 
 BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE, **FEATURES})
 

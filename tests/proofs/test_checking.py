@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from swapproof.proofs import certificate as c
-from swapproof.proofs import check, check_box, lower, network, onnx_file
+from swapproof.proofs import check, check_box, exact_network, lower, onnx_file
 
 HERE = Path(__file__).parent
 PROGRAM = Path(check.__file__).resolve()
 
 
-TRUSTED = ("check.py", "network.py", "lower.py", "onnx_file.py", "check_box.py")
+TRUSTED = ("check.py", "exact_network.py", "lower.py", "onnx_file.py", "check_box.py")
 
 
 def run(*arguments: str | Path, optimised: bool = False) -> subprocess.CompletedProcess[str]:
@@ -77,19 +77,19 @@ def test_the_trusted_files_are_all_that_is_needed(folder: Path, tmp_path: Path) 
     assert (done.stdout, done.stderr) == ("1\n1\n1\n", "")
     assert check.Refused is lower.Refused is onnx_file.Refused is check_box.Refused
     assert check.Unusable is lower.Unusable is onnx_file.Unusable is check_box.Unusable
-    assert check.Network is network.Network
-    assert issubclass(check_box.Network, network.Network)
+    assert check.Network is exact_network.Network
+    assert issubclass(check_box.Network, exact_network.Network)
 
 
 SAME_CLASSES = """
 import runpy, sys
 box = runpy.run_path(sys.argv[1])
-files = [sys.modules[name] for name in ("check", "network", "lower", "onnx_file")]
+files = [sys.modules[name] for name in ("check", "exact_network", "lower", "onnx_file")]
 for name in ("Refused", "Unusable", "Network"):
     print(len({getattr(file, name) for file in files if hasattr(file, name)}))
 assert box["Refused"] is sys.modules["check"].Refused
 assert issubclass(box["Network"], sys.modules["check"].Network)
-assert sys.modules["network"].need is sys.modules["check"].need is sys.modules["onnx_file"].need
+assert sys.modules["exact_network"].need is sys.modules["check"].need is sys.modules["onnx_file"].need
 """
 
 
@@ -180,14 +180,14 @@ def test_the_checkers_import_the_standard_library_and_each_other_only_and_assert
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level:
-            assert {alias.name for alias in node.names} <= {"check", "lower", "network", "onnx_file"}
+            assert {alias.name for alias in node.names} <= {"check", "lower", "exact_network", "onnx_file"}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").split(".")[0])
     assert imported <= sys.stdlib_module_names
     assert not imported & {"pickle", "marshal", "ctypes", "subprocess", "socket"}
 
 
-KERNEL_LINES = {"check.py": 900, "network.py": 300, "lower.py": 770, "onnx_file.py": 400}
+KERNEL_LINES = {"check.py": 900, "exact_network.py": 300, "lower.py": 770, "onnx_file.py": 400}
 
 
 @pytest.mark.parametrize("name", sorted(KERNEL_LINES))

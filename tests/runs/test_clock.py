@@ -19,9 +19,11 @@ from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.ladder.settling import Settling
 from swapproof.verifier.runs.work import Settled
+from swapproof.verifier.screening import Unsure
 
 SECONDS = 2.0
-TOLERANCE = 1.2
+MOST = 1.2 * SECONDS + 1.0
+"""A fifth more, and a second for a busy machine; without the bound it would be five times as much."""
 
 
 class SlowScreen:
@@ -30,8 +32,8 @@ class SlowScreen:
     def __init__(self) -> None:
         self.given: list[float] = []
 
-    def covered(self, choices: object) -> None:
-        pass
+    def agreed(self, space: object) -> None:
+        raise Unsure("the network is read by proofs/lower.py alone")
 
     def verdict(self, data: object, seconds: float) -> None:
         self.given.append(seconds)
@@ -81,7 +83,7 @@ def test_certify_bounds_search_and_check_together(
     assert outcome.summary["contradictions"] == 0
     assert outcome.summary["open"] == 2
     assert slow
-    assert max(spent) <= TOLERANCE * SECONDS
+    assert max(spent) <= MOST
     text = (tmp_path / "run" / "results.jsonl").read_text()
     assert "swaps are harmless could not be checked in" in text
 
@@ -94,7 +96,7 @@ def test_measure_bounds_count_check_and_sample_together(
     assert outcome.summary["sampled"] == 2
     assert outcome.summary["contradictions"] == 0
     assert slow
-    assert max(spent) <= TOLERANCE * SECONDS
+    assert max(spent) <= MOST
     assert "sentences with 1 swaps could not be checked in" in (tmp_path / "run" / "results.jsonl").read_text()
 
 
