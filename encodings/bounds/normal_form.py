@@ -128,11 +128,12 @@ def joined(parts: list[Functions], widths: Mapping[int, int]) -> Functions:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """`layers[i - 1]` are the z_i; `output` is y."""
+    """`layers[i - 1]` are the z_i; `output` is y; `sources[i - 1]` is the node that h_i was made for."""
 
     inputs: int
     layers: tuple[Functions, ...]
     output: Functions
+    sources: tuple[int, ...]
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -184,6 +185,7 @@ class Stacking:
 
     widths: dict[int, int]
     layers: list[Functions] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
     spent: int = 0
     """Numbers in all matrices so far."""
 
@@ -194,8 +196,9 @@ class Stacking:
                 f"{at.node.origin}: the network up to here needs {self.spent:,} numbers as dense matrices"
             )
 
-    def relu(self, inputs: Functions) -> Functions:
+    def relu(self, inputs: Functions, at: At) -> Functions:
         self.layers.append(inputs)
+        self.sources.append(at.index)
         self.widths[len(self.layers)] = len(inputs)
         return identity(len(self.layers), len(inputs))
 
@@ -221,7 +224,7 @@ class Stacking:
 
     def rectify(self, layer: Rectifier, inputs: list[Functions], at: At) -> Functions:
         (x,), slope = inputs, layer.slope
-        active = self.relu(x)
+        active = self.relu(x, at)
         if slope == 0.0:
             return active
         leaked = x.scaled(np.full(len(x), slope))
@@ -233,7 +236,7 @@ class Stacking:
         while len(columns) > 1:
             pairs = zip(columns[0:-1:2], columns[1::2], strict=False)
             rest = columns[len(columns) // 2 * 2 :]
-            columns = [total([a, self.relu(total([b, a], (1, -1)))], (1, 1)) for a, b in pairs] + rest
+            columns = [total([a, self.relu(total([b, a], (1, -1)), at)], (1, 1)) for a, b in pairs] + rest
         return columns[0]
 
 
@@ -264,4 +267,4 @@ def stack_of(network: Network) -> Stack:
     """The normal form of a network whose node 0 is its input."""
     stacking = Stacking({0: network.nodes[0].size})
     output = forward(network, NORMAL_FORM, stacking)[len(network.nodes) - 1]
-    return Stack(stacking.widths[0], tuple(stacking.layers), output)
+    return Stack(stacking.widths[0], tuple(stacking.layers), output, tuple(stacking.sources))

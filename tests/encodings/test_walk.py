@@ -220,6 +220,16 @@ def test_only_what_is_needed_is_walked() -> None:
     assert set(values(asked, given={3: np.zeros((1, 1, 2))})) == {3, 4}
 
 
+def test_a_normal_form_says_which_node_each_layer_was_made_for() -> None:
+    """Of what the output depends on: a rectifier that nothing reads makes no layer."""
+    asked = network(Rectifier(0.0))
+    unread = Node(Rectifier(0.0), (2,), (1, 2), "unread")
+    nodes = (*asked.nodes[:4], unread, asked.nodes[4])
+    stack = stack_of(Network(nodes, length=2, vocabulary_size=3))
+    assert stack.sources == (3,)
+    assert stack.widths == (2, 2)
+
+
 def test_encodings_tell_layers_apart_by_tables() -> None:
     """A `match` over layers would be one more place to touch for a new kind."""
     folder = Path(swapproof.encodings.__path__[0])

@@ -227,8 +227,7 @@ def searched(
     for way, (share, steps) in zip(ways, SHARES, strict=True):
         now = time.monotonic()
         share *= 1.0 if plan is None else PROVING
-        widths = loaded.stack.widths[1:]
-        record = None if plan is None else plan.record(loaded.network, widths, len(question.atoms))
+        record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
         search = QuerySearch(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
         outcome = search.run()
         regions += outcome.regions
@@ -263,7 +262,7 @@ def searched_again(
     high = np.array([-floor_float(-end) for end in highs])
     question = replace(questions[number], low=low, high=high)
     bounds = QueryBounds(loaded.stack, low, high, UPPER_SLOPES)
-    record = plan.record(loaded.network, loaded.stack.widths[1:], len(question.atoms))
+    record = plan.record(loaded.network, loaded.stack, len(question.atoms))
     way: Way = "phases" if phases and loaded.stack.inputs > FEW_INPUTS else "inputs"
     outcome = QuerySearch(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
     return record.encoded() if outcome.answer == "unsat" else b""

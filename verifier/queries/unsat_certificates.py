@@ -12,9 +12,10 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+from swapproof.encodings.bounds.normal_form import Stack
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.network import Maximum, Network, Rectifier
+from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.onnx_files.numeric_input import NumericModel
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import box_certificate as tree
@@ -67,8 +68,8 @@ class Plan:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
         return tree.write_box_certificate(replace(self.statement, cases=cases))
 
-    def record(self, network: Network, widths: Sequence[int], atoms: int) -> TreeRecord:
-        return TreeRecord(names(network, self.network, widths), widths, atoms)
+    def record(self, network: Network, stack: Stack, atoms: int) -> TreeRecord:
+        return TreeRecord(names(network, self.network, stack), stack.widths[1:], atoms)
 
 
 def plan(query: Path, property: Property, model: NumericModel, target: Path) -> Plan:
@@ -127,18 +128,13 @@ def keep(folder: Path, beside: dict[str, bytes], name: str, data: bytes, *, fixe
     raise BadInput(f"--proof: {folder / name} is another file than the one to be kept there; choose an empty folder")
 
 
-def names(network: Network, checked: check.Network, widths: Sequence[int]) -> list[TreeLayer | None]:
+def names(network: Network, checked: check.Network, stack: Stack) -> list[TreeLayer | None]:
     """What the checker calls the layers of the normal form: rectifiers by their index, maxima not at all."""
     known = canonical_network(network, inputs="numbers").layer_of
-    found: list[int | None] = []
-    for index, node in enumerate(network.nodes):
-        match node.layer:
-            case Rectifier():
-                found.append(known.get(index))
-            case Maximum():
-                found += [None] * (network.nodes[node.inputs[0]].size // node.size - 1)
+    rectifiers = [index if isinstance(network.nodes[index].layer, Rectifier) else None for index in stack.sources]
+    found = [None if index is None else known.get(index) for index in rectifiers]
     layers: list[TreeLayer | None] = []
-    for number, width in zip(found, widths, strict=True):
+    for number, width in zip(found, stack.widths[1:], strict=True):
         layer = None if number is None else checked.layers[number]
         if number is not None and isinstance(layer, check.Rectifier) and layer.size == width:
             layers.append(TreeLayer(number, layer.p / layer.q))
