@@ -168,8 +168,11 @@ def test_a_sample_of_everything_agrees_with_the_count(data: st.DataObject) -> No
         query = query_of(model, choices, data.draw(st.integers(0, sample.classes - 1)))
         robust, broken = counted_plainly(query, radius)
         partition = Partition(query, radius)
-        wholly = sampled(Differences.of(query), radius, bytes(32), FIXED, Budget())
+        wholly = sampled(Differences.of(query), radius, bytes(32), FIXED, Budget(), listing=False)
+        listed = sampled(Differences.of(query), radius, bytes(32), FIXED, Budget())
         in_cells = sampled_open(partition.jury, remainders(partition), bytes(32), FIXED, Budget())
+    if robust + broken <= 4096:
+        assert (listed.drawn, listed.stopped, listed.robust) == (robust + broken, "all", robust)
     for found in (wholly, in_cells):
         assert (found.drawn, found.stopped) == (4096, "number")
         assert found.ambiguous == 0  # small whole numbers round nowhere
@@ -177,7 +180,7 @@ def test_a_sample_of_everything_agrees_with_the_count(data: st.DataObject) -> No
 
 
 def test_a_sample_out_of_time_is_no_sample(tmp_path: Path) -> None:
-    found = sampled(Differences.of(wide(tmp_path)), 3, bytes(32), FIXED, Budget(deadline=0.0))
+    found = sampled(Differences.of(wide(tmp_path)), 3, bytes(32), FIXED, Budget(deadline=0.0), listing=False)
     assert not found.complete
     assert found.stopped == "time"
 
