@@ -311,6 +311,7 @@ class Space:
         It is the greatest of the maxima of all functions with a or b chosen for each, which are affine in the words.
         One function reaches at most what its two halves reach apart, so they are tried in the order of that.
         """
+        in_time(self.stop)
         half = len(members) // 2
         firsts, seconds = self.maxima(words, members[:half]), self.maxima(words, members[half:])
         highest = self.maximum(words, *firsts[0][1], *seconds[0][1])
@@ -491,7 +492,10 @@ class Rounding:
         return [self.errors[i] for i in self.network.logits]
 
     def affine(self, layer: Affine, first: bool) -> None:
-        """A sum of products may be one with the sums that it reads: n = K + 3 + N roundings, on terms that sum to T."""
+        """A sum of products may be one with the sums that it reads: n = K + 3 + N roundings, on terms that sum to T.
+
+        Sums that it adds as they are may go on from one another: N counts all of these, and the longest of the others.
+        """
         exact = [[self.magnitudes[i] for i in elements] for elements in layer.lists]
         carried = [[self.errors[i] for i in elements] for elements in layer.lists]
         reach = [list(map(add, *both)) for both in zip(exact, carried, strict=True)]
@@ -501,7 +505,14 @@ class Rounding:
         scale, unit = layer.scale, layer.scale // layer.size_scale
         for at, row in enumerate(layer.rows, layer.start):
             terms, bias = list(map(mul, row.sizes, reach[row.read])), abs(row.bias) << GRID
-            n = len(terms) - terms.count(0) + 3 + max(compress(inner[row.read], terms), default=0)
+            n = len(terms) - terms.count(0) + 3
+            if inner[row.read]:
+                known = [
+                    (x, w == layer.size_scale)
+                    for x, w, term in zip(inner[row.read], row.sizes, terms, strict=True)
+                    if term
+                ]
+                n += sum([x for x, plain in known if plain]) + max([x for x, plain in known if not plain], default=0)
             total = sum(terms) * unit + bias
             if first:
                 light = max(row.sizes, default=0) <= layer.size_scale << 40 and bias <= scale * HEAVY
@@ -915,7 +926,7 @@ def verdict_of(top: Mapping[str, Any], classes: int, count: Count | None) -> Ver
         how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in upper["levels"]])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
-    if low == high and upper["levels"] != ["replay"]:
+    if low == high and upper["levels"] != ["replay"] and len(rivals) == classes - 1:
         parts.append(f"min_swaps = {high}")
     sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
     level, levels = lower and lower["level"], tuple(upper["levels"]) if upper else ()

@@ -163,7 +163,12 @@ def read(data: memoryview | None, what: str, known: Fields) -> dict[str, Any]:
         if holds in (TEXT, TEXTS):
             value, stored = str(value, "utf-8", "replace"), value
             need(value.encode() == stored, "a name in the ONNX file is not UTF-8")
-        found[name] += varints(value) if holds is INTEGERS and wire == 2 else [value]
+        if holds in (FLOATS, DOUBLES):
+            need(len(value) % (4 if holds is FLOATS else 8) == 0, f"{what} has a part of a number in {name}")
+        if holds is INTEGERS and wire == 2:
+            found[name] += varints(value)
+        elif value or holds not in (FLOATS, DOUBLES):
+            found[name].append(value)
     for name, holds in known.values():
         if holds in SINGLE:
             found[name] = next(iter(found[name]), "" if holds is TEXT else None)

@@ -99,12 +99,14 @@ class Model:
         """The initializers, for the networks of all lengths."""
         import onnx.numpy_helper
 
-        base = str(self.path.parent)
-        found = {
-            tensor.name: np.asarray(onnx.numpy_helper.to_array(tensor, base)) for tensor in self.proto.graph.initializer
-        }
-        for array in found.values():
-            array.flags.writeable = False
+        base, found = str(self.path.parent), dict[str, Array]()
+        for tensor in self.proto.graph.initializer:
+            try:
+                found[tensor.name] = np.asarray(onnx.numpy_helper.to_array(tensor, base))
+            except (KeyError, OSError, TypeError, ValueError) as error:
+                reason = " ".join(str(error).split())[:200]
+                raise BadInput(f"{self.path}: initializer {tensor.name!r} cannot be read ({reason})") from None
+            found[tensor.name].flags.writeable = False
         return found
 
 

@@ -1,7 +1,8 @@
 """How far any float32 evaluation can be from the reals, as certificates define it (proofs/FORMAT.md, section 8).
 
 Layer by layer of the canonical network: A >= |x|, e >= |float32 result - x|, and n, the roundings of a sum. For
-z = sum w_k x_k + b with K terms that are not identically zero, N the greatest n of these, n = K + 3 + N and
+z = sum w_k x_k + b with K terms that are not identically zero, n = K + 3 + N, N the n of those with |w_k| = 1 together
+and the greatest n of the others, and
 T = sum |w_k| (A_k + e_k) + |b|,
 
     A = sum |w_k| A_k + |b|        e = sum |w_k| e_k + n (257 / 2**32) T + 2**-64
@@ -99,6 +100,17 @@ class Block:
         if self.weights.all():
             return self.per_row(live.sum(axis=-1).astype(np.float64))
         return self.placed(live.astype(np.float64), (self.weights != 0).astype(np.float64))
+
+    def joined(self, inner: Floats) -> Floats:
+        """[..., rows]: at least N, of n [..., lists, K]: with weights of 1 they add up, else the greatest counts."""
+        if not inner.any():
+            return self.per_row(np.zeros(inner.shape[:-1]))
+        plain = self.weights == 1.0
+        others = ((self.weights != 0) & ~plain).any(axis=-1)
+        if self.pick is not None:
+            others = others[self.pick[1]]
+        longest = self.per_row(inner.max(axis=-1, initial=0.0))
+        return np.asarray(self.placed(inner, plain.astype(np.float64)) + np.where(others, longest, 0.0))
 
     def placed(self, parts: Floats, weights: Floats) -> Floats:
         if self.pick is None:
@@ -234,7 +246,7 @@ def add_up(layer: Layer, sizes: Sizes) -> None:
         magnitude, error, inner = (array[:, block.lists] for array in (sizes.magnitude, sizes.error, sizes.roundings))
         reach = magnitude + error
         live = reach > 0
-        n = block.counts(live) + 3 + block.per_row(np.where(live, inner, 0.0).max(axis=-1, initial=0.0))
+        n = block.counts(live) + 3 + block.joined(np.where(live, inner, 0.0))
         exact, carried = block.sums(np.stack([magnitude, error]))
         total = (exact + carried + block.biases) * SLOP
         fits = (n <= MOST_ROUNDINGS) & (total < HEAVIEST) & (block.heaviest < HEAVIEST)

@@ -21,6 +21,8 @@ from proof_cases import (
     exact_logits,
     fused_constant,
     fused_residual,
+    gone_on_with,
+    joined_products,
     logits,
     make_case,
     numbers_of,
@@ -297,6 +299,16 @@ def test_a_sum_that_a_runtime_joins_with_the_next_is_bounded_as_one(made: tuple[
     assert accepted(case, "real", leaf, swaps=1)
     assert not accepted(case, "float32", leaf, swaps=1)
     assert 1 in logits(case.data, [[0], [1]]).argmax(axis=1)
+
+
+def test_sums_that_may_go_on_from_one_another_count_the_roundings_of_all() -> None:
+    """Six products added by one Sum: class 0 wins over the reals, and loses where each goes on from the one before."""
+    made = joined_products()
+    case, (first, second) = looked_up(made), gone_on_with(made[0])
+    assert second > first
+    assert accepted(case, "real", c.Linear(), swaps=1)
+    assert not accepted(case, "float32", c.Linear(), swaps=1)
+    assert not accepted(case, "float32", c.Enumerate(), swaps=1)
 
 
 def chained(m: Maker, x: str) -> str:

@@ -526,6 +526,7 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
 
     model("float32-fused-constant", "does not hold", *made.fused_constant())
     model("float32-fused-residual", "does not hold", *made.fused_residual())
+    model("float32-joined-products", "does not hold", *made.joined_products())
     model("float32-scaled-product", "scales constants", [[2.0**-24], [1.25 * 2.0**-24]], scaled)
     model(
         "float32-subnormal-weight",

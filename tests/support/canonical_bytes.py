@@ -125,7 +125,8 @@ class Bytes:
                 for (a, b), bias in zip(pairs, biases, strict=True):
                     terms = [(abs(w), k) for w, k in zip(weights[b], lists[a], strict=True)]
                     live = [(w, k) for w, k in terms if w and A[k] + e[k]]
-                    count = len(live) + 3 + max((n[k] for _, k in live), default=0)
+                    count = len(live) + 3 + sum(n[k] for w, k in live if w == 1)
+                    count += max((n[k] for w, k in live if w != 1), default=0)
                     total = sum((w * (A[k] + e[k]) for w, k in terms), abs(bias))
                     most = max([total, abs(bias), *(w for w, _ in terms), *(A[k] + e[k] for _, k in live)])
                     if count > 65280 or most > 2**40:

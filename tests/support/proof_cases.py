@@ -272,6 +272,28 @@ def fused_residual() -> tuple[Table, Then]:
     return table, then
 
 
+def joined_products(products: int = 6, terms: int = 60) -> tuple[Table, Then]:
+    """Products that one Sum adds: where each goes on from the one before, rounding lets class 1 win."""
+    unit, weights = 2.0**-24, np.zeros((products, terms + 2, 2), np.float32)
+    weights[0, 0] = 1 + 400 * unit, 1
+    weights[1:, 2:, 0], weights[1:, 2:, 1] = unit * (1 - 2.0**-10), unit * (1 + 2.0**-10)
+    table = np.ones((2, terms + 2), np.float32)
+    table[:, 1] = 0
+    return table, lambda m, x: m.add("Sum", *[m.add("MatMul", x, m.constant(each)) for each in weights])
+
+
+def gone_on_with(table: Table) -> list[float]:
+    """The logits of class 0 and 1 of `joined_products`, every product going on from the one before, in float32."""
+    unit, terms = 2.0**-24, np.array(table).shape[1] - 2
+    found = []
+    for first, each in ((1 + 400 * unit, unit * (1 - 2.0**-10)), (1.0, unit * (1 + 2.0**-10))):
+        total = np.float32(first)
+        for _ in range(5 * terms):
+            total = np.float32(total + np.float32(each))
+        found.append(float(total))
+    return found
+
+
 def fused_table() -> NDArray[np.float32]:
     table = np.zeros((2, 256 * 12), np.float32)
     table[1, 2::256] = 1.0
