@@ -208,7 +208,7 @@ def climb(
     doubt = None
     wrong, agreed = beaten(query, original)
     if not agreed:
-        doubt = "the text's own margin is within the rounding of float32"
+        doubt = "the text's own margin is within the rounding of the model's arithmetic"
     elif predicted == NO_CLASS:
         doubt = "the model answers NaN"
     state.witness(original, "replay")
