@@ -78,7 +78,9 @@ def remarks_on(network: Network, unnamed: int) -> list[str]:
     """What a reader of the report should know of this network."""
     found = []
     if network.inexact:
-        found.append(f"rounded constants ({', '.join(network.inexact)}): proofs speak of the rounded network")
+        # Without the model's file, which has another name in the run folder.
+        places = ", ".join("node " + reason.partition(": node ")[2] for reason in network.inexact)
+        found.append(f"rounded constants ({places}): proofs speak of the network of proofs/lower.py, which rounds none")
     if unnamed:
         found.append(f"{unnamed} rows of the embedding have no word in the vocabulary")
     return found

@@ -30,7 +30,7 @@ from swapproof.proofs.check import Count, Verdict, verdict_of
 from swapproof.proofs.lower import Model as CheckedModel
 from swapproof.proofs.onnx_file import Refused, Unusable
 
-from .form.agreed_network import Agreed, agreed
+from .form.agreed_network import Agreed, Apart, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
 from .form.unsure import Unsure
 from .many_texts import Asked, decide
@@ -79,6 +79,8 @@ class Screen:
             self.reasons[str(reason)] += 1
         except (Refused, Unusable) as refusal:
             self.reasons[f"refused: {refusal}"] += 1
+        except Apart:
+            raise
         except Exception as error:  # whatever an ill-formed file does to this code, the exact checker has the word
             self.reasons[f"{UNFORESEEN} {type(error).__name__}: {error}"] += 1
         return None
@@ -158,6 +160,8 @@ class Screen:
         key: int | Choices = space.length if network.choices is None else space.choices
         try:
             return key, self.compared(space, replace(network, choices=None))
+        except Apart:
+            raise
         except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:
             return key, str(error)
 

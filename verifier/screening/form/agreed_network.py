@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.errors import Disagreement
 from swapproof.encodings.network import Network, Rectifier
 
 from ..numbers.kernels import Kernels
 from .tree_leaves import Named
 from .unsure import Unsure
+
+
+class Apart(Disagreement):
+    """The two readings of a model write different networks: one of them is wrong, and nothing may rest on either."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +31,19 @@ class Agreed:
 
 
 def agreed(network: Network, lowered: str) -> Agreed:
-    """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Unsure where ours is another."""
+    """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Apart where ours is another.
+
+    Where ours cannot be exact there is nothing to compare: Unsure.
+    """
     canonical = canonical_of(network)
     if canonical.sha256 is None:
         raise Unsure(f"no canonical network: {canonical.reason}")
     if canonical.sha256 != lowered:
-        raise Unsure("the two readings of the model differ")
+        raise Apart(
+            "the model is read in two ways: the SHA-256 of its canonical network is "
+            f"{lowered[:16]}... by proofs/lower.py and {canonical.sha256[:16]}... by the engines' reader; "
+            "nothing is claimed. This is a fault of swapproof: please report it"
+        )
     named = {
         layer: Named(index, network.nodes[index].size, network.nodes[index].inputs[0] in network.cut)
         for index, layer in canonical.layer_of.items()
