@@ -16,6 +16,7 @@ from swapproof.encodings.programs.textbook_program import Textbook
 from swapproof.encodings.programs.tight_program import BEST
 from swapproof.encodings.programs.tight_rows import Options
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.solvers.solver_answer import Outcome
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Solver
 
@@ -118,6 +119,7 @@ class Outside:
     def answer(self, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
         """Of the wall clock all is counted but the start of the child and its reading of programs."""
         Differences.of.cache_clear()
+        Certified.of.cache_clear()
         measured = MeasuredEngine(self.name, self.engine, Effort())
         wall, cpu = time.perf_counter(), time.process_time()
         verdict = climb(query, replay, [measured], Budget(deadline=time.monotonic() + seconds), lambda bound: None)

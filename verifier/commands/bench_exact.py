@@ -19,6 +19,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.tree_reader import preorder
 
 from ..bench.answers import Answer
@@ -45,6 +46,7 @@ SECONDS = 60.0
 
 def own_answer(engine: Engine, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
     """One of our engines on the ladder, alone: witnesses replayed, certificates not checked."""
+    Certified.of.cache_clear()
     Differences.of.cache_clear()  # what the engine before it computed would be a present
     wall, cpu = time.perf_counter(), time.process_time()
     budget = Budget(deadline=time.monotonic() + seconds)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swapproof.encodings.bounds.joint_bounds import GRID, Ascent, Relaxation, Shallow
+from swapproof.encodings.bounds.chosen_slopes import GRID, Relaxation
+from swapproof.encodings.bounds.joint_bounds import Ascent
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below
