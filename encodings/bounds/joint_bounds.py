@@ -44,10 +44,9 @@ class Ascent:
     ) -> None:
         self.shallow, self.k, self.aim = shallow, min(k, shallow.places.count), aim
         self.flat = shallow.rows.reshape(-1, shallow.rows.shape[2])
-        lower, upper = self.low_high()
+        lower, upper = shallow.low_high(self.k)
         weights = shallow.weights
-        self.unstable = (lower < 0) & (upper > 0) & (weights != 0)
-        self.settled = np.where(lower >= 0, 1.0, 0.0)
+        self.unstable, self.settled = shallow.stability(self.k)
         concave = np.flatnonzero(self.unstable & (weights < 0))
         self.groups = grouped(concave.tolist(), shallow.elements, group_size)
         if start is None:
@@ -76,14 +75,6 @@ class Ascent:
     @property
     def corners(self) -> int:
         return len(self.shallow.places.corners.flat)
-
-    def low_high(self) -> tuple[Array, Array]:
-        """[N] each: exact bounds of the pre-activations."""
-        down, up = self.shallow.ends
-        y, k, count = self.shallow.base[:-1], self.k, len(down)
-        if 0 < k < count:
-            down, up = (np.partition(part, count - k, axis=0)[count - k :] for part in (down, up))
-        return y - (down.sum(axis=0) if k else 0.0), y + (up.sum(axis=0) if k else 0.0)
 
     def step(self, reach: float) -> float:
         """The bound at the present slopes; then move them towards a bound that is better by `reach`."""

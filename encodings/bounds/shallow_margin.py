@@ -60,6 +60,19 @@ class Shallow:
         swings = self.rows[:, :, :-1]
         return np.maximum(-swings.min(axis=1), 0.0), np.maximum(swings.max(axis=1), 0.0)
 
+    def low_high(self, k: int) -> tuple[Array, Array]:
+        """[N] each: exact bounds of the pre-activations, with at most k swaps."""
+        down, up = self.ends
+        y, count = self.base[:-1], len(down)
+        if 0 < k < count:
+            down, up = (np.partition(part, count - k, axis=0)[count - k :] for part in (down, up))
+        return y - (down.sum(axis=0) if k else 0.0), y + (up.sum(axis=0) if k else 0.0)
+
+    def stability(self, k: int) -> tuple[NDArray[np.bool_], Array]:
+        """[N] each: the neurons that have both signs and count, and the slopes of the others."""
+        lower, upper = self.low_high(k)
+        return (lower < 0) & (upper > 0) & (self.weights != 0), np.where(lower >= 0, 1.0, 0.0)
+
 
 def is_shallow(network: Network) -> bool:
     """Every nonlinear layer is a rectifier of values that are affine in the words."""

@@ -185,13 +185,13 @@ VARIANTS: dict[str, Options] = {
 }
 """Our program with one thing changed, to measure what it is worth: highs-tight/no-cuts."""
 TIGHT: tuple[Outside, ...] = tuple(
-    Outside(f"{solver.name}-tight{suffix}", Milp(solver, options=options, prove=False))
+    Outside(f"{solver.name}-tight{suffix}", Milp(solver, options=options))
     for solver in MILP_SOLVERS
     for suffix, options in VARIANTS.items()
 )
 SMT: tuple[Outside, ...] = (
-    Outside("z3", Smt(prove=False)),
-    Outside("z3/swaps", Smt(fewest=True, prove=False)),
+    Outside("z3", Smt()),
+    Outside("z3/swaps", Smt(fewest=True)),
 )
 
 

@@ -32,8 +32,9 @@ from ..engines.exact_engine import Exact
 from ..engines.proof_tree import leaves
 from ..engines.protocol import Budget, Engine
 from ..ladder.climbing import climb
-from ..ladder.model_trial import length_of, tried
+from ..ladder.model_trial import tried
 from ..ladder.replay import Replay
+from ..ladder.token_length import length_of
 from ..pages.progress import progress as shown_progress
 from ..runs.inputs import Text, read_inputs
 from ..runs.overwriting import json_with, refuse_to_replace
