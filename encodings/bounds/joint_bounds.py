@@ -15,91 +15,17 @@ found by ascent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .chosen_slopes import GRID, Relaxation, grouped, patterns
 from .relaxation import BELOW_CHORD, chord_slope
-from .selection import BLOCK_CELLS, Places, greatest, suffix_sums
+from .selection import BLOCK_CELLS, greatest, suffix_sums
+from .shallow_margin import Shallow
 
 Array = NDArray[Any]
-
-GRID = 64
-"""Slopes are multiples of 1 / GRID, so that a certificate states them in a byte."""
-
-
-@dataclass(frozen=True, eq=False)
-class Shallow:
-    """One rival's margin as a function of the words: at the original sentence, and what every swap changes.
-
-    State vectors hold the N pre-activations y, then the linear part of the margin.
-    """
-
-    places: Places
-    weights: Array
-    """[N]: w."""
-    base: Array
-    """[N + 1]: the state of the original sentence."""
-    rows: Array
-    """[P, C, N + 1]: what each swap adds; 0 where there is none."""
-    elements: tuple[tuple[int, int], ...]
-    """Of every neuron: its rectifier node in the network, and its element there."""
-    leaks: Array
-    """[N]: the slopes of the rectifiers themselves below 0, taken into the linear part."""
-
-    @property
-    def neurons(self) -> int:
-        return len(self.weights)
-
-    def margins(self, states: Array) -> Array:
-        return np.asarray(np.maximum(states[..., :-1], 0.0) @ self.weights + states[..., -1])
-
-    def reordered(self, order: Array) -> Shallow:
-        return replace(self, places=self.places.reordered(order), rows=self.rows[order])
-
-    def after(self, path: Sequence[int], start: int) -> Shallow:
-        """The positions from `start` on, when the swaps p * C + c of the path are made."""
-        rows = self.rows.reshape(-1, self.rows.shape[2])[list(path)]
-        made = self.places.swaps.reshape(-1)[list(path)].tolist()
-        return replace(
-            self, places=self.places.after(made, start), base=self.base + rows.sum(axis=0), rows=self.rows[start:]
-        )
-
-    @cached_property
-    def ends(self) -> tuple[Array, Array]:
-        """[P, N] each: how far one swap can lower and raise each neuron, 0 at least."""
-        swings = self.rows[:, :, :-1]
-        return np.maximum(-swings.min(axis=1), 0.0), np.maximum(swings.max(axis=1), 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Relaxation:
-    """Slopes for every neuron, and which are grouped: what a certificate says."""
-
-    slopes: Array
-    """[N]."""
-    steps: tuple[int, ...]
-    """The same for the rectifiers with their leaks, leak + (1 - leak) slope, as multiples of 1 / GRID."""
-    groups: tuple[tuple[int, ...], ...]
-
-
-def grouped(neurons: Sequence[int], elements: Sequence[tuple[int, int]], size: int) -> tuple[tuple[int, ...], ...]:
-    """At most `size` neurons together, and only of one layer."""
-    layers: dict[int, list[int]] = {}
-    for neuron in neurons:
-        layers.setdefault(elements[neuron][0], []).append(neuron)
-    return tuple(
-        tuple(members[first : first + size]) for members in layers.values() for first in range(0, len(members), size)
-    )
-
-
-def patterns(size: int) -> Array:
-    """[2**size, size] of 0 and 1."""
-    return np.asarray((np.arange(2**size)[:, None] >> np.arange(size)) & 1, dtype=np.float64)
 
 
 class Ascent:
@@ -118,10 +44,9 @@ class Ascent:
     ) -> None:
         self.shallow, self.k, self.aim = shallow, min(k, shallow.places.count), aim
         self.flat = shallow.rows.reshape(-1, shallow.rows.shape[2])
-        lower, upper = self.low_high()
+        lower, upper = shallow.low_high(self.k)
         weights = shallow.weights
-        self.unstable = (lower < 0) & (upper > 0) & (weights != 0)
-        self.settled = np.where(lower >= 0, 1.0, 0.0)
+        self.unstable, self.settled = shallow.stability(self.k)
         concave = np.flatnonzero(self.unstable & (weights < 0))
         self.groups = grouped(concave.tolist(), shallow.elements, group_size)
         if start is None:
@@ -150,14 +75,6 @@ class Ascent:
     @property
     def corners(self) -> int:
         return len(self.shallow.places.corners.flat)
-
-    def low_high(self) -> tuple[Array, Array]:
-        """[N] each: exact bounds of the pre-activations."""
-        down, up = self.shallow.ends
-        y, k, count = self.shallow.base[:-1], self.k, len(down)
-        if 0 < k < count:
-            down, up = (np.partition(part, count - k, axis=0)[count - k :] for part in (down, up))
-        return y - (down.sum(axis=0) if k else 0.0), y + (up.sum(axis=0) if k else 0.0)
 
     def step(self, reach: float) -> float:
         """The bound at the present slopes; then move them towards a bound that is better by `reach`."""

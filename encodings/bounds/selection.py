@@ -135,7 +135,8 @@ class Places:
     @cached_property
     def telling(self) -> NDArray[np.bool_]:
         """[P, C]: the swaps that a minimum over a position may need."""
-        return corners(self.differences, self.swaps) if self.known is None else self.known
+        query, positions, tokens = self.differences.query, self.differences.positions, self.differences.tokens
+        return corners(query, positions, tokens, self.swaps) if self.known is None else self.known
 
     @cached_property
     def corners(self) -> Corners:

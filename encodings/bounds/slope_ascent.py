@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from ..evaluation import NUMBERS, Batch, rectify, take_greatest
 from ..network import At, Maximum, Rectifier
 from ..walk import Meaning, forward
-from .joint_bounds import grouped, patterns
+from .chosen_slopes import Multipliers, grouped, joinable, on_grid, patterns
 from .linear_bounds import ElementBounds, LinearBounds, Regions
-from .refined_bounds import Multipliers, joinable, on_grid
 from .relaxation import BELOW_CHORD, chord_slope, rectifier_lines, replaced_maximum
 from .substitution import Coefficients, substituted
 

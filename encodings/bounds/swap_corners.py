@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Embedding
-from .swap_differences import Differences
+from ..query import Query
 
 Array = NDArray[Any]
 
@@ -21,10 +21,15 @@ SLACK = 1e-9
 """Of an angle: a swap that is nearly between others stays a corner."""
 
 
-def corners(differences: Differences, swaps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """[P, C]: which of these swaps, -1 for none, a minimum over a position and its original word may need."""
+def corners(
+    query: Query, positions: NDArray[np.int64], tokens: NDArray[np.int64], swaps: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """[P, C]: which of these swaps, -1 for none, a minimum over a position and its original word may need.
+
+    `positions` and `tokens`: of the swaps of the query, by their numbers.
+    """
     there = swaps >= 0
-    points = plane(differences, swaps)
+    points = plane(query, positions, tokens, swaps)
     if points is None or swaps.shape[1] < 2:
         return there
     return np.asarray(there & extreme(points))
@@ -43,16 +48,18 @@ def extreme(points: Array) -> NDArray[np.bool_]:
     return np.asarray((turn > np.pi - SLACK)[:, :-1])
 
 
-def plane(differences: Differences, swaps: NDArray[np.int64]) -> Array | None:
+def plane(
+    query: Query, positions: NDArray[np.int64], tokens: NDArray[np.int64], swaps: NDArray[np.int64]
+) -> Array | None:
     """[P, C, 2]: where each swap leads from the original word; 0 for none; None for words of more dimensions."""
-    network, original = differences.query.network, np.array(differences.query.space.original)
+    network, original = query.network, np.array(query.space.original)
     tables = [node.layer.table for node in network.nodes if isinstance(node.layer, Embedding)]
     size = sum(table.shape[1] for table in tables)
     if size > 2:
         return None
     there = swaps >= 0
     points = np.zeros((*swaps.shape, 2))
-    before = original[differences.positions[swaps[there]]]
-    steps = [table[differences.tokens[swaps[there]]] - table[before] for table in tables]
+    before = original[positions[swaps[there]]]
+    steps = [table[tokens[swaps[there]]] - table[before] for table in tables]
     points[there, :size] = np.concatenate(steps, axis=1)
     return points

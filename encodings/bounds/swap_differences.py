@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from ..evaluation import values
 from ..network import Embedding, Floats
 from ..query import Query
-from ..rounding.certified_float32 import Claims, Sizes, claims_of, greatest
 from ..rounding.float_errors import SLOP, margin_errors, rounding_errors
-from ..rounding.magnitudes import magnitudes
+from ..rounding.magnitudes import greatest, magnitudes
 
 Array = NDArray[Any]
 CHUNK = 64
@@ -89,38 +88,12 @@ class Differences:
         return np.asarray(logits[:, [self.query.label]] - logits[:, list(self.query.rivals)])
 
     @cached_property
-    def claims(self) -> Claims | None:
-        return claims_of(self.query.network)
-
-    @cached_property
-    def whole(self) -> Sizes | None:
-        """What can be claimed over the whole space."""
-        return None if self.claims is None else self.claims.whole([self.query.space])
-
-    @cached_property
     def doubt(self) -> Floats:
         """[rivals]: over the whole space, a real margin above this keeps its sign in the deployed model.
 
         Unlike the bound of certificates it knows the model's head and the fusions of runtimes.
         """
         return self.for_rivals(margin_errors(self.query.network, self.magnitudes, self.query.label))
-
-    @cached_property
-    def claimable(self) -> Floats:
-        """[rivals]: over the whole space, a real margin above this is certified at level float32; may be infinite."""
-        if self.claims is None or self.whole is None:
-            return np.full(len(self.query.rivals), np.inf)
-        return self.for_rivals(self.claims.margin_errors(self.whole, self.query.label)[0])
-
-    def own_errors(self, sentences: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """`doubt` and `claimable` [batch, rivals] for each of these sentences alone (tighter)."""
-        network, label = self.query.network, self.query.label
-        found = values(network, sentences)
-        doubt = margin_errors(network, {index: np.abs(array) * SLOP for index, array in found.items()}, label)
-        if self.claims is None or self.whole is None or np.isinf(self.claimable).any():
-            return self.for_rivals(doubt), np.full((len(sentences), len(self.query.rivals)), np.inf)
-        sizes = self.claims.of_sentences(self.whole, found)
-        return self.for_rivals(doubt), self.for_rivals(self.claims.margin_errors(sizes, label))
 
     @cached_property
     def magnitudes(self) -> dict[int, Array]:

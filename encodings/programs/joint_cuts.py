@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bounds.joint_bounds import Ascent, Shallow
+from ..bounds.joint_bounds import Ascent
+from ..bounds.shallow_margin import Shallow
 from .affine_functions import Expressions, added
 from .integer_program import Row
 

@@ -21,13 +21,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..bounds.shallow_margin import is_shallow
+from ..bounds.selection import Places
+from ..bounds.shallow_margin import is_shallow, shallow_margin
 from ..bounds.swap_differences import Differences
 from ..evaluation import values
 from ..network import Network
 from ..query import Query
 from .affine_functions import Expressions
 from .integer_program import Floats, Program, Variable
+from .joint_cuts import joint_cuts
 from .polarity import Polarity
 from .program_reduction import Reduction, reduced
 from .textbook_program import TOLERANCE
@@ -111,7 +113,8 @@ def tight(
     writer = Writer(reduction, options, Polarity.of(differences.query, asked), inputs=options.inputs)
     margins = writer.margins(asked)
     if options.cuts and live and len(asked) == 1 and is_shallow(differences.query.network):
-        writer.cut_jointly(asked[0])
+        shallow = shallow_margin(Places.of(reduction.differences), asked[0])
+        writer.rows += joint_cuts(shallow, reduction.k, writer.neurons)
     program = writer.finished(margins, asked, max(low, 0))
     result = Tight(differences.query, asked, reduction.k, options, reduction, program, margins)
     if not options.start:

@@ -9,14 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..bounds.selection import Places
-from ..bounds.shallow_margin import shallow_margin
 from ..network import At, Embedding, Maximum, Network, Rectifier
 from ..query import Query
 from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
 from .integer_program import Exclusive, Floats, Indicator, Program, Row, Variable
-from .joint_cuts import joint_cuts
 from .polarity import Polarity
 from .program_reduction import Reduction
 from .program_rows import INFINITY, LINEAR, Rows, compared, distinct, replaced
@@ -210,10 +207,6 @@ class Writer(Rows):
             best = Expressions.of_terms(np.array([0]), np.array([y]), np.ones(1), np.zeros(1))
             low, high = max(low, bottom), max(high, top)
         return y
-
-    def cut_jointly(self, rival: int) -> None:
-        shallow = shallow_margin(Places.of(self.reduction.differences), rival)
-        self.rows += joint_cuts(shallow, self.reduction.k, self.neurons)
 
     def finished(self, margins: Expressions, rivals: Sequence[int], low: int) -> Program:
         if self.options.objective == "swaps":

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from ..canonical import canonical_of
 from ..canonical_layers import PADDING, Bends, Greatest, Lookup, Rows, Step
-from ..network import Floats, Indices, Network, Table
+from ..network import Floats, Indices, Network
 from ..space import SwapSpace
+from .magnitudes import greatest
 
 SHARE = 257.0 / 2**32
 STEP = 2.0**-63
@@ -226,18 +227,6 @@ def claims_of(network: Network) -> Claims | None:
 
 def enlarged(array: NDArray[Any]) -> Floats:
     return np.asarray(np.where(array == 0, 0.0, array * SLOP + STEP))
-
-
-def greatest(table: Floats | Table, space: SwapSpace) -> Floats:
-    """[positions, width]: the greatest |value| over the choices of each position."""
-    magnitude: Floats = np.abs(table[list(space.original)])
-    others = [token for options in space.choices for token in options[1:]]
-    if others:
-        counts = [len(space.choices[position]) - 1 for position in space.swappable]
-        highest = np.maximum.reduceat(np.abs(table[others]), np.cumsum(counts, dtype=np.int64) - counts, axis=0)
-        at = list(space.swappable)
-        magnitude[at] = np.maximum(magnitude[at], highest)
-    return magnitude
 
 
 def add_up(layer: Layer, sizes: Sizes) -> None:

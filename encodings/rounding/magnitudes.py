@@ -10,7 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import (
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Floats,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+    Table,
+)
+from ..space import SwapSpace
 from ..walk import Meaning, forward, gather
 
 Array = NDArray[Any]
@@ -90,3 +104,15 @@ def constants(network: Network, index: int) -> Floats:
         inputs = [constants(network, source) for source in node.inputs]
         return gather(node.layer, inputs, leading=0).reshape(-1)
     return np.full(node.size, np.nan)
+
+
+def greatest(table: Floats | Table, space: SwapSpace) -> Floats:
+    """[positions, width]: the greatest |value| over the choices of each position."""
+    magnitude: Floats = np.abs(table[list(space.original)])
+    others = [token for options in space.choices for token in options[1:]]
+    if others:
+        counts = [len(space.choices[position]) - 1 for position in space.swappable]
+        highest = np.maximum.reduceat(np.abs(table[others]), np.cumsum(counts, dtype=np.int64) - counts, axis=0)
+        at = list(space.swappable)
+        magnitude[at] = np.maximum(magnitude[at], highest)
+    return magnitude

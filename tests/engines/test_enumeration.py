@@ -19,8 +19,9 @@ from swapproof.verifier.engines.combinations import Tables
 from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Budget, Engine
-from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Verdict
 
 
 def settle(query: Query, replay: Replay, *engines: Engine) -> Verdict:

@@ -23,8 +23,9 @@ from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
-from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Verdict
 
 ENGINES: tuple[Engine, ...] = (
     Exact(),

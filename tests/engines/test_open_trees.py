@@ -33,9 +33,10 @@ from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.interval import Cover
 from swapproof.verifier.ladder import open_part
-from swapproof.verifier.ladder.climbing import Known, Verdict, climb
+from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.open_part import counted
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Known, Verdict
 
 JOINT_AT_ONCE = Effort(before_joint=-1)
 EFFORTS = (FAST, SMALL, JOINT_AT_ONCE, Effort(before_joint=-1, patience=0), Effort(before_joint=-1, refine=True))

@@ -41,15 +41,16 @@ from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
 from swapproof.verifier.engines.smt_solver import Smt
 from swapproof.verifier.engines.solver_asking import Here
 from swapproof.verifier.ladder.certifying import certify
-from swapproof.verifier.ladder.climbing import Verdict, climb
+from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Verdict
 
 ENGINES: tuple[Milp | Smt, ...] = (
-    *(Milp(solver, prove=False, apart=False) for solver in MILP_SOLVERS),
-    *(Milp(solver, options=replace(BEST, objective="swaps"), prove=False, apart=False) for solver in MILP_SOLVERS),
-    Milp(HIGHS, options=replace(BEST, together=True), prove=False, apart=False),
-    Smt(prove=False, apart=False),
-    Smt(prove=False, apart=False, fewest=True),
+    *(Milp(solver, apart=False) for solver in MILP_SOLVERS),
+    *(Milp(solver, options=replace(BEST, objective="swaps"), apart=False) for solver in MILP_SOLVERS),
+    Milp(HIGHS, options=replace(BEST, together=True), apart=False),
+    Smt(apart=False),
+    Smt(apart=False, fewest=True),
 )
 
 
@@ -87,7 +88,7 @@ class TestAgreement:
     def test_ties_are_decided_exactly_by_exact_rationals(self, data: Any, sample: Sample) -> None:
         with TemporaryDirectory() as folder:
             query, replay = drawn(data, sample, folder)
-            verdict = settled(query, replay, Smt(prove=False, apart=False))
+            verdict = settled(query, replay, Smt(apart=False))
             real = least_swaps_over_reals(query)
             assert verdict.contradiction is None
             if verdict.status != "ambiguous" and real == least_swaps_deployed(query, replay):
@@ -111,7 +112,7 @@ class TestAgreement:
     def test_a_claim_becomes_a_proof_by_the_exact_engine(self, data: Any, sample: Sample) -> None:
         with TemporaryDirectory() as folder:
             query, replay = drawn(data, sample, folder)
-            verdict = settled(query, replay, Milp(HIGHS, apart=False))
+            verdict = settled(query, replay, Milp(HIGHS, prover=Exact(), apart=False))
             alone = settled(query, replay, Enumeration())
             assert (verdict.status, verdict.interval.low, verdict.interval.high) == (
                 alone.status,
@@ -204,7 +205,7 @@ class TestLies:
 
     def test_a_claim_raises_no_interval(self, breakable: tuple[Query, Replay]) -> None:
         query, replay = breakable
-        verdict = settled(query, replay, Milp(HIGHS, options=RAW, prove=False, apart=False))
+        verdict = settled(query, replay, Milp(HIGHS, options=RAW, apart=False))
         assert verdict.interval.high == 3
         assert verdict.interval.low <= 1
         assert verdict.status == "open"
@@ -218,7 +219,7 @@ class TestLies:
         def ask(program: Any, limits: Limits, clock: Clock) -> Found:
             return Found("stopped", objective=-1.0, bound=-2.0, solution=np.zeros(len(program.variables)))
 
-        liar = Milp(Solver("liar", "none", ask), options=RAW, prove=False, apart=False)
+        liar = Milp(Solver("liar", "none", ask), options=RAW, apart=False)
         verdict = settled(query, replay, liar)
         assert verdict.contradiction is not None
         assert "does not break the network" in verdict.contradiction
@@ -229,7 +230,7 @@ class TestLies:
     @pytest.mark.parametrize("status", ["time", "memory", "error", "unavailable", "infeasible"])
     def test_what_a_solver_does_not_say_is_a_reason(self, breakable: tuple[Query, Replay], status: Any) -> None:
         query, replay = breakable
-        engine = Milp(lying(Found(status, detail="so it is")), options=RAW, prove=False, apart=False)
+        engine = Milp(lying(Found(status, detail="so it is")), options=RAW, apart=False)
         verdict = settled(query, replay, engine)
         assert verdict.contradiction is None
         assert verdict.status == "open"
@@ -239,7 +240,7 @@ class TestLies:
     def test_a_text_too_large_for_a_licence_goes_to_the_next_solver(self, breakable: tuple[Query, Replay]) -> None:
         query, replay = breakable
         small = replace(GUROBI, name="small", ask=lying(Found("size", detail="too large")).ask, most=None)
-        verdict = settled(query, replay, Milp(small, (HIGHS,), options=RAW, prove=False, apart=False))
+        verdict = settled(query, replay, Milp(small, (HIGHS,), options=RAW, apart=False))
         claim = verdict.claims[-1]
         assert (claim.by, claim.low) == ("highs", 3)
         assert "small: too large" in claim.detail
@@ -325,9 +326,9 @@ class TestChildren:
         query, replay = breakable
         for solver in (SCIP, Z3):
             engines: Sequence[Any] = (
-                [Smt(prove=False, apart=apart) for apart in (True, False)]
+                [Smt(apart=apart) for apart in (True, False)]
                 if solver is Z3
-                else [Milp(solver, prove=False, apart=apart) for apart in (True, False)]
+                else [Milp(solver, apart=apart) for apart in (True, False)]
             )
             first, second = (settled(query, replay, engine) for engine in engines)
             assert [claim.low for claim in first.claims] == [claim.low for claim in second.claims]

@@ -22,8 +22,9 @@ from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
 from swapproof.verifier.interval import Interval, Proof, Witness
-from swapproof.verifier.ladder.climbing import Known, climb
+from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Known
 
 
 @dataclass(frozen=True)

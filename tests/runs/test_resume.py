@@ -362,7 +362,7 @@ def begun(task: Path, run: Run) -> tuple[Settling, list[Text]]:
 
     model = open_model(run.model)
     inputs = read_inputs(read_task(task), model.length)
-    return Settling(run.folder, binding_of(model, inputs), None, None), list(inputs.texts)
+    return Settling(run.folder, binding_of(model.path, inputs), None, None), list(inputs.texts)
 
 
 @pytest.fixture(autouse=True)

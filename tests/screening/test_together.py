@@ -25,7 +25,7 @@ from swapproof.verifier.screening.many_texts import Roots, Table
 from swapproof.verifier.screening.numbers.margins import Recipe
 from swapproof.verifier.screening.numbers.swap_moves import originals
 from swapproof.verifier.screening.numbers.values_beyond_cut import magnitudes
-from swapproof.verifier.screening.screen import Text
+from swapproof.verifier.screening.screened_text import Text
 
 Spaces = list[tuple[tuple[int, ...], ...]]
 

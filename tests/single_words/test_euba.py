@@ -20,7 +20,8 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.single_words.euba.euba_classifier import log_probability
 from swapproof.verifier.single_words.euba.euba_flips import VARIANTS, Euba
 from swapproof.verifier.single_words.euba.known_network import KnownNetwork
-from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch
+from swapproof.verifier.single_words.subject import Subject
 
 
 @cases(40)

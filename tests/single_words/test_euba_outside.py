@@ -23,8 +23,8 @@ from swapproof.verifier.single_words.brute_force import flips_by_force
 from swapproof.verifier.single_words.euba.euba_classifier import WholeSentences, replaced
 from swapproof.verifier.single_words.euba.euba_flips import VARIANTS, Euba
 from swapproof.verifier.single_words.euba.gradient_differences import ByDifferences
-from swapproof.verifier.single_words.exact_flips.flips import Subject
 from swapproof.verifier.single_words.python_model import kappa_of_model
+from swapproof.verifier.single_words.subject import Subject
 
 ROWS, LENGTH = 20, 6
 WORDS = np.arange(2, ROWS)

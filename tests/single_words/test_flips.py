@@ -24,8 +24,9 @@ from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.single_words.brute_force import cost_of, flips_by_force
-from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch
 from swapproof.verifier.single_words.kappa import kappa_of, population_interval
+from swapproof.verifier.single_words.subject import Subject
 
 HOME = "swapproof.verifier.single_words.exact_flips"
 MIXED = 0

@@ -17,8 +17,9 @@ from random_networks import tiny_networks
 from swapproof.encodings.bounds.one_word import OneWord
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
-from swapproof.verifier.single_words.exact_flips.flips import FlipSearch, Subject
+from swapproof.verifier.single_words.exact_flips.flips import FlipSearch
 from swapproof.verifier.single_words.exact_flips.pooled_bounds import Pooled, WordScreen
+from swapproof.verifier.single_words.subject import Subject
 
 HOME = "swapproof.verifier.single_words.exact_flips"
 

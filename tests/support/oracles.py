@@ -13,8 +13,8 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.engines.enumeration import all_sentences
-from swapproof.verifier.ladder.climbing import Verdict
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Verdict
 
 
 def loaded(sample: Sample, folder: Path) -> tuple[Model, Replay]:

@@ -21,8 +21,9 @@ from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Refused, Unusable
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
-from swapproof.verifier.ladder.climbing import Check, Verdict, climb
+from swapproof.verifier.ladder.climbing import Check, climb
 from swapproof.verifier.ladder.replay import Replay
+from swapproof.verifier.ladder.text_verdict import Verdict
 
 Choices = tuple[tuple[int, ...], ...]
 

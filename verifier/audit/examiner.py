@@ -124,7 +124,7 @@ class Examiner:
         model = open_model(run.model)
         replay, screen = Replay.open(model), None
         if not exact:
-            tensors = {name: (folder / name).read_bytes() for name in external_files(model)}
+            tensors = {name: (folder / name).read_bytes() for name in external_files(model.path)}
             checked = read_model(run.model.read_bytes(), tensors)
             screen = Screen(model, checked, sha256(run.vocabulary), replay.outputs)
         return cls(run, Files(folder), replay, sha256(run.spaces), screen)

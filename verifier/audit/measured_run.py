@@ -58,7 +58,7 @@ def findings_of(
     run: Run, inputs: Inputs, items: list[Item], question: dict[str, Any], *, exact: bool
 ) -> Iterator[Finding | Fault]:
     """Samples are drawn again where the certificates and lines are as they must be."""
-    measuring = Measuring(run.folder, binding_of(open_model(run.model), inputs), settings_of(question))
+    measuring = Measuring(run.folder, binding_of(open_model(run.model).path, inputs), settings_of(question))
     station, examiner = Station.of(measuring, None), Examiner.open(run.folder, exact=exact)
     for item, proof in zip(items, proofs(examiner, items), strict=True):
         refusal = proof.refusal or line_refusal(measuring, station, item)

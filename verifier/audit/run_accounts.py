@@ -22,9 +22,8 @@ from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
 from ..ladder.rereading import misread
 from ..pages.page import hardness, page
 from ..runs.binding import Binding, binding_of
-from ..runs.inputs import Inputs
+from ..runs.inputs import Inputs, text_lines
 from ..runs.left_out_swaps import counts_differ, list_differs
-from ..runs.life import text_lines
 from ..runs.manifest import differences as manifest_differences
 from ..runs.manifest import once, read_manifest, settings_of
 from ..runs.run_folder import Run
@@ -133,7 +132,7 @@ def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
 
 def binding_as_it_lies(run: Run, inputs: Inputs) -> Binding:
     """Of the very bytes of spaces.jsonl, not of what was read there."""
-    return replace(binding_of(open_model(run.model), inputs), spaces_sha256=sha256_of(run.spaces))
+    return replace(binding_of(open_model(run.model).path, inputs), spaces_sha256=sha256_of(run.spaces))
 
 
 def noted_otherwise(run: Run, inputs: Inputs, summary: Mapping[str, Any]) -> Iterator[str]:

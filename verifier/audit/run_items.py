@@ -12,7 +12,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.check import read_certificate
 
-from ..ladder.model_trial import length_of
+from ..ladder.token_length import length_of
 from ..runs.inputs import Inputs, Text, read_inputs
 from ..runs.manifest import once
 from ..runs.run_folder import CERTIFICATE, Run

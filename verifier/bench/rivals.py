@@ -16,6 +16,7 @@ from swapproof.encodings.programs.textbook_program import Textbook
 from swapproof.encodings.programs.tight_program import BEST
 from swapproof.encodings.programs.tight_rows import Options
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.solvers.solver_answer import Outcome
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Solver
 
@@ -118,6 +119,7 @@ class Outside:
     def answer(self, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
         """Of the wall clock all is counted but the start of the child and its reading of programs."""
         Differences.of.cache_clear()
+        Certified.of.cache_clear()
         measured = MeasuredEngine(self.name, self.engine, Effort())
         wall, cpu = time.perf_counter(), time.process_time()
         verdict = climb(query, replay, [measured], Budget(deadline=time.monotonic() + seconds), lambda bound: None)
@@ -183,13 +185,13 @@ VARIANTS: dict[str, Options] = {
 }
 """Our program with one thing changed, to measure what it is worth: highs-tight/no-cuts."""
 TIGHT: tuple[Outside, ...] = tuple(
-    Outside(f"{solver.name}-tight{suffix}", Milp(solver, options=options, prove=False))
+    Outside(f"{solver.name}-tight{suffix}", Milp(solver, options=options))
     for solver in MILP_SOLVERS
     for suffix, options in VARIANTS.items()
 )
 SMT: tuple[Outside, ...] = (
-    Outside("z3", Smt(prove=False)),
-    Outside("z3/swaps", Smt(fewest=True, prove=False)),
+    Outside("z3", Smt()),
+    Outside("z3/swaps", Smt(fewest=True)),
 )
 
 

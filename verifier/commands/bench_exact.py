@@ -19,6 +19,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.tree_reader import preorder
 
 from ..bench.answers import Answer
@@ -31,8 +32,9 @@ from ..engines.exact_engine import Exact
 from ..engines.proof_tree import leaves
 from ..engines.protocol import Budget, Engine
 from ..ladder.climbing import climb
-from ..ladder.model_trial import length_of, tried
+from ..ladder.model_trial import tried
 from ..ladder.replay import Replay
+from ..ladder.token_length import length_of
 from ..pages.progress import progress as shown_progress
 from ..runs.inputs import Text, read_inputs
 from ..runs.overwriting import json_with, refuse_to_replace
@@ -45,6 +47,7 @@ SECONDS = 60.0
 
 def own_answer(engine: Engine, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
     """One of our engines on the ladder, alone: witnesses replayed, certificates not checked."""
+    Certified.of.cache_clear()
     Differences.of.cache_clear()  # what the engine before it computed would be a present
     wall, cpu = time.perf_counter(), time.process_time()
     budget = Budget(deadline=time.monotonic() + seconds)

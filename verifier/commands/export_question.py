@@ -27,7 +27,7 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.vnnlib.linear_property import Atom, Case, Property, Tensor
 from swapproof.encodings.vnnlib.vnnlib_writing import vnnlib_text
 
-from ..ladder.model_trial import length_of
+from ..ladder.token_length import length_of
 from ..runs.inputs import Inputs, Text, read_inputs
 from ..runs.overwriting import is_exported, is_exported_model, refuse_to_replace
 from ..runs.run_folder import write_atomically

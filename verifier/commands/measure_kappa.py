@@ -88,7 +88,7 @@ def measure_kappa(
     if progress:
         for line in costs(setting, method, brute_force=brute_force):
             print(line, file=sys.stderr, flush=True)
-    binding = binding_of(setting.model, setting.inputs)
+    binding = binding_of(setting.model.path, setting.inputs)
     facts = {QUESTION: json.dumps({"quantity": "kappa"})}
     plan = RunPlan(run, setting.task, setting.model, setting.inputs, binding, facts, WHAT, from_itself=True)
     with begun(plan, resume=resume):

@@ -5,17 +5,23 @@ from __future__ import annotations
 import difflib
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, SCIP
 
 from .attempt import SMALL
 from .enumeration import Enumeration
 from .exact_engine import Exact
 from .greedy import Greedy
-from .milp_solvers import MILPS
+from .milp_solvers import Milp
 from .protocol import Engine
 from .smt_solver import Smt
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
-OUTSIDE: tuple[Engine, ...] = (*MILPS, Smt())
+OUTSIDE: tuple[Engine, ...] = (
+    Milp(GUROBI, (SCIP, HIGHS), prover=Exact()),
+    Milp(SCIP, prover=Exact()),
+    Milp(HIGHS, prover=Exact()),
+    Smt(prover=Exact()),
+)
 """Solvers of others, only when named: what they find is replayed, what they rule out is recorded as their claim."""
 SMALL_PROOFS = {"exact": Exact(effort=SMALL)}
 """Instead of the engines of these names, when smaller proofs are worth more time."""

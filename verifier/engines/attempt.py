@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound, Relaxation, Shallow
+from swapproof.encodings.bounds.chosen_slopes import Relaxation
+from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
 from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.selection import Places
-from swapproof.encodings.bounds.shallow_margin import is_shallow, shallow_margin
+from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.certificate import Joint, Linear, Node, Open, Slopes
 from swapproof.proofs.tree_reader import preorder, replaced
 
@@ -307,13 +309,17 @@ class Attempt:
     def out_of_time(self) -> bool:
         return self.budget.spent
 
+    @property
+    def certified(self) -> Certified:
+        return Certified.of(self.places.differences.query)
+
     def threshold(self, rival: int) -> float:
         """What a bound must exceed to be believed."""
-        claimable = self.places.differences.claimable[rival] if self.level == "float32" else 0.0
+        claimable = self.certified.claimable[rival] if self.level == "float32" else 0.0
         return float(claimable) + GUARD * float(self.errors[rival]) + GRID
 
     def judge(self, bounds: Bounds, rival: int) -> Any:
-        differences, error = self.places.differences, float(self.errors[rival])
+        certified, error = self.certified, float(self.errors[rival])
         label, other = self.query.label, self.query.rivals[rival]
         alone = Query(self.query.network, self.query.space, label, (other,))
 
@@ -321,7 +327,7 @@ class Attempt:
             sentences = np.array([self.sentence(bounds, path) for path in paths], dtype=np.int64)
             if margins[0] < -error:
                 raise Broken(tuple(sentences[0].tolist()))
-            own = [differences.own_errors(sentence[None]) for sentence in sentences]
+            own = [certified.own_errors(sentence[None]) for sentence in sentences]
             doubt, claimable = (np.array([part[end][0, rival] for part in own]) for end in (0, 1))
             unsure = margins <= error
             for row in np.flatnonzero(unsure):

@@ -12,6 +12,7 @@ from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.ties import always_tied
 from swapproof.proofs.certificate import Linear, Node, Open, Rivals
 
@@ -109,7 +110,7 @@ class Exact:
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
         layers = rectifier_layers(query.network) if self.joint else None
-        level: Level = "real" if np.isinf(differences.claimable).any() else "float32"
+        level: Level = "real" if np.isinf(Certified.of(query).claimable).any() else "float32"
         low = self.first_look(places, errors, interval, level, budget)
         if low > interval.low:
             interval = yield Bound(low, Linear(), level)

@@ -17,11 +17,11 @@ from swapproof.encodings.programs.tight_program import BEST, Tight, tight
 from swapproof.encodings.programs.tight_rows import Options
 from swapproof.encodings.query import Query
 from swapproof.encodings.solvers.solver_answer import Limits, Outcome, Stop
-from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, SCIP, Solver, licensed
+from swapproof.encodings.solvers.solver_table import Solver, licensed
 
 from ..interval import Interval
 from .outside_solver import BOUNDS, Decision, narrowed
-from .protocol import Budget, Findings
+from .protocol import Budget, Engine, Findings
 from .solver_asking import LONGEST, Asked, Asking, Effort
 
 STOP = Stop(bound=2 * TOLERANCE, found=-TOLERANCE)
@@ -36,7 +36,8 @@ class Milp(Asking):
     solver: Solver
     others: tuple[Solver, ...] = ()
     options: Options = BEST
-    prove: bool = True
+    prover: Engine | None = None
+    """Who tries to prove what the solver only claims."""
     apart: bool = True
     outside: bool = field(default=True, init=False)
 
@@ -44,7 +45,7 @@ class Milp(Asking):
         with self.asking() as child:
             decide = partial(self.decide, query, budget, effort, child)
             look = partial(seen_by_bounds, query)
-            yield from narrowed(query, interval, budget, decide, upwards=False, prove=self.prove, look=look)
+            yield from narrowed(query, interval, budget, decide, upwards=False, prover=self.prover, look=look)
 
     def decide(
         self, query: Query, budget: Budget, effort: Effort, child: Asked, k: int, interval: Interval
@@ -156,6 +157,3 @@ def read_fewest(written: Tight, outcome: Outcome, by: str, why: str) -> Decision
     if outcome.status == "infeasible" or enough:
         return Decision("harmless", by, detail=why)
     return Decision("unsettled", by, detail=f"{by} {outcome.detail or 'out of time'}")
-
-
-MILPS: tuple[Milp, ...] = (Milp(GUROBI, (SCIP, HIGHS)), Milp(SCIP), Milp(HIGHS))

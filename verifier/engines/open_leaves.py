@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swapproof.encodings.bounds.joint_bounds import GRID, Ascent, Relaxation, Shallow
+from swapproof.encodings.bounds.chosen_slopes import GRID, Relaxation
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.tree_reader import below
@@ -120,7 +121,7 @@ def kept_relaxation(
     for layer, chosen in (*groups, *(() if slopes is None else slopes.values.items())):
         for element, step in chosen.items():
             steps[neurons[layer, element]] = step
-    ascent, leaks = Ascent(shallow, k, 1), shallow.leaks
+    (unstable, settled), leaks = shallow.stability(k), shallow.leaks
     inner = np.where(leaks < 1, (steps / GRID - leaks) / np.where(leaks < 1, 1.0 - leaks, 1.0), 0.0)
     members = tuple(tuple(neurons[layer, element] for element in chosen) for layer, chosen in groups)
-    return Relaxation(np.where(ascent.unstable, inner, ascent.settled), tuple(steps.tolist()), members)
+    return Relaxation(np.where(unstable, inner, settled), tuple(steps.tolist()), members)

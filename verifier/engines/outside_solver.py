@@ -13,9 +13,8 @@ from swapproof.encodings.query import Query
 
 from ..interval import Interval
 from ..ladder.truth import exactly_beaten
-from .exact_engine import Exact
 from .greedy import descent
-from .protocol import Budget, Claimed, Disputed, Findings, Sentence, Stopped
+from .protocol import Budget, Claimed, Disputed, Engine, Findings, Sentence, Stopped
 
 
 @dataclass(frozen=True)
@@ -50,13 +49,13 @@ def narrowed(
     decide: Decide,
     *,
     upwards: bool,
-    prove: bool,
+    prover: Engine | None,
     look: Look = nothing_seen,
 ) -> Findings:
-    """Sentences, claims, and proofs of the claims where our exact engine finds one in the time there is.
+    """Sentences, claims, and proofs of the claims where the prover finds one in the time there is.
 
-    `upwards`: from the fewest swaps on, for solvers whose work grows with k faster than anything. The exact engine
-    proves at once all swaps below a witness, so a solver's optimum is what tells it where to look.
+    `upwards`: from the fewest swaps on, for solvers whose work grows with k faster than anything. The exact
+    engine, as a prover, proves at once all swaps below a witness, so a solver's optimum is what tells it where to look.
     """
     asking = asked(query, interval, budget, decide, look, upwards=upwards)
     finding = next(asking, None)
@@ -68,8 +67,8 @@ def narrowed(
             finding = asking.send(interval)
         except StopIteration:
             finding = None
-    if prove and not interval.closed:
-        yield from Exact().narrow(query, interval, budget)
+    if prover is not None and not interval.closed:
+        yield from prover.narrow(query, interval, budget)
 
 
 def asked(query: Query, interval: Interval, budget: Budget, decide: Decide, look: Look, *, upwards: bool) -> Findings:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from swapproof.encodings.bounds.joint_bounds import Relaxation, Shallow
-from swapproof.encodings.bounds.refined_bounds import Multipliers
+from swapproof.encodings.bounds.chosen_slopes import Multipliers, Relaxation
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.sentence_counts import suffix_counts, up_to

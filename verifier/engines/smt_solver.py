@@ -14,7 +14,7 @@ from swapproof.encodings.solvers.solver_table import Z3, Solver
 
 from ..interval import Interval
 from .outside_solver import Decision, narrowed
-from .protocol import Budget, Findings
+from .protocol import Budget, Engine, Findings
 from .solver_asking import LONGEST, Asked, Asking, Effort
 
 
@@ -24,14 +24,15 @@ class Smt(Asking):
 
     solver: Solver = Z3
     fewest: bool = False
-    prove: bool = True
+    prover: Engine | None = None
+    """Who tries to prove what the solver only claims."""
     apart: bool = True
     outside: bool = field(default=True, init=False)
 
     def measured(self, query: Query, interval: Interval, budget: Budget, effort: Effort) -> Findings:
         with self.asking() as child:
             decide = partial(self.decide, query, budget, effort, child)
-            yield from narrowed(query, interval, budget, decide, upwards=not self.fewest, prove=self.prove)
+            yield from narrowed(query, interval, budget, decide, upwards=not self.fewest, prover=self.prover)
 
     def decide(
         self, query: Query, budget: Budget, effort: Effort, child: Asked, k: int, interval: Interval

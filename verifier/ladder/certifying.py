@@ -17,9 +17,10 @@ from ..runs.run_folder import Run, refuse_foreign
 from ..runs.run_summary import summary_of
 from ..runs.store import Store
 from ..runs.task import read_task
-from .model_trial import length_of, tried
+from .model_trial import tried
 from .run_certificates import Checker
 from .settling import Settling
+from .token_length import length_of
 
 SECONDS = 60.0
 """Time for one text, unless said; the command line says the same."""
@@ -56,7 +57,7 @@ def certify(
     model = open_model(given.model.onnx)
     inputs = read_inputs(given, length_of(given, model), limit)
     trial = tried(model, length_of(given, model), inputs)
-    binding = binding_of(model, inputs)
+    binding = binding_of(model.path, inputs)
     Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
     facts = settling_facts(binding, inputs, trial, names, seconds)
     plan = RunPlan(run, given, model, inputs, binding, facts)

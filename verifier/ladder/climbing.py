@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -26,53 +26,13 @@ from ..engines.protocol import (
     Unchecked,
     shared,
 )
-from ..interval import Cover, Interval, Level, Proof, Witness
+from ..interval import Interval, Proof, Witness
 from .replay import NO_CLASS, Replay
+from .text_verdict import Known, Status, Verdict
 from .truth import beaten, refutes
 
-Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
 Check = Callable[[Bound], str | None]
 """Builds and checks the certificate of a bound: None when accepted, else the refusal. May raise Unchecked."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What is known of one text, and what it cost."""
-
-    interval: Interval
-    status: Status
-    reason: str | None
-    """Why the text is open or ambiguous."""
-    predicted: int
-    engine: str
-    """The engine that narrowed last; "replay" when none was needed."""
-    seconds: float
-    evaluations: int
-    requests: int
-    contradiction: str | None = None
-    """An answer that did not check: the run must not be trusted (exit code 4)."""
-    claims: tuple[Claimed, ...] = ()
-    """What solvers said and nobody proved; no part of the interval."""
-    dispute: Mapping[str, Any] | None = None
-    """Both sides of a contradiction with a solver, for inspection."""
-    refused: tuple[Bound, ...] = ()
-    """Proofs of engines that the checker refused, for inspection."""
-
-    @property
-    def level(self) -> Level:
-        """The strongest level of truth at which the low end is proved."""
-        return "float32" if self.interval.low == self.interval.low_float32 else "real"
-
-
-@dataclass(frozen=True)
-class Known:
-    """What was found of a text before: a proof that was accepted then, a witness, and how far a search came."""
-
-    low: int
-    proof: Proof | None
-    witness: tuple[int, ...] | None
-    cover: Cover | None
-    engine: str
 
 
 @dataclass

@@ -15,7 +15,6 @@ from swapproof.encodings.network import Indices, Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
 
 from ..runs.inputs import Inputs
-from ..runs.task import Task
 from .optimiser import blamed, refuse_merges
 from .replay import DEPENDENCE, Replay, batch_dependence, session_of
 
@@ -102,15 +101,6 @@ def facts_on(model: Model, network: Network, unnamed: int) -> dict[str, str | in
         "hidden_units": network.hidden,
         "final_function": "none" if network.head == "logits" else network.head,
     }
-
-
-def length_of(task: Task, model: Model) -> int | None:
-    """Tokens the model reads: what the task says, else what the model says; None when neither does."""
-    if task.model.length is not None and model.length not in (None, task.model.length):
-        raise BadInput(
-            f"[model] length = {task.model.length}, and {model.path} reads {model.length} tokens: leave length out"
-        )
-    return task.model.length if task.model.length is not None else model.length
 
 
 def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:

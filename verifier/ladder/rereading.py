@@ -13,7 +13,7 @@ from swapproof.models.vocabulary import Vocabulary, read_vocabulary
 from ..runs.inputs import Inputs
 from ..runs.run_folder import Run
 from ..runs.task import read_task
-from .model_trial import length_of
+from .token_length import length_of
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from swapproof.proofs.certificate import Lower, encode_tree
 from swapproof.proofs.tree_reader import decode_tree
 
 from ..interval import Cover, Proof
-from .climbing import Known, Verdict
+from .text_verdict import Known, Verdict
 
 KEPT = "kept"
 """The stage of the store that holds, for open texts, how far their search came, and in how much time."""

@@ -36,8 +36,8 @@ from ..interval import Level
 from ..runs.binding import Binding
 from ..runs.inputs import Text
 from ..screening import Screen, Unsure, canonical
-from .climbing import Verdict
 from .open_part import counted
+from .text_verdict import Verdict
 
 MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
 """Their names in the run folder."""

@@ -21,11 +21,12 @@ from ..runs.run_summary import STAGE
 from ..runs.store import Store
 from ..runs.store import intact as undamaged
 from ..runs.work import Lost, Settled
-from .climbing import Verdict, climb
+from .climbing import climb
 from .rereading import Reading
 from .resuming import KEPT, Earlier, had_less, kept_line
 from .run_certificates import Certificate, Checker
 from .station import Station
+from .text_verdict import Verdict
 
 SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
 """Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it

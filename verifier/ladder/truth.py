@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.query import Query
+from swapproof.encodings.rounding.certified_margins import Certified
 
 from ..interval import Level
 
@@ -83,20 +84,24 @@ class Jury:
     """Verdicts of exact arithmetic: samples repeat sentences."""
 
     @cached_property
+    def certified(self) -> Certified:
+        return Certified.of(self.differences.query)
+
+    @cached_property
     def far(self) -> Array:
         """[rivals]: real margins beyond this are firm, if anything is, and replayed alike."""
-        claimable = self.differences.claimable
+        claimable = self.certified.claimable
         return np.maximum(self.differences.doubt, np.where(np.isinf(claimable), 0.0, claimable))
 
     @cached_property
     def certifiable(self) -> bool:
         """Whether the model can carry claims at level float32 at all."""
-        return not np.isinf(self.differences.claimable).any()
+        return not np.isinf(self.certified.claimable).any()
 
     @property
     def rounding(self) -> Array:
         """[rivals]: what `firm` asks of a real margin."""
-        return self.differences.claimable if self.certifiable else self.differences.doubt
+        return self.certified.claimable if self.certifiable else self.differences.doubt
 
     @cached_property
     def single(self) -> Array:
@@ -152,7 +157,7 @@ class Jury:
         for start in range(0, len(unclear), AT_ONCE):
             close = unclear[start : start + AT_ONCE]
             sentences = self.sentences(swaps[close])
-            doubt, claimable = self.differences.own_errors(sentences)
+            doubt, claimable = self.certified.own_errors(sentences)
             firm[close] = np.logical_or(*outside(margins[close], self.double + claimable))
             replayed[close] = np.logical_or(*outside(margins[close], self.double + doubt))
             for row, tokens in zip(close.tolist(), sentences.tolist(), strict=True):
@@ -210,7 +215,7 @@ class Judge:
 
     def __init__(self, differences: Differences) -> None:
         self.differences = differences
-        self.level = "real" if np.isinf(differences.claimable).any() else "float32"
+        self.level = "real" if np.isinf(Certified.of(differences.query).claimable).any() else "float32"
         self.juries: dict[int, tuple[Jury, Array]] = {}
 
     def jury(self, size: int) -> tuple[Jury, Array]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from swapproof.encodings.onnx_files.onnx_reading import Model
+from pathlib import Path
 
 from ..synonyms.freezing import digest_of
 from .external_tensors import external_files
@@ -22,10 +21,10 @@ class Binding:
     spaces_sha256: str
 
 
-def binding_of(model: Model, inputs: Inputs) -> Binding:
-    folder = model.path.parent
+def binding_of(model: Path, inputs: Inputs) -> Binding:
+    folder = model.parent
     return Binding(
-        sha256(model.path),
+        sha256(model),
         tuple((name, sha256(folder / name)) for name in external_files(model)),
         inputs.vocabulary_sha256,
         digest_of(text.frozen for text in inputs.texts),

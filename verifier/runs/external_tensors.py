@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.onnx_files.onnx_reading import Model
 
-TEXT_FORMATS = frozenset({".json", ".onnxjson", ".textproto", ".prototxt", ".pbtxt", ".onnxtxt", ".onnxtext"})
-"""Endings by which onnx guesses that a model is written as text; only binary files are read here."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """File names that a certificate can bind."""
 TAKEN = {
@@ -27,20 +25,20 @@ TAKEN = {
 }
 
 
-def external_files(model: Model) -> list[str]:
+def external_files(model: Path) -> list[str]:
     """Their names, in alphabetical order."""
     import onnx
 
-    proto = onnx.load(model.path, load_external_data=False)
+    proto = onnx.load(model, load_external_data=False)
     names = sorted({location(tensor) for tensor in tensors(proto.graph) if tensor.data_location == tensor.EXTERNAL})
     for name in names:
         if not NAME.fullmatch(name) or name in TAKEN or name.startswith("store.sqlite"):
             raise Unsupported(
-                f"{model.path}: external data in {name!r}; a run folder needs a plain file name of letters, digits, "
+                f"{model}: external data in {name!r}; a run folder needs a plain file name of letters, digits, "
                 "dot, dash and underscore that is none of its own: save the model with another location"
             )
-        if not (model.path.parent / name).is_file():
-            raise BadInput(f"{model.path}: its external data {name} is not there")
+        if not (model.parent / name).is_file():
+            raise BadInput(f"{model}: its external data {name} is not there")
     return names
 
 

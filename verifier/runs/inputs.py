@@ -143,3 +143,10 @@ def required(path: Path | None, key: str) -> Path:
     if path is None:
         raise BadInput(f"[swaps] {key} is missing")
     return path
+
+
+def text_lines(inputs: Inputs) -> Iterator[bytes]:
+    """Of texts.jsonl."""
+    for text in inputs.texts:
+        line = {"id": text.id, "text": text.encoded.text, "label": inputs.labels[text.label]}
+        yield f"{json.dumps(line, ensure_ascii=False)}\n".encode()

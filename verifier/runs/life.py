@@ -15,7 +15,7 @@ from swapproof.encodings.onnx_files.onnx_reading import Model
 from ..pages.progress import progress
 from ..versions import AT_WORK, versions
 from .binding import Binding
-from .inputs import Inputs
+from .inputs import Inputs, text_lines
 from .manifest import QUESTION, manifest_of, write_manifest
 from .results import written
 from .run_folder import Run, copy_atomically, held, remove_own, sha256, write_atomically
@@ -212,12 +212,6 @@ def copy_inputs(plan: RunPlan) -> None:
     copy_atomically(plan.task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
     write_atomically(run.texts, text_lines(inputs))
     write_atomically(run.spaces, (f"{text.frozen.line}\n".encode() for text in inputs.texts))
-
-
-def text_lines(inputs: Inputs) -> Iterator[bytes]:
-    for text in inputs.texts:
-        line = {"id": text.id, "text": text.encoded.text, "label": inputs.labels[text.label]}
-        yield f"{json.dumps(line, ensure_ascii=False)}\n".encode()
 
 
 def write_accounts(plan: RunPlan) -> None:

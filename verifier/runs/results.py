@@ -10,7 +10,7 @@ from typing import Any
 from swapproof.proofs.certificate import Count, decimal
 
 from ..interval import Interval
-from ..ladder.climbing import Verdict
+from ..ladder.text_verdict import Verdict
 from .inputs import Text
 
 

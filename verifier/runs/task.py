@@ -24,7 +24,8 @@ from pydantic import (
 
 from swapproof.models.errors import BadInput, unreadable, visible
 
-from .external_tensors import TEXT_FORMATS
+TEXT_FORMATS = frozenset({".json", ".onnxjson", ".textproto", ".prototxt", ".pbtxt", ".onnxtxt", ".onnxtext"})
+"""Endings by which onnx guesses that a model is written as text; only binary files are read here."""
 
 Origin = Literal["table", "wordnet", "embeddings"]
 ORIGINS: dict[Origin, frozenset[str]] = {  # where candidates come from, and the keys that say more about it

@@ -6,6 +6,7 @@ numbers   float64, every number with its error: kernels, linear_part, swap_moves
           region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations with doubts,
           weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
           float64_witness (one sentence)
+screened_text                         one text: what swaps do to it, what is known to hold
 screen, verdict, many_texts           one proof, one certificate, many texts at once
 """
 

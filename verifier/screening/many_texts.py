@@ -26,7 +26,7 @@ from .numbers.kernels import Kernels
 from .numbers.margins import Recipe
 from .numbers.swap_moves import originals, parts_of
 from .numbers.values_beyond_cut import evaluation_errors, magnitudes
-from .screen import Text
+from .screened_text import Text
 
 Indices = NDArray[np.int64]
 Level = Literal["real", "float32"]

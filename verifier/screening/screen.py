@@ -15,8 +15,8 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -24,12 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.exact_evaluation import exact_logits
-from swapproof.encodings.network import Maximum, Network, Rectifier
-from swapproof.encodings.query import Query
-from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
+from swapproof.encodings.network import Maximum, Rectifier
 
-from .form.agreed_network import Agreed
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
@@ -38,8 +34,8 @@ from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
 from .numbers.margins import Recipe
 from .numbers.region_extremes import Batch, Sets
-from .numbers.swap_moves import Moves
 from .numbers.values_beyond_cut import evaluation_errors, magnitudes
+from .screened_text import Text
 
 Flags = NDArray[np.bool_]
 
@@ -51,77 +47,6 @@ MOST_EXACT = 1_000
 """Sentences of one block that are evaluated over the rationals: beyond, check.py does that as well."""
 
 
-@dataclass(eq=False)
-class Text:
-    """One text's space seen by one network, kept for its several proofs."""
-
-    query: Query
-    agreed: Agreed
-    started: tuple[Floats, Floats] | None = None
-    """The cut of the text itself and its error, where they are known."""
-    proved: set[tuple[int, str]] = field(default_factory=set)
-    """Numbers of swaps, with levels, for which one linear leaf over the whole space surely holds."""
-    shown: set[tuple[tuple[tuple[int, int], ...], str]] = field(default_factory=set)
-    """Witnesses, with levels, that surely hold."""
-
-    @property
-    def network(self) -> Network:
-        return self.query.network
-
-    @cached_property
-    def moves(self) -> Moves:
-        return Moves.of(self.query, self.agreed.kernels, self.started)
-
-    @cached_property
-    def whole(self) -> Sizes | None:
-        """What can be claimed at level float32 over the whole space; None: nothing."""
-        claims = claims_of(self.network)
-        return None if claims is None else claims.whole([self.query.space])
-
-    @cached_property
-    def claimable(self) -> Floats:
-        """[classes]: an upper bound of E_whole, infinite where nothing is claimed."""
-        claims = claims_of(self.network)
-        if claims is None or self.whole is None:
-            return np.full(self.network.classes, np.inf)
-        return np.asarray(claims.margin_errors(self.whole, self.query.label)[0])
-
-    def claimable_alone(self, values: Mapping[int, Floats], far: Mapping[int, Floats]) -> Floats:
-        """[sentences, classes]: the same of single sentences, from `values` of nodes known up to `far`."""
-        claims = claims_of(self.network)
-        if claims is None or self.whole is None:
-            return self.claimable[None]
-        own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
-        return np.minimum(own, self.claimable)
-
-    def is_beaten(self, tokens: Sequence[int], rivals: Iterable[int]) -> bool:
-        """Whether one of these rivals beats the label over the reals, in a sentence of these tokens."""
-        logits, _ = exact_logits(self.network, tokens)
-        label = self.query.label
-        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
-
-    def screen(
-        self,
-        tree: bytes,
-        sizes: Sequence[int],
-        swaps: int,
-        level: Literal["real", "float32"],
-        stop: float = float("inf"),
-        counting: bool = False,
-    ) -> Tally:
-        """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic().
-
-        `sizes` are the numbers of options of the words that the tree names.
-        """
-        if level == "float32" and self.whole is None:
-            raise Unsure("level float32 is not screened for this model")
-        if tree == ONE_LEAF and not counting and (swaps, level) in self.proved:
-            return Tally(0, 0, 0)
-        reader = Reader(tree, sizes, self.query.rivals, self.agreed.named, swaps, counting)
-        leaves = reader.leaves()
-        return Screening(self, Sets(self.moves, reader.cells, swaps), level, stop, counting).run(leaves)
-
-
 @dataclass(frozen=True)
 class Tally:
     """Sentences of a proof; those shown broken, in broken leaves or one by one; those in open leaves."""
@@ -129,6 +54,28 @@ class Tally:
     total: int
     broken: int
     open: int
+
+
+def screen(
+    text: Text,
+    tree: bytes,
+    sizes: Sequence[int],
+    swaps: int,
+    level: Literal["real", "float32"],
+    stop: float = float("inf"),
+    counting: bool = False,
+) -> Tally:
+    """Raises Unsure unless every leaf of the proof surely holds, by `stop` in seconds of time.monotonic().
+
+    `sizes` are the numbers of options of the words that the tree names.
+    """
+    if level == "float32" and text.whole is None:
+        raise Unsure("level float32 is not screened for this model")
+    if tree == ONE_LEAF and not counting and (swaps, level) in text.proved:
+        return Tally(0, 0, 0)
+    reader = Reader(tree, sizes, text.query.rivals, text.agreed.named, swaps, counting)
+    leaves = reader.leaves()
+    return Screening(text, Sets(text.moves, reader.cells, swaps), level, stop, counting).run(leaves)
 
 
 @dataclass(eq=False)

@@ -35,7 +35,8 @@ from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole
 from .form.unsure import Unsure
 from .many_texts import Asked, decide
 from .numbers.float64_witness import breaks
-from .screen import ONE_LEAF, Tally, Text
+from .screen import ONE_LEAF, Tally, screen
+from .screened_text import Text
 
 NETWORKS = 32
 """Those that are kept, of a model that takes any length or leaves the padding out."""
@@ -95,10 +96,10 @@ class Screen:
         if failed is not None:
             raise Unsure(f"the witness at level {failed}")
         if lower is not None:
-            text.screen(decoded(lower["tree"]), sizes, lower["swaps"], lower["level"], stop)
+            screen(text, decoded(lower["tree"]), sizes, lower["swaps"], lower["level"], stop)
         counted = None
         if count is not None:
-            tally = text.screen(decoded(count["tree"]), sizes, count["swaps"], count["level"], stop, counting=True)
+            tally = screen(text, decoded(count["tree"]), sizes, count["swaps"], count["level"], stop, counting=True)
             counted = compared(count, tally)
         return verdict_of(top, text.network.classes, counted)
 

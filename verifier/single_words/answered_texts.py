@@ -13,8 +13,8 @@ from swapproof.encodings.query import Query
 from ..ladder.replay import Replay
 from ..ladder.truth import beaten
 from ..runs.inputs import Text
-from .exact_flips.flips import Subject
 from .replacements import positions_of
+from .subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

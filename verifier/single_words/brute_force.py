@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ladder.replay import NO_CLASS
-from .exact_flips.flips import Subject
+from .subject import Subject
 
 Answers = Callable[[NDArray[np.int64]], NDArray[Any]]
 """From sentences [n, length] to classes [n], NO_CLASS where the logits hold NaN."""

@@ -16,8 +16,9 @@ from swapproof.encodings.network import Network
 from ..pages.progress import progress as shown_progress
 from .brute_force import Answers, flips_by_force
 from .euba.euba_flips import Euba
-from .exact_flips.flips import FlipSearch, Subject
+from .exact_flips.flips import FlipSearch
 from .kept_parts import Kept, MatrixPart
+from .subject import Subject
 
 TOGETHER = 64
 """Texts in a part of the exact search,"""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..exit_codes import HOLDS, INCOMPLETE
-from ..ladder.model_trial import length_of
+from ..ladder.token_length import length_of
 from ..runs.inputs import Inputs, Text
 from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically

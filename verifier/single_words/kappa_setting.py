@@ -10,8 +10,9 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 
-from ..ladder.model_trial import length_of, tried
+from ..ladder.model_trial import tried
 from ..ladder.replay import Replay
+from ..ladder.token_length import length_of
 from ..runs.inputs import Inputs, read_inputs
 from ..runs.task import Task
 from .answered_texts import Answered, answered_deployed, answered_over_reals

@@ -13,8 +13,8 @@ from swapproof.encodings.errors import BadInput
 from .brute_force import Cost, cost_of, flips_by_force
 from .euba.euba_classifier import Differentiable, WholeSentences
 from .euba.euba_flips import Euba, Variant
-from .exact_flips.flips import Subject
 from .kappa import Kappa, kappa_of
+from .subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

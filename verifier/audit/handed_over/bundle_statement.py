@@ -54,7 +54,7 @@ ALLOWED = {
 
 def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
-    needed = [run.folder / name for name in (*FILES, *external_files(open_model(run.model)))]
+    needed = [run.folder / name for name in (*FILES, *external_files(open_model(run.model).path))]
     certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
     if not certificates:
         raise BadInput(f"{run.folder}: holds no certificates: nothing in it can be proved to an auditor")

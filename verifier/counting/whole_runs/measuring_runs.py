@@ -12,8 +12,9 @@ from typing import Any
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 
-from ...ladder.model_trial import Trial, length_of, tried
+from ...ladder.model_trial import Trial, tried
 from ...ladder.run_certificates import Checker
+from ...ladder.token_length import length_of
 from ...runs.binding import binding_of
 from ...runs.inputs import Inputs, read_inputs
 from ...runs.left_out_swaps import FACT, LEFT_OUT, left_out
@@ -84,7 +85,7 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     model = open_model(given.model.onnx)
     inputs = read_inputs(given, length_of(given, model), limit)
     trial = readable(model, given, inputs, count=options.count)
-    binding = binding_of(model, inputs)
+    binding = binding_of(model.path, inputs)
     if options.count and isinstance(trial, Trial):
         Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
     deployed = not isinstance(trial, Trial)

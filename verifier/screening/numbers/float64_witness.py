@@ -9,7 +9,7 @@ import numpy as np
 
 from swapproof.encodings.evaluation import values
 
-from ..screen import Text
+from ..screened_text import Text
 from .values_beyond_cut import evaluation_errors, magnitudes
 
 Level = Literal["real", "float32"]

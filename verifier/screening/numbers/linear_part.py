@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from swapproof.encodings.evaluation import needed, rearranged
 from swapproof.encodings.network import Affine, Constant, Embedding, Network, Rearrangement, Scaling, Sum
+from swapproof.encodings.walk import gather, needed
 
 from .float64_rounding import SLOP, Array
 
@@ -48,8 +48,8 @@ def linear_part(network: Network, embedded: Mapping[int, Array], meaning: Meanin
                 dtype = next(iter(embedded.values())).dtype
                 known[index] = np.broadcast_to((value if fixed else np.zeros_like(value)).astype(dtype), shape)
                 met[index] = 0
-            case Rearrangement(order) as layer:
-                known[index], met[index] = rearranged(layer, order, inputs, shape), before
+            case Rearrangement() as layer:
+                known[index], met[index] = gather(layer, inputs), before
             case Affine(weight, bias):
                 product, terms = multiplied(inputs[0].reshape(-1, len(weight)), np.abs(weight) if absolute else weight)
                 if fixed:

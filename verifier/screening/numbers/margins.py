@@ -15,7 +15,6 @@ from swapproof.encodings.network import Constant, Maximum, Network, Rearrangemen
 
 from ..form.tree_leaves import Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
-from .joint_groups import Groups
 from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
 from .substituted_lines import Given, Replaced, Substitution, substitute, weighed
 
@@ -42,13 +41,23 @@ class Regions(Protocol):
     def least(self, coefficients: Floats) -> Floats: ...
 
 
+class Joined(Protocol):
+    """Elements of rectifiers that are bounded together (joint_groups)."""
+
+    def at(self, index: int) -> tuple[NDArray[np.bool_], Floats] | None:
+        """[B, size] each: which elements of a rectifier are in a group, and with which slopes; None where none is."""
+
+    def rise(self, index: int, slope: float, weights: Floats) -> tuple[Floats, Floats]:
+        """[B] each: the sum of T over the groups of a rectifier, and its error; `weights` [B, size] are |c| or 0."""
+
+
 @dataclass(eq=False)
 class Recipe:
     """The recipe on one batch of regions."""
 
     batch: Regions
     sizes: Mapping[int, Floats]
-    groups: Groups | None = None
+    groups: Joined | None = None
     known: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
     """Rectifier -> [B, size]: the slopes set, NaN where none is."""

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from swapproof.encodings.evaluation import needed
 from swapproof.encodings.network import Affine, Constant, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from swapproof.encodings.rounding.magnitudes import constants
+from swapproof.encodings.walk import needed
 
 from ..form.unsure import Unsure
 from .float64_rounding import GRID, LARGEST, SLOP, TINY, UNIT, Floats, growth

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact_flips.flips import Subject
+from ..subject import Subject
 
 Array = NDArray[Any]
 Tokens = NDArray[np.int64]

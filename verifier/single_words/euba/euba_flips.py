@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...ladder.replay import NO_CLASS
-from ..exact_flips.flips import Subject
+from ..subject import Subject
 from .euba_classifier import AT_ONCE, Classifier
 
 Array = NDArray[Any]

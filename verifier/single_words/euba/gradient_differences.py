@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import Unsupported
 
 from ...ladder.replay import Replay
-from ..exact_flips.flips import Subject
+from ..subject import Subject
 from .embedded_onnx import EmbeddedModel
 from .euba_classifier import AT_ONCE, Tokens, log_probability, replaced
 

@@ -13,7 +13,7 @@ from swapproof.encodings.bounds.one_word import OneWord
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Network
 
-from ..exact_flips.flips import Subject
+from ..subject import Subject
 from .euba_classifier import Tokens, log_probability
 
 Array = NDArray[Any]

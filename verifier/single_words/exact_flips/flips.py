@@ -26,11 +26,14 @@ from swapproof.encodings.rounding.float_errors import SLOP, margin_errors
 from swapproof.encodings.space import SwapSpace
 
 from ...ladder.truth import GUARD, exactly_beaten
+from ..subject import Subject
+from .blocks import parts
 from .margin_errors import MarginErrors
+from .margin_form import shallow_form
 from .pooled_bounds import Pooled
 from .tail_search import TailSearch
-from .word_box_bounds import BoxBounds, shallow_form
-from .word_box_search import BoxSearch, Sheet, parts
+from .word_box_bounds import BoxBounds
+from .word_box_search import BoxSearch, Sheet
 
 Array = NDArray[Any]
 
@@ -44,15 +47,6 @@ STATES = 1 << 22
 """Numbers in the states of the texts that go through the boxes together."""
 CLOSE = 256
 """Sentences decided in float64 together."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A text that the model answers correctly: its tokens, where they can be replaced, and its gold class."""
-
-    tokens: tuple[int, ...]
-    positions: tuple[int, ...]
-    label: int
 
 
 @dataclass(eq=False)

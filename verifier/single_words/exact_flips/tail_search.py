@@ -23,8 +23,8 @@ from swapproof.encodings.bounds.word_boxes import PARTS, Boxes
 from swapproof.encodings.network import Network
 from swapproof.encodings.rounding.float_errors import SLOP, rounding_errors
 
+from .blocks import Decide, parts
 from .pooled_bounds import Pooled, WordScreen
-from .word_box_search import Decide, parts
 
 Array = NDArray[Any]
 

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.selection import Places
-from swapproof.encodings.bounds.shallow_margin import shallow_margin
-from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.bounds.word_boxes import Boxes
-from swapproof.encodings.query import Query
 
 Array = NDArray[Any]
 WIDER = np.float32(1e-20)
@@ -37,17 +33,6 @@ class Form:
         states = cuts @ self.matrix
         states[:, -1] += self.constant
         return np.asarray(states)
-
-
-def shallow_form(query: Query, rival: int) -> Form:
-    """`shallow_margin` read off at the unit vectors of the cut."""
-    width = query.network.cut_width
-    numbers = np.arange(width)
-    units = Differences(query, numbers, numbers, np.zeros(width), np.eye(width))
-    shallow = shallow_margin(Places(units, numbers[None]), rival)
-    order = np.argsort(shallow.weights, kind="stable")
-    columns = np.append(order, len(order))
-    return Form(shallow.weights[order], shallow.rows[0][:, columns], float(shallow.base[-1]))
 
 
 class BoxBounds:

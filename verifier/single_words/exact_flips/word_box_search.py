@@ -7,7 +7,7 @@ smallest boxes the linear bound decides most words one by one, and the margins o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.word_boxes import PARTS, Boxes
 
+from .blocks import Decide, parts
 from .word_box_bounds import BoxBounds
 
 Array = NDArray[Any]
@@ -24,9 +25,6 @@ ROWS = 1 << 9
 """Pairs of text and box bounded together, and sentences evaluated together."""
 CELLS = 1 << 16
 """Words screened together."""
-
-Decide = Callable[[int, int, Array, Array, Array, Array], None]
-"""Takes position, rival, and of n sentences the texts, words, margins and what these must exceed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +181,3 @@ def joined(sheet: Sheet, some: list[Rows], sign: int) -> Rows:
     columns = zip(*((r.at, r.boxes, r.value, r.gradient) for r in [empty, *some]), strict=True)
     at, boxes, value, gradient = (np.concatenate(column) for column in columns)
     return Rows(at, boxes, sign, value, gradient)
-
-
-def parts(count: int, size: int) -> list[slice]:
-    return [slice(first, first + size) for first in range(0, count, size)]

@@ -1,0 +1,52 @@
+"""What is known of one text after its climb, and what of that another climb can begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..engines.protocol import Bound, Claimed
+from ..interval import Cover, Interval, Level, Proof
+
+Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one text, and what it cost."""
+
+    interval: Interval
+    status: Status
+    reason: str | None
+    """Why the text is open or ambiguous."""
+    predicted: int
+    engine: str
+    """The engine that narrowed last; "replay" when none was needed."""
+    seconds: float
+    evaluations: int
+    requests: int
+    contradiction: str | None = None
+    """An answer that did not check: the run must not be trusted (exit code 4)."""
+    claims: tuple[Claimed, ...] = ()
+    """What solvers said and nobody proved; no part of the interval."""
+    dispute: Mapping[str, Any] | None = None
+    """Both sides of a contradiction with a solver, for inspection."""
+    refused: tuple[Bound, ...] = ()
+    """Proofs of engines that the checker refused, for inspection."""
+
+    @property
+    def level(self) -> Level:
+        """The strongest level of truth at which the low end is proved."""
+        return "float32" if self.interval.low == self.interval.low_float32 else "real"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was found of a text before: a proof that was accepted then, a witness, and how far a search came."""
+
+    low: int
+    proof: Proof | None
+    witness: tuple[int, ...] | None
+    cover: Cover | None
+    engine: str
