@@ -10,7 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 import pytest
 from tiny import WORDS, model, write_task
 
@@ -274,3 +276,22 @@ def test_the_accounts_of_a_count_are_compared_too(measured: Path, tmp_path: Path
     assert "the names of the classes" in refusal(run, capsys)
     change_line(run, 1, {"seconds": 0.25}, exported=False)
     assert "differ in line 2" in refusal(run, capsys)
+
+
+def test_a_model_by_another_name_whose_constants_are_rounded(tmp_path: Path) -> None:
+    """Its remark names the node and not the file, which is called model.onnx in the run folder."""
+    task, known = write_task(tmp_path / "task", model_onnx="thirds.onnx"), model()
+    known.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.array([number], np.float32), name)
+        for name, number in (("one", 1), ("three", 3))
+    )
+    (output,) = known.graph.output
+    known.graph.node.extend([
+        onnx.helper.make_node("Div", ["one", "three"], ["third"], "third"),
+        onnx.helper.make_node("Mul", [output.name, "third"], ["scaled"], "scaled"),
+    ])  # fmt: skip
+    output.name = "scaled"
+    onnx.save(known, task.parent / "thirds.onnx")
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+    assert "node third" in json.loads((tmp_path / "run" / "summary.json").read_text())["remarks"][0]
+    assert main(["check", str(tmp_path / "run")]) == 0
