@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from .network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from .walk import Meaning, forward, gather
-from .walk import needed as needed  # to those that look for it beside `values`
 
 Array = NDArray[Any]
 Inputs = list[Array]
@@ -100,8 +99,3 @@ def values(
 def logits(network: Network, tokens: Array, dtype: type[np.floating[Any]] = np.float64) -> Array:
     """[batch, classes] for token ids [batch, length], by numpy in the given precision."""
     return np.asarray(values(network, tokens, dtype=dtype)[len(network.nodes) - 1][:, 0, :])
-
-
-def rearranged(layer: Rearrangement, index: NDArray[np.int64], inputs: list[Array], shape: tuple[int, ...]) -> Array:
-    """`gather`, for those that hold the parts of a layer."""
-    return gather(layer, inputs)

@@ -15,7 +15,7 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.exact_evaluation import exact_logits
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
@@ -93,12 +93,6 @@ class Text:
             return self.claimable[None]
         own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
         return np.minimum(own, self.claimable)
-
-    def is_beaten(self, tokens: Sequence[int], rivals: Iterable[int]) -> bool:
-        """Whether one of these rivals beats the label over the reals, in a sentence of these tokens."""
-        logits, _ = exact_logits(self.network, tokens)
-        label = self.query.label
-        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
 
     def screen(
         self,
@@ -297,7 +291,7 @@ class Screening:
         for row, (own_swaps, against) in enumerate(zip(swaps, asked, strict=True)):
             self.look_at_the_clock()
             rivals = [rival for rival, is_asked in zip(self.text.query.rivals, against, strict=True) if is_asked]
-            broken[row] = self.text.is_beaten(self.tokens(own_swaps), rivals)
+            broken[row] = exactly_beaten(self.text.query, self.tokens(own_swaps), rivals)[0]
         return Judged(~broken, broken)
 
     def tokens(self, swaps: NDArray[np.int64]) -> list[int]:
