@@ -7,7 +7,7 @@ sums are multiples of one power of two g and the sum of their absolute values st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -30,6 +30,7 @@ from .network import (
     Scaling,
     Sum,
 )
+from .query import Query
 from .walk import Meaning, forward, gather
 
 Integers = NDArray[Any]  # of dtype object: Python integers
@@ -205,3 +206,10 @@ def too_large(total: Integers, scale: Fraction, unit: float) -> bool:
     smallest, largest = (Fraction(2) ** -14, 2**15) if unit > 2.0**-24 else (Fraction(2) ** -126, 2**126)
     steps = int(max(total.ravel(), default=0))
     return not (power_of_two and scale >= smallest and steps * scale < largest and steps <= int(1 / unit))
+
+
+def exactly_beaten(query: Query, tokens: Sequence[int], rivals: Collection[int] | None = None) -> tuple[bool, bool]:
+    """Whether a rival (of these, if said) wins over the reals, and whether all float evaluations give these logits."""
+    logits, plain = exact_logits(query.network, tokens)
+    own, asked = logits[query.label], query.rivals if rivals is None else rivals
+    return any(logits[rival] > own or (logits[rival] == own and rival < query.label) for rival in asked), plain

@@ -24,12 +24,13 @@ Array = NDArray[Any]
 Kind = type[Any]
 """Of layer."""
 T = TypeVar("T")
+Found = TypeVar("Found", covariant=True)
 
 KINDS: tuple[Kind, ...] = get_args(Layer)
 
 
 @dataclass(frozen=True, eq=False)
-class Meaning(Generic[T]):
+class Meaning(Generic[Found]):
     """What layers mean to one walk; `name` completes "a layer of this kind has no ...".
 
     A rule is called with (context, layer, what the inputs came to, At), and on the way back with (context, layer, the
@@ -37,11 +38,11 @@ class Meaning(Generic[T]):
     """
 
     name: str
-    rules: Mapping[Kind, Callable[..., T]]
+    rules: Mapping[Kind, Callable[..., Found]]
     refused: Mapping[Kind, str] = field(default_factory=dict)
     """Kind -> why there is no rule for it, or what would work."""
 
-    def rule(self, node: Node) -> Callable[..., T]:
+    def rule(self, node: Node) -> Callable[..., Found]:
         kind = type(node.layer)
         found = self.rules.get(kind)
         if found is None:
@@ -72,7 +73,7 @@ def forward(
 
 def backward(
     network: Network,
-    meaning: Meaning[Sequence[T]],
+    meaning: Meaning[Sequence[T | None]],
     context: object,
     last: int,
     function: T,
@@ -82,7 +83,7 @@ def backward(
     """Every node that a function of node `last` comes down to, with the function of it, from the last to the first.
 
     `add(node, one, more)` joins what two readers of a node ask of it. The nodes of `stop` are not looked behind, nor is
-    one whose rule answers with no functions at all.
+    one whose rule answers with no functions at all; an input whose function is None is asked nothing.
     """
     handed = {last: function}
     for index in range(last, -1, -1):
@@ -95,7 +96,8 @@ def backward(
         at = network.places[index]
         parts = meaning.rule(at.node)(context, at.node.layer, given, at)
         for source, part in zip(at.node.inputs, parts, strict=bool(parts)):
-            handed[source] = add(source, handed[source], part) if source in handed else part
+            if part is not None:
+                handed[source] = add(source, handed[source], part) if source in handed else part
 
 
 def needed(network: Network, given: Collection[int], wanted: Sequence[int] = ()) -> list[int]:

@@ -114,21 +114,29 @@ def substituted(
 
 def gathered(order: Array, given: Coefficients) -> Coefficients:
     """The coefficients of all copies of an element added up, for the inputs laid end to end."""
-    index = given.at(order.reshape(-1))
-    elements, copies, starts = copies_of(index.tobytes())
-    if copies is None or starts is None:
-        return Coefficients(given.values[..., np.argsort(index, kind="stable")], elements)
-    return Coefficients(np.add.reduceat(given.values[..., copies], starts, axis=-1), elements)
+    copies = copies_of(given.at(order.reshape(-1)).tobytes())
+    values = given.values[..., copies.sort]
+    return Coefficients(
+        values if copies.most == 1 else np.add.reduceat(values, copies.starts, axis=-1), copies.elements
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """The elements read; where their copies are, by element; where each one's start; how many one has at most."""
+
+    elements: Array
+    sort: Array
+    starts: Array
+    most: int
 
 
 @lru_cache(maxsize=64)
-def copies_of(order: bytes) -> tuple[Array, Array | None, Array | None]:
-    """The elements read; where their copies are, sorted by element, and where each element's copies start."""
+def copies_of(order: bytes) -> Copies:
     index = np.frombuffer(order, dtype=np.int64)
-    elements, starts, counts = np.unique(np.sort(index), return_index=True, return_counts=True)
-    if counts.max(initial=1) == 1:
-        return elements, None, None
-    return elements, np.argsort(index, kind="stable"), starts
+    sort = np.argsort(index, kind="stable")
+    elements, starts, counts = np.unique(index[sort], return_index=True, return_counts=True)
+    return Copies(elements, sort, starts, int(counts.max(initial=1)))
 
 
 def part_of(whole: Coefficients, part: slice, alone: bool) -> Coefficients:

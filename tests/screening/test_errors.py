@@ -96,7 +96,7 @@ def test_margins_and_bounds_lie_within_their_errors(
         for index, node in enumerate(network.nodes):
             if not isinstance(node.layer, Rectifier | Maximum):
                 continue
-            found = recipe.inputs(index)
+            found = recipe.inputs(network.places[index])
             for i, (low, high) in enumerate(truth.inputs(index)):
                 assert within(found.low[row, i], low, found.low_error[row, i])
                 assert within(found.high[row, i], high, found.high_error[row, i])

@@ -16,6 +16,7 @@ from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
@@ -23,7 +24,6 @@ from swapproof.proofs.certificate import Joint, Linear, Node, Open, Slopes
 from swapproof.proofs.tree_reader import preorder, replaced
 
 from ..interval import Level
-from ..ladder.truth import exactly_beaten
 from .all_rivals import AllRivals
 from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
 from .proof_tree import Planter, against_all, is_open, joint_tree, refined_tree, tree_of

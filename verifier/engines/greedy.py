@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.swap_differences import Differences
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.query import Query
 
 from ..interval import Interval
-from ..ladder.truth import exactly_beaten
 from .protocol import Budget, Findings, Sentence
 
 CELLS = 1 << 22

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.query import Query
 
 from ..interval import Interval
-from ..ladder.truth import exactly_beaten
 from .greedy import descent
 from .protocol import Budget, Claimed, Disputed, Engine, Findings, Sentence, Stopped
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
-from swapproof.encodings.exact_evaluation import exact_logits
+from swapproof.encodings.exact_evaluation import exact_logits, exactly_beaten
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 
@@ -39,14 +39,6 @@ class Judgement:
 
     truth: Literal["broken", "doubtful"]
     sentences: NDArray[np.int64]
-
-
-def exactly_beaten(query: Query, tokens: tuple[int, ...]) -> tuple[bool, bool]:
-    """Whether a rival wins over the reals, and whether every float evaluation gives exactly these logits."""
-    logits, plain = exact_logits(query.network, tokens)
-    own = logits[query.label]
-    won = any(logits[rival] > own or (logits[rival] == own and rival < query.label) for rival in query.rivals)
-    return won, plain
 
 
 SOLVER_TOLERANCE = 2e-5

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
@@ -218,7 +219,7 @@ def note_proofs(table: Table, asked: Sequence[Asked], needed: Floats) -> None:
             among = np.array([rival in text.query.rivals for text in table.texts])
             sure["real"] &= (number - error > 0) | ~among
             sure["float32"] &= (number - error > needed[:, rival]) | ~among
-    except Unsure:
+    except (Unsure, Unsupported):
         return
     for row, (text, each) in enumerate(zip(table.texts, asked, strict=True)):
         if each.swaps is not None:
@@ -235,7 +236,7 @@ def note_witnesses(table: Table, asked: Sequence[Asked], needed: Floats) -> None
     far = {index: error[:, part] for index, part in parts.items()}
     try:
         sizes = magnitudes(network, {index: np.abs(vectors[:, part]) + far[index] for index, part in parts.items()})
-    except Unsure:
+    except (Unsure, Unsupported):
         return
     last = len(network.nodes) - 1
     errors = evaluation_errors(network, far, sizes)[last]

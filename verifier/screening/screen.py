@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.evaluation import values
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum, Rectifier
 
 from .form.sentence_census import Census
@@ -244,7 +245,7 @@ class Screening:
         for row, (own_swaps, against) in enumerate(zip(swaps, asked, strict=True)):
             self.look_at_the_clock()
             rivals = [rival for rival, is_asked in zip(self.text.query.rivals, against, strict=True) if is_asked]
-            broken[row] = self.text.is_beaten(self.tokens(own_swaps), rivals)
+            broken[row] = exactly_beaten(self.text.query, self.tokens(own_swaps), rivals)[0]
         return Judged(~broken, broken)
 
     def tokens(self, swaps: NDArray[np.int64]) -> list[int]:

@@ -76,7 +76,7 @@ class Screen:
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is infinite or NaN exceeds no bound
                 return self.screened(top, time.monotonic() + seconds)
-        except Unsure as reason:
+        except (Unsure, Unsupported) as reason:
             self.reasons[str(reason)] += 1
         except (Refused, Unusable) as refusal:
             self.reasons[f"refused: {refusal}"] += 1

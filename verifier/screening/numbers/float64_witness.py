@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from swapproof.encodings.evaluation import values
+from swapproof.encodings.exact_evaluation import exactly_beaten
 
 from ..screened_text import Text
 from .values_beyond_cut import evaluation_errors, magnitudes
@@ -39,7 +40,7 @@ def breaks(text: Text, swaps: Sequence[tuple[int, int]], levels: Collection[str]
     logits = found[last][0, 0]
     wins = logits[rivals] - logits[label]
     wins = wins - 4 * np.spacing(np.abs(wins)) - errors[last][rivals] - errors[last][label]
-    if "real" in levels and not (wins > 0).any() and not text.is_beaten(query.space.sentence(swaps), rivals):
+    if "real" in levels and not (wins > 0).any() and not exactly_beaten(query, query.space.sentence(swaps))[0]:
         return "real"
     if "float32" not in levels:
         return None

@@ -7,18 +7,30 @@ gross         |W| |x| (+ |b|)  the sum of the absolute values of all terms, whic
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from swapproof.encodings.network import Affine, Constant, Embedding, Network, Rearrangement, Scaling, Sum
-from swapproof.encodings.walk import gather, needed
+from swapproof.encodings.network import (
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+from swapproof.encodings.walk import Meaning, forward, gather
 
 from .float64_rounding import SLOP, Array
 
-Meaning = Literal["values", "differences", "gross", "gross differences"]
+Found = tuple[Array, int]
+"""[batch, *shape] of a node, and how many roundings any one term met on its way at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,48 +41,75 @@ class Passed:
     roundings: int
 
 
-def linear_part(network: Network, embedded: Mapping[int, Array], meaning: Meaning) -> Passed:
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Arrays [batch, *shape] of the embedding nodes; whether absolute values are added up, and constants as well."""
+
+    embedded: Mapping[int, Array]
+    absolute: bool
+    fixed: bool
+
+    def sized(self, part: Array) -> Array:
+        return np.abs(part) if self.absolute else part
+
+    def finish(self, at: At, found: Found) -> Found:
+        return (found[0] * SLOP, found[1]) if self.absolute else found
+
+    def look_up(self, layer: Embedding, inputs: Sequence[Found], at: At) -> Found:
+        return self.embedded[at.index], 0
+
+    def hold(self, layer: Constant, inputs: Sequence[Found], at: At) -> Found:
+        like = next(iter(self.embedded.values()))
+        value = self.sized(layer.value) if self.fixed else np.zeros_like(layer.value)
+        return np.broadcast_to(value.astype(like.dtype), (len(like), *at.node.shape)), 0
+
+    def rearrange(self, layer: Rearrangement, inputs: Sequence[Found], at: At) -> Found:
+        return gather(layer, [x for x, _ in inputs]), max(met for _, met in inputs)
+
+    def multiply(self, layer: Affine, inputs: Sequence[Found], at: At) -> Found:
+        ((x, met),) = inputs
+        product, terms = multiplied(x.reshape(-1, len(layer.weight)), self.sized(layer.weight))
+        if self.fixed:
+            product = product + self.sized(layer.bias).astype(product.dtype)
+        return product.reshape(len(x), *at.node.shape), met + terms + 2
+
+    def scale(self, layer: Scaling, inputs: Sequence[Found], at: At) -> Found:
+        ((x, met),) = inputs
+        times, under, more = (self.sized(part).astype(x.dtype) for part in (layer.multiply, layer.divide, layer.add))
+        found = x * times / under
+        return found + more if self.fixed else found, met + 4
+
+    def add_up(self, layer: Sum, inputs: Sequence[Found], at: At) -> Found:
+        total: Array = np.zeros(inputs[0][0].shape, dtype=inputs[0][0].dtype)
+        for sign, (x, _) in zip(layer.signs, inputs, strict=True):
+            total = total + x if sign == 1 or self.absolute else total - x
+        return total, max(met for _, met in inputs) + len(layer.signs)
+
+
+LINEAR_PART: Meaning[Found] = Meaning(
+    "linear part",
+    {
+        Embedding: Carried.look_up,
+        Constant: Carried.hold,
+        Rearrangement: Carried.rearrange,
+        Affine: Carried.multiply,
+        Scaling: Carried.scale,
+        Sum: Carried.add_up,
+    },
+    dict.fromkeys((Rectifier, Maximum), "it is not affine"),
+)
+
+
+def linear_part(
+    network: Network,
+    embedded: Mapping[int, Array],
+    what: Literal["values", "differences", "gross", "gross differences"],
+) -> Passed:
     """From the arrays [batch, *shape] of the embedding nodes."""
-    known: dict[int, Array] = {}
-    met: dict[int, int] = {}
-    absolute, fixed = meaning.startswith("gross"), meaning in ("values", "gross")
-    batch = len(next(iter(embedded.values())))
-    for index in needed(network, frozenset(), network.cut):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        before = max((met[source] for source in node.inputs), default=0)
-        shape = (batch, *node.shape)
-        match node.layer:
-            case Embedding():
-                known[index], met[index] = embedded[index], 0
-            case Constant(value):
-                value = np.abs(value) if absolute else value
-                dtype = next(iter(embedded.values())).dtype
-                known[index] = np.broadcast_to((value if fixed else np.zeros_like(value)).astype(dtype), shape)
-                met[index] = 0
-            case Rearrangement() as layer:
-                known[index], met[index] = gather(layer, inputs), before
-            case Affine(weight, bias):
-                product, terms = multiplied(inputs[0].reshape(-1, len(weight)), np.abs(weight) if absolute else weight)
-                if fixed:
-                    product = product + (np.abs(bias) if absolute else bias).astype(product.dtype)
-                known[index], met[index] = product.reshape(shape), before + terms + 2
-            case Scaling(multiply, divide, add, _):
-                parts = [np.abs(part) if absolute else part for part in (multiply, divide, add)]
-                multiply, divide, add = (part.astype(inputs[0].dtype) for part in parts)
-                result = inputs[0] * multiply / divide
-                known[index], met[index] = result + add if fixed else result, before + 4
-            case Sum(signs):
-                total = np.zeros(shape, dtype=inputs[0].dtype)
-                for sign, x in zip(signs, inputs, strict=True):
-                    total = total + x if sign == 1 or absolute else total - x
-                known[index], met[index] = total, before + len(signs)
-            case _:
-                raise TypeError(f"{type(node.layer).__name__} is not affine")
-        if absolute:
-            known[index] = known[index] * SLOP
-    cut = np.concatenate([known[index].reshape(batch, -1) for index in network.cut], axis=1)
-    return Passed(cut, max(met[index] for index in network.cut))
+    carried = Carried(embedded, what.startswith("gross"), what in ("values", "gross"))
+    known = forward(network, LINEAR_PART, carried, wanted=network.cut, finish=carried.finish)
+    found = {index: known[index] for index in network.cut}
+    return Passed(network.join_cut({i: x for i, (x, _) in found.items()}), max(met for _, met in found.values()))
 
 
 def multiplied(rows: Array, weight: Array) -> tuple[Array, int]:

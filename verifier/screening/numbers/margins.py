@@ -10,13 +10,28 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.substitution import Coefficients
 from swapproof.encodings.canonical import windows_read
-from swapproof.encodings.network import Constant, Maximum, Network, Rearrangement, Rectifier
+from swapproof.encodings.network import (
+    AFFINE,
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+from swapproof.encodings.walk import Meaning
 
 from ..form.tree_leaves import Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
 from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
-from .substituted_lines import Given, Replaced, Substitution, substitute, weighed
+from .substituted_lines import Replaced, Substitution, substitute, weighed
+from .values_beyond_cut import ACROSS, laid
 
 Classes = NDArray[np.int64]
 
@@ -86,38 +101,38 @@ class Recipe:
 
     # ---- bounds of elements
 
-    def inputs(self, index: int) -> Bounds:
+    def inputs(self, at: At) -> Bounds:
         """Bounds of the inputs of a nonlinear node."""
-        return self.bounds(self.network.nodes[index].inputs[0])
+        return self.bounds(at.node.inputs[0])
 
     def bounds(self, index: int) -> Bounds:
         if index not in self.known:
-            self.known[index] = self.computed(index)
+            at = self.network.places[index]
+            self.known[index] = BOUNDS.rule(at.node)(self, at.node.layer, at)
         return self.known[index]
 
-    def computed(self, index: int) -> Bounds:
-        node, count = self.network.nodes[index], len(self.batch.leaves)
-        match node.layer:
-            case Constant(value):
-                flat = np.broadcast_to(value.reshape(-1), (count, node.size))
-                whole = np.ldexp(flat, 64)
-                error = np.where(whole == np.floor(whole), 0.0, GRID)
-                return Bounds(flat, flat, error, error, flat, flat)
-            case Rearrangement(order):
-                inputs = [self.bounds(source).parts for source in node.inputs]
-                laid = (np.concatenate(parts, axis=1) for parts in zip(*inputs, strict=True))
-                return Bounds(*(array[:, order.reshape(-1)] for array in laid))
-            case Rectifier(slope):
-                return rectified(slope, self.inputs(index))
-            case Maximum():
-                return greatest(self.inputs(index), node.size)
-            case _:
-                both = np.concatenate([np.eye(node.size), -np.eye(node.size)])
-                spread = np.broadcast_to(both, (count, *both.shape))
-                number, error = self.least(index, spread, margin=False)
-                half, size = node.size, np.broadcast_to(self.sizes[index], (count, node.size))
-                error = error + 2 * GRID
-                return Bounds(number[:, :half], -number[:, half:], error[:, :half], error[:, half:], -size, size)
+    def hold(self, layer: Constant, at: At) -> Bounds:
+        flat = np.broadcast_to(layer.value.reshape(-1), (len(self.batch.leaves), at.node.size))
+        whole = np.ldexp(flat, 64)
+        error = np.where(whole == np.floor(whole), 0.0, GRID)
+        return Bounds(flat, flat, error, error, flat, flat)
+
+    def rearrange(self, layer: Rearrangement, at: At) -> Bounds:
+        inputs = [self.bounds(source).parts for source in at.node.inputs]
+        return Bounds(*(laid(layer, parts) for parts in zip(*inputs, strict=True)))
+
+    def rectify(self, layer: Rectifier, at: At) -> Bounds:
+        return rectified(layer.slope, self.inputs(at))
+
+    def take_greatest(self, layer: Maximum, at: At) -> Bounds:
+        return greatest(self.inputs(at), at.node.size)
+
+    def substitute(self, layer: Affine | Scaling | Sum, at: At) -> Bounds:
+        count, half = len(self.batch.leaves), at.node.size
+        both = np.concatenate([np.eye(half), -np.eye(half)])
+        number, error = self.least(at.index, np.broadcast_to(both, (count, *both.shape)), margin=False)
+        size, error = np.broadcast_to(self.sizes[at.index], (count, half)), error + 2 * GRID
+        return Bounds(number[:, :half], -number[:, half:], error[:, :half], error[:, half:], -size, size)
 
     # ---- functions
 
@@ -135,12 +150,8 @@ class Recipe:
     def least(self, index: int, function: Floats, *, margin: bool) -> tuple[Floats, Floats]:
         """[B, R]: the recipe's lower bound of functions [B, R, size] of a node, and its error."""
 
-        def replace(at: int, given: Given) -> Replaced:
-            match self.network.nodes[at].layer:
-                case Rectifier(slope):
-                    return self.replaced_rectifier(at, slope, given, margin=margin)
-                case _:
-                    return self.replaced_maximum(at, given)
+        def replace(at: At, given: Coefficients) -> Replaced:
+            return LINES.rule(at.node)(self, at.node.layer, given, at, margin)
 
         state = substitute(self.network, self.sizes, index, function, replace)
         return self.concluded(state)
@@ -156,31 +167,30 @@ class Recipe:
         error = error + 4 * UNIT * np.abs(state.constant)
         return number, (error + TINY) * SLOP
 
-    def replaced_rectifier(self, index: int, slope: float, given: Given, *, margin: bool) -> Replaced:
-        node = self.network.nodes[index]
+    def follow_lines(self, layer: Rectifier, given: Coefficients, at: At, margin: bool) -> Replaced:
+        own = None
         if margin:
-            given = Given(given.dense(node.size))
-        lines = rectifier_lines(slope, self.inputs(index).at(given.columns), self.slopes.get(index) if margin else None)
+            given, own = Coefficients(given.dense(at.node.size)), self.slopes.get(at.index)
+        lines = rectifier_lines(layer.slope, self.inputs(at).at(given.columns), own)
         values = given.values
         positive = values >= 0
         passed = values * np.where(positive, lines.lower[:, None], lines.upper[:, None])
         terms = np.minimum(values, 0.0) * lines.raised[:, None]
         doubts = np.abs(values) * np.where(positive, lines.low_doubt[:, None], lines.high_doubt[:, None])
         constant, doubt = terms.sum(axis=2), doubts.sum(axis=2)
-        if margin and self.groups is not None and (found := self.groups.at(index)) is not None:
+        if margin and self.groups is not None and (found := self.groups.at(at.index)) is not None:
             members, slopes = found
             together = (values[:, 0] < 0) & members
             passed[:, 0] = np.where(together, values[:, 0] * slopes, passed[:, 0])
             weights = np.where(together, -values[:, 0], 0.0)
-            rise, vague = self.groups.rise(index, slope, weights)
+            rise, vague = self.groups.rise(at.index, layer.slope, weights)
             constant = np.where(together, 0.0, terms[:, 0]).sum(axis=1)[:, None] - rise[:, None]
             doubt = np.where(together, 0.0, doubts[:, 0]).sum(axis=1)[:, None] + vague[:, None]
-        return Replaced(Given(passed, given.columns), constant, doubt, values.shape[2] + 4)
+        return Replaced(Coefficients(passed, given.columns), constant, doubt, values.shape[2] + 4)
 
-    def replaced_maximum(self, index: int, given: Given) -> Replaced:
-        node = self.network.nodes[index]
-        windows = windows_of(self.network, index)
-        picks = maximum_picks(self.inputs(index).at(windows.order.reshape(-1)), windows.repeated)
+    def follow_greatest(self, layer: Maximum, given: Coefficients, at: At, margin: bool) -> Replaced:
+        node, windows = at.node, windows_of(self.network, at.index)
+        picks = maximum_picks(self.inputs(at).at(windows.order.reshape(-1)), windows.repeated)
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
         constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
@@ -188,9 +198,29 @@ class Recipe:
         elements = windows.order[np.arange(node.size), picks.chosen]
         columns = np.unique(elements)
         passed = np.zeros((*values.shape[:2], len(columns)))
-        at = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
-        np.put_along_axis(passed, at, np.where(follows, values, 0.0), axis=2)
-        return Replaced(Given(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
+        places = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
+        np.put_along_axis(passed, places, np.where(follows, values, 0.0), axis=2)
+        return Replaced(Coefficients(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
+
+
+BOUNDS: Meaning[Bounds] = Meaning(
+    "bounds in float64",
+    {
+        Constant: Recipe.hold,
+        Rearrangement: Recipe.rearrange,
+        Affine: Recipe.substitute,
+        Scaling: Recipe.substitute,
+        Sum: Recipe.substitute,
+        Rectifier: Recipe.rectify,
+        Maximum: Recipe.take_greatest,
+    },
+    {Embedding: ACROSS},
+)
+LINES: Meaning[Replaced] = Meaning(
+    "line in float64",
+    {Rectifier: Recipe.follow_lines, Maximum: Recipe.follow_greatest},
+    dict.fromkeys(AFFINE, "it is linear, and substituted as it is"),
+)
 
 
 @dataclass(frozen=True, eq=False)

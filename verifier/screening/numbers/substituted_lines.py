@@ -12,125 +12,122 @@ from exactly these, and the difference in the coefficients handed on, weighed by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.substitution import Coefficients, copies_of, gathered
 from swapproof.encodings.network import (
     Affine,
+    At,
     Constant,
+    Embedding,
     Maximum,
     Network,
-    Node,
     Rearrangement,
     Rectifier,
     Scaling,
     Sum,
 )
+from swapproof.encodings.walk import Meaning, backward
 
-from ..form.unsure import Unsure
-from .float64_rounding import UNIT, Array, Floats, growth
-
-Columns = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Coefficients [B, R, size] of a node's elements; with `columns` (ascending), of these only, the others being 0."""
-
-    values: Floats
-    columns: Columns | None = None
-
-    def dense(self, size: int) -> Floats:
-        if self.columns is None:
-            return self.values
-        result: Array = np.zeros((*self.values.shape[:2], size))
-        result[..., self.columns] = self.values
-        return result
-
-    def at(self, array: Any) -> Any:
-        """The columns of an array [..., size]."""
-        return array if self.columns is None else array[..., self.columns]
+from .float64_rounding import UNIT, Floats, growth
+from .values_beyond_cut import ACROSS
 
 
 @dataclass(frozen=True, eq=False)
 class Replaced:
     """A nonlinear step: what its input gets, what is added to the constant, and the doubt [B, R] beside rounding."""
 
-    passed: Given
+    passed: Coefficients
     constant: Floats
     doubt: Floats
     terms: int
 
 
-Replace = Callable[[int, Given], Replaced]
+Replace = Callable[[At, Coefficients], Replaced]
+"""(nonlinear node, its coefficients [B, R, ...]) -> what it is replaced by."""
+Parts = list[Coefficients | None]
 
 
 @dataclass(eq=False)
 class Substitution:
-    """The function so far: coefficients handed to nodes, the constant [B, R] and the error [B, R]."""
+    """The function so far: coefficients handed to nodes of the cut, the constant [B, R] and the error [B, R]."""
 
     network: Network
     sizes: Mapping[int, Floats]
+    replace: Replace
     constant: Floats
     error: Floats
-    handed: dict[int, Given]
+    handed: dict[int, Coefficients] = field(default_factory=dict)
 
-    def hand(self, source: int, more: Given) -> None:
-        if source in self.handed:
-            size = self.network.nodes[source].size
-            more = Given(self.handed[source].dense(size) + more.dense(size))
-            self.error = self.error + 2 * UNIT * weighed(more.values, self.sizes[source])
-        self.handed[source] = more
+    def join(self, source: int, one: Coefficients, more: Coefficients) -> Coefficients:
+        size = self.network.nodes[source].size
+        both = Coefficients(one.dense(size) + more.dense(size))
+        self.error = self.error + 2 * UNIT * weighed(both.values, self.sizes[source])
+        return both
 
     def add(self, constant: Floats) -> None:
         self.constant = self.constant + constant
         self.error = self.error + 2 * UNIT * np.abs(self.constant)
 
-    def linear(self, node: Node, given: Given, weight: Floats) -> None:
-        """One layer that is no rectifier and no maximum."""
-        sources = node.inputs
-        match node.layer:
-            case Constant(value):
-                self.add(given.values @ given.at(value.reshape(-1)))
-                self.error = self.error + growth(given.values.shape[2] + 2) * weight
-            case Affine(matrix, bias):
-                values = given.dense(node.size)
-                blocks = values.reshape(*values.shape[:2], -1, len(bias))
-                self.add(blocks.sum(axis=2) @ bias)
-                self.error = self.error + growth(blocks.shape[2] + len(bias) + 4) * weight
-                self.hand(sources[0], Given((blocks @ matrix.T).reshape(*values.shape[:2], -1)))
-            case Scaling(multiply, divide, add, _):
-                self.add(given.values @ given.at(add.reshape(-1)))
-                self.error = self.error + growth(given.values.shape[2] + 6) * weight
-                self.hand(sources[0], Given(given.values * given.at((multiply / divide).reshape(-1)), given.columns))
-            case Sum(signs):
-                for sign, source in zip(signs, sources, strict=True):
-                    self.hand(source, Given(given.values * sign, given.columns))
-            case Rearrangement(order):
-                index = given.at(order.reshape(-1))
-                elements, copies = np.unique(index, return_inverse=True)
-                most = int(np.bincount(copies).max(initial=1))
-                values = given.values
-                if most == 1:
-                    values = values[..., np.argsort(index, kind="stable")]
-                else:
-                    sort = np.argsort(index, kind="stable")
-                    starts = np.searchsorted(index[sort], elements)
-                    values = np.add.reduceat(values[..., sort], starts, axis=2)
-                    self.error = self.error + growth(most) * weight
-                start = 0
-                for source in sources:
-                    size = self.network.nodes[source].size
-                    inside = slice(*np.searchsorted(elements, (start, start + size)).tolist())
-                    if inside.stop > inside.start:
-                        self.hand(source, Given(values[..., inside], elements[inside] - start))
-                    start += size
-            case _:
-                raise Unsure(f"a {type(node.layer).__name__} read across the cut")
+    def rounded(self, operations: int, given: Coefficients, at: At) -> None:
+        self.error = self.error + growth(operations) * weighed(given.values, given.at(self.sizes[at.index]))
+
+    def hold(self, layer: Constant, given: Coefficients, at: At) -> Parts:
+        self.add(given.values @ given.at(layer.value.reshape(-1)))
+        self.rounded(given.values.shape[2] + 2, given, at)
+        return []
+
+    def multiply(self, layer: Affine, given: Coefficients, at: At) -> Parts:
+        values = given.dense(at.node.size)
+        blocks = values.reshape(*values.shape[:2], -1, len(layer.bias))
+        self.add(blocks.sum(axis=2) @ layer.bias)
+        self.rounded(blocks.shape[2] + len(layer.bias) + 4, given, at)
+        return [Coefficients((blocks @ layer.weight.T).reshape(*values.shape[:2], -1))]
+
+    def scale(self, layer: Scaling, given: Coefficients, at: At) -> Parts:
+        self.add(given.values @ given.at(layer.add.reshape(-1)))
+        self.rounded(given.values.shape[2] + 6, given, at)
+        factors = given.at((layer.multiply / layer.divide).reshape(-1))
+        return [Coefficients(given.values * factors, given.columns)]
+
+    def add_up(self, layer: Sum, given: Coefficients, at: At) -> Parts:
+        return [Coefficients(given.values * sign, given.columns) for sign in layer.signs]
+
+    def rearrange(self, layer: Rearrangement, given: Coefficients, at: At) -> Parts:
+        copies = copies_of(given.at(layer.index.reshape(-1)).tobytes())
+        if copies.most > 1:
+            self.rounded(copies.most, given, at)
+        values, parts = gathered(layer.index, given).values, self.network.laid(at.node)
+        insides = [np.searchsorted(copies.elements, (part.start, part.stop)).tolist() for part in parts]
+        return [
+            Coefficients(values[..., first:stop], copies.elements[first:stop] - part.start) if stop > first else None
+            for part, (first, stop) in zip(parts, insides, strict=True)
+        ]
+
+    def relax(self, layer: Rectifier | Maximum, given: Coefficients, at: At) -> Parts:
+        found = self.replace(at, given)
+        self.add(found.constant)
+        self.error = self.error + found.doubt
+        self.rounded(found.terms, given, at)
+        return [found.passed]
+
+
+REWRITTEN: Meaning[Sequence[Coefficients | None]] = Meaning(
+    "backward substitution in float64",
+    {
+        Constant: Substitution.hold,
+        Rearrangement: Substitution.rearrange,
+        Affine: Substitution.multiply,
+        Scaling: Substitution.scale,
+        Sum: Substitution.add_up,
+        Rectifier: Substitution.relax,
+        Maximum: Substitution.relax,
+    },
+    {Embedding: ACROSS},
+)
 
 
 def weighed(values: Floats, sizes: Floats) -> Floats:
@@ -145,23 +142,8 @@ def substitute(
 ) -> Substitution:
     """A function [B, R, size] of a node rewritten until only nodes of the cut are handed anything."""
     nothing: Floats = np.zeros(coefficients.shape[:2])
-    state = Substitution(network, sizes, nothing, nothing, {node: Given(coefficients)})
-    kept: dict[int, Given] = {}
-    for index in range(node, -1, -1):
-        given = state.handed.pop(index, None)
-        if given is None:
-            continue
-        if index in network.cut:
-            kept[index] = given
-            continue
-        layer = network.nodes[index].layer
-        weight = weighed(given.values, given.at(sizes[index]))
-        if isinstance(layer, Rectifier | Maximum):
-            found = replace(index, given)
-            state.add(found.constant)
-            state.error = state.error + found.doubt + growth(found.terms) * weight
-            state.hand(network.nodes[index].inputs[0], found.passed)
-        else:
-            state.linear(network.nodes[index], given, weight)
-    state.handed = kept
+    state = Substitution(network, sizes, replace, nothing, nothing)
+    given = Coefficients(coefficients)
+    reached = backward(network, REWRITTEN, state, node, given, state.join, network.cut)
+    state.handed = {index: part for index, part in reached if index in network.cut}
     return state

@@ -16,53 +16,141 @@ Relaxed values themselves lie within M by the same induction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from swapproof.encodings.network import Affine, Constant, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from swapproof.encodings.network import (
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from swapproof.encodings.rounding.magnitudes import constants
-from swapproof.encodings.walk import needed
+from swapproof.encodings.walk import Meaning, forward
 
 from ..form.unsure import Unsure
 from .float64_rounding import GRID, LARGEST, SLOP, TINY, UNIT, Floats, growth
 
 LINE = 2.0 + 2.0**-10
+ACROSS = "words are known at the cut, and this one is read across it"
+
+
+@dataclass(frozen=True, eq=False)
+class Greatest:
+    """Magnitudes [*lead, size] of nodes."""
+
+    network: Network
+    lead: tuple[int, ...]
+
+    def hold(self, layer: Constant, inputs: Sequence[Floats], at: At) -> Floats:
+        return np.broadcast_to(np.abs(layer.value).reshape(-1), (*self.lead, at.node.size))
+
+    def rearrange(self, layer: Rearrangement, inputs: Sequence[Floats], at: At) -> Floats:
+        return laid(layer, inputs)
+
+    def multiply(self, layer: Affine, inputs: Sequence[Floats], at: At) -> Floats:
+        blocks = inputs[0].reshape(*self.lead, -1, len(layer.weight))
+        return np.asarray((blocks @ np.abs(layer.weight) + np.abs(layer.bias)).reshape(*self.lead, -1))
+
+    def scale(self, layer: Scaling, inputs: Sequence[Floats], at: At) -> Floats:
+        return inputs[0] * np.abs(layer.multiply / layer.divide).reshape(-1) + np.abs(layer.add).reshape(-1)
+
+    def add_up(self, layer: Sum, inputs: Sequence[Floats], at: At) -> Floats:
+        return np.asarray(np.add.reduce(inputs))
+
+    def rectify(self, layer: Rectifier, inputs: Sequence[Floats], at: At) -> Floats:
+        return (inputs[0] + 2 * GRID) * LINE
+
+    def take_greatest(self, layer: Maximum, inputs: Sequence[Floats], at: At) -> Floats:
+        windows = inputs[0].reshape(*self.lead, at.node.size, -1)
+        fixed = constants(self.network, at.node.inputs[0]).reshape(at.node.size, -1)
+        # A constant below what some element is at least has neither the greatest l nor the greatest u.
+        least = np.where(np.isnan(fixed), -windows, -np.inf).max(axis=-1, keepdims=True)
+        return np.asarray(np.where(fixed < least, 0.0, windows).max(axis=-1) + 2 * GRID)
+
+
+GREATEST: Meaning[Floats] = Meaning(
+    "magnitude beyond the cut",
+    {
+        Constant: Greatest.hold,
+        Rearrangement: Greatest.rearrange,
+        Affine: Greatest.multiply,
+        Scaling: Greatest.scale,
+        Sum: Greatest.add_up,
+        Rectifier: Greatest.rectify,
+        Maximum: Greatest.take_greatest,
+    },
+    {Embedding: ACROSS},
+)
 
 
 def magnitudes(network: Network, cut: Mapping[int, Floats]) -> dict[int, Floats]:
     """Node -> [..., size] for the cut (as given) and all that depends on it."""
-    lead = next(iter(cut.values())).shape[:-1]
-    known = dict(cut)
-    for index in needed(network, frozenset(cut)):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        match node.layer:
-            case Constant(value):
-                size = np.broadcast_to(np.abs(value).reshape(-1), (*lead, node.size))
-            case Rearrangement(order):
-                size = np.concatenate(inputs, axis=-1)[..., order.reshape(-1)]
-            case Affine(weight, bias):
-                blocks = inputs[0].reshape(*lead, -1, len(weight))
-                size = (blocks @ np.abs(weight) + np.abs(bias)).reshape(*lead, -1)
-            case Scaling(multiply, divide, add, _):
-                size = inputs[0] * np.abs(multiply / divide).reshape(-1) + np.abs(add).reshape(-1)
-            case Sum():
-                size = np.add.reduce(inputs)
-            case Rectifier():
-                size = (inputs[0] + 2 * GRID) * LINE
-            case Maximum():
-                windows = inputs[0].reshape(*lead, node.size, -1)
-                fixed = constants(network, node.inputs[0]).reshape(node.size, -1)
-                # A constant below what some element is at least has neither the greatest l nor the greatest u.
-                least = np.where(np.isnan(fixed), -windows, -np.inf).max(axis=-1, keepdims=True)
-                size = np.where(fixed < least, 0.0, windows).max(axis=-1) + 2 * GRID
-            case _:
-                raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
-        known[index] = size * SLOP
-        if not (known[index] < LARGEST).all():
+
+    def finish(at: At, size: Floats) -> Floats:
+        size = size * SLOP
+        if not (size < LARGEST).all():
             raise Unsure("numbers too large for this arithmetic")
-    return known
+        return size
+
+    return forward(network, GREATEST, Greatest(network, lead_of(cut)), cut, finish=finish)
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Errors [*lead, size] of the values of nodes with these magnitudes."""
+
+    sizes: Mapping[int, Floats]
+    lead: tuple[int, ...]
+
+    def grown(self, carried: Floats, operations: int, at: At) -> Floats:
+        return carried + growth(operations) * (self.sizes[at.index] + carried)
+
+    def hold(self, layer: Constant, inputs: Sequence[Floats], at: At) -> Floats:
+        return np.zeros((*self.lead, at.node.size))
+
+    def rearrange(self, layer: Rearrangement, inputs: Sequence[Floats], at: At) -> Floats:
+        return laid(layer, inputs)
+
+    def multiply(self, layer: Affine, inputs: Sequence[Floats], at: At) -> Floats:
+        blocks = inputs[0].reshape(*self.lead, -1, len(layer.weight))
+        return self.grown((blocks @ np.abs(layer.weight)).reshape(*self.lead, -1), len(layer.weight) + 2, at)
+
+    def scale(self, layer: Scaling, inputs: Sequence[Floats], at: At) -> Floats:
+        return self.grown(inputs[0] * np.abs(layer.multiply / layer.divide).reshape(-1), 6, at)
+
+    def add_up(self, layer: Sum, inputs: Sequence[Floats], at: At) -> Floats:
+        return self.grown(np.add.reduce(inputs), len(layer.signs), at)
+
+    def rectify(self, layer: Rectifier, inputs: Sequence[Floats], at: At) -> Floats:
+        (x,) = inputs
+        return x + (UNIT * (self.sizes[at.index] + x) if layer.slope not in (0.0, 1.0) else 0.0)
+
+    def take_greatest(self, layer: Maximum, inputs: Sequence[Floats], at: At) -> Floats:
+        return np.asarray(inputs[0].reshape(*self.lead, at.node.size, -1).max(axis=-1))
+
+
+ERRORS: Meaning[Floats] = Meaning(
+    "error in float64",
+    {
+        Constant: Errors.hold,
+        Rearrangement: Errors.rearrange,
+        Affine: Errors.multiply,
+        Scaling: Errors.scale,
+        Sum: Errors.add_up,
+        Rectifier: Errors.rectify,
+        Maximum: Errors.take_greatest,
+    },
+    {Embedding: ACROSS},
+)
 
 
 def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mapping[int, Floats]) -> dict[int, Floats]:
@@ -70,29 +158,13 @@ def evaluation_errors(network: Network, cut: Mapping[int, Floats], sizes: Mappin
 
     |W| e + growth(n + 2) M for n terms; rectifiers and maxima keep errors, but for the product of a leaky slope.
     """
-    known, lead = dict(cut), next(iter(cut.values())).shape[:-1]
-    for index in needed(network, frozenset(cut)):
-        node = network.nodes[index]
-        inputs = [known[source] for source in node.inputs]
-        match node.layer:
-            case Constant():
-                error = np.zeros((*lead, node.size))
-            case Rearrangement(order):
-                error = np.concatenate(inputs, axis=-1)[..., order.reshape(-1)]
-            case Affine(weight, _):
-                carried = (inputs[0].reshape(*lead, -1, len(weight)) @ np.abs(weight)).reshape(*lead, -1)
-                error = carried + growth(len(weight) + 2) * (sizes[index] + carried)
-            case Scaling(multiply, divide, _, _):
-                carried = inputs[0] * np.abs(multiply / divide).reshape(-1)
-                error = carried + growth(6) * (sizes[index] + carried)
-            case Sum(signs):
-                carried = np.add.reduce(inputs)
-                error = carried + growth(len(signs)) * (sizes[index] + carried)
-            case Rectifier(slope):
-                error = inputs[0] + (UNIT * (sizes[index] + inputs[0]) if slope not in (0.0, 1.0) else 0.0)
-            case Maximum():
-                error = inputs[0].reshape(*lead, node.size, -1).max(axis=-1)
-            case _:
-                raise Unsure(f"a {type(node.layer).__name__} beyond the cut")
-        known[index] = error * SLOP + TINY
-    return known
+    return forward(network, ERRORS, Errors(sizes, lead_of(cut)), cut, finish=lambda at, error: error * SLOP + TINY)
+
+
+def lead_of(cut: Mapping[int, Floats]) -> tuple[int, ...]:
+    return next(iter(cut.values())).shape[:-1]
+
+
+def laid(layer: Rearrangement, inputs: Sequence[Floats]) -> Floats:
+    """`gather`, of nodes [..., size] that are flat."""
+    return np.asarray(np.concatenate(inputs, axis=-1)[..., layer.index.reshape(-1)])

@@ -8,7 +8,7 @@ or by exact arithmetic.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,13 @@ from swapproof.encodings.bounds.shallow_margin import is_shallow
 from swapproof.encodings.bounds.swap_differences import DOUBLE
 from swapproof.encodings.bounds.word_boxes import Boxes
 from swapproof.encodings.evaluation import values
+from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.float_errors import SLOP, margin_errors
 from swapproof.encodings.space import SwapSpace
 
-from ...ladder.truth import GUARD, exactly_beaten
+from ...ladder.truth import GUARD
 from ..subject import Subject
 from .blocks import parts
 from .margin_errors import MarginErrors
@@ -216,8 +217,7 @@ class FlipSearch:
                 if abs(margin) > error:
                     won = margin < 0
                 else:
-                    alone = replace(self.query, rivals=(self.query.rivals[rival],))
-                    won, plain = exactly_beaten(alone, tuple(tokens[number].tolist()))
+                    won, plain = exactly_beaten(self.query, tokens[number].tolist(), [self.query.rivals[rival]])
                     self.result.exactly += 1
                     far = 0.0 if plain else far
                 if abs(margin) > error + far or (far == 0.0):
