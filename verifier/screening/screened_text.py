@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_float32 import Sizes, claims_of
@@ -60,9 +59,3 @@ class Text:
             return self.claimable[None]
         own = claims.margin_errors(claims.of_sentences(self.whole, values, far), self.query.label)
         return np.minimum(own, self.claimable)
-
-    def is_beaten(self, tokens: Sequence[int], rivals: Iterable[int]) -> bool:
-        """Whether one of these rivals beats the label over the reals, in a sentence of these tokens."""
-        logits, _ = exact_logits(self.network, tokens)
-        label = self.query.label
-        return any(logits[r] > logits[label] or (logits[r] == logits[label] and r < label) for r in rivals)
