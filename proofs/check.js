@@ -1107,7 +1107,7 @@ function swapproofChecker() {
   const AXES = { axes: ["ints", null] };
   const REDUCE = { ...AXES, keepdims: ["flag", 1], noop_with_empty_axes: ["flag", 0] };
   const WINDOW = {
-    auto_pad: ["string", "NOTSET"], dilations: ["ints", null], kernel_shape: ["ints", null], pads: ["ints", null], strides: ["ints", null],
+    auto_pad: ["string", "NOTSET"], dilations: ["some", null], kernel_shape: ["ints", null], pads: ["some", null], strides: ["some", null],
   };
   const POOL = { ...WINDOW, ceil_mode: ["flag", 0] };
 
@@ -1508,11 +1508,13 @@ function swapproofChecker() {
     });
   }
 
-  // The attributes by name. Integers beyond 2^53 lose digits here, but nothing that large is ever in range.
+  // The attributes by name; `some` without any are null. Integers beyond 2^53 lose digits here, but nothing that large
+  // is ever in range.
   function attributesOf(has, given) {
     for (const name of given.keys()) if (!Object.hasOwn(has, name)) unusable("an attribute that the operator does not take");
     const read = {
       int: ["int", Number], int64: ["int", (x) => x], int64s: ["ints", (x) => x], ints: ["ints", (list) => list.map(Number)],
+      some: ["ints", (list) => (list.length === 0 ? null : list.map(Number))],
       flag: ["int", (x) => (isBit(x) ? x === 1n : unusable("an attribute that is neither 0 nor 1"))],
       float: ["float", exact], real: ["float", (x) => x], floats: ["floats", (x) => x], string: ["string", (x) => x], tensor: ["tensor", (x) => x],
     };
@@ -2535,7 +2537,7 @@ function swapproofChecker() {
 
   // ---- The float32 level (section 8) ----
   // A bounds |x|, e bounds the error, by id; integers over 2^64. n counts the roundings that a term of an affine layer
-  // may meet, also those of the affine layers that it reads; of other elements it is 0.
+  // may meet, also those of the affine layers that it is joined with; of other elements it is 0.
 
   const MOST = 1n << 40n;
 
@@ -2592,7 +2594,8 @@ function swapproofChecker() {
     const { ids, weights, weightDen, bias, biasDen } = layer;
     const { start, end, at } = rowOf(layer, i);
     let used = 0n;
-    let inner = 0n; // the greatest n of what is read
+    let straight = 0n; // the sum of the n of what is added as it is, or taken away
+    let inner = 0n; // the greatest n of what else is read
     let sizes = 0n;
     let errors = 0n;
     spend(3 * (end - start));
@@ -2603,7 +2606,8 @@ function swapproofChecker() {
       if (weight === 0n || A[id] + e[id] === 0n) continue;
       if (check && A[id] + e[id] > MOST * ONE) refuse("float32: a term of a sum may be larger than 2^40");
       used += 1n;
-      inner = larger(inner, n[id]);
+      if (weight === weightDen) straight += n[id];
+      else inner = larger(inner, n[id]);
       sizes += weight * A[id];
       if (e[id] !== 0n) errors += weight * e[id];
     }
@@ -2613,7 +2617,7 @@ function swapproofChecker() {
     const factor = den / weightDen;
     const constant = b * ONE * (den / biasDen);
     const total = (sizes + errors) * factor + constant;
-    const roundings = used + 3n + inner;
+    const roundings = used + 3n + straight + inner;
     if (check) {
       if (roundings > 65280n) refuse("float32: a sum of too many terms");
       if (b > MOST * biasDen) refuse("float32: a bias is larger than 2^40");

@@ -407,16 +407,16 @@ class Chain:
         return self.layer(name, "affine", rows)
 
     def draw(self) -> float:
-        return self.source.choice([0, 0, 1, -1, 2, 3, -5]) / 4
+        return self.source.choice([0, 0, 1, -1, 2, 3, -5, 4, -4]) / 4
 
     def step(self, x: Values, before: list[Values]) -> Values:
         """One more layer on x, sometimes beside a value of the same size."""
         size = len(x.places)
         none = Fraction(0)
         one = Fraction(1)
-        other = self.source.choice([value for value in before if len(value.places) == size] or [x])
+        other, third = self.source.choices([value for value in before if len(value.places) == size] or [x], k=2)
         pairs = zip(x.places, other.places, strict=True)
-        match self.source.choice(["gemm", "gemm", "residual", "sum", "mul", "relu", "leaky", "max"]):
+        match self.source.choice(["gemm", "gemm", "residual", "less", "sums", "sum", "mul", "relu", "leaky", "max"]):
             case "gemm":
                 out = self.source.choice([size, 3])
                 weights = [[self.draw() for _ in range(size)] for _ in range(out)]
@@ -424,6 +424,13 @@ class Chain:
             case "residual":
                 rows = [([a, b], [one, one], none) for a, b in pairs]
                 return self.layer(self.add("Add", x.name, other.name), "affine", rows)
+            case "less":
+                rows = [([a, b], [one, -one], none) for a, b in pairs]
+                return self.layer(self.add("Sub", x.name, other.name), "affine", rows)
+            case "sums":
+                all_three = zip(x.places, other.places, third.places, strict=True)
+                rows = [(list(read), [one] * 3, none) for read in all_three]
+                return self.layer(self.add("Sum", x.name, other.name, third.name), "affine", rows)
             case "sum":
                 number = self.draw()
                 rows = [([a, Fraction(number), a], [one, one, one], none) for a in x.places]
@@ -515,7 +522,8 @@ def roundings(
                 read, weights, bias = element
                 terms = [(abs(w), at(x)) for x, w in zip(read, weights, strict=True) if w and at(x).size + at(x).error]
                 total = sum((w * (x.size + x.error) for w, x in terms), abs(bias))
-                n = len(terms) + 3 + max((x.count for _, x in terms), default=0)
+                joined = sum(x.count for w, x in terms if w == 1)
+                n = len(terms) + 3 + joined + max((x.count for w, x in terms if w != 1), default=0)
                 error = up(sum((w * x.error for w, x in terms), Fraction(0)) + Fraction(n * 257, 2**32) * total) + UNIT
                 found[number, i] = Rounding(up(sum((w * x.size for w, x in terms), abs(bias))), error, n)
             elif kind == "maximum":

@@ -670,10 +670,14 @@ def test_computed_integers_stay_within_32_bits(tmp_path: Path, case: Case) -> No
 def windows(operator: str, code: int, **attributes: Any) -> Case:
     """Windows of one element, so every padding and dilation gives the same."""
     weights = ["w"] if operator == "Conv" else []
+    empty = [name for name, value in attributes.items() if value == []]
+    given = {name: value for name, value in attributes.items() if value != []}
     nodes = [
-        node("Unsqueeze", ["f", "zero"], ["x"]), node(operator, ["x", *weights], ["y"], kernel_shape=[1], **attributes),
+        node("Unsqueeze", ["f", "zero"], ["x"]),
+        node(operator, ["x", *weights], ["y"], **({} if "kernel_shape" in empty else {"kernel_shape": [1]}), **given),
         node("Squeeze", ["y", "zero"], ["z"]),
-    ]  # fmt: skip
+    ]
+    nodes[1].attribute.extend(onnx.AttributeProto(name=name, type=onnx.AttributeProto.INTS) for name in empty)
     return Case(nodes, {"zero": [0], "w": [[[1.0]]]}, code)
 
 
@@ -688,6 +692,77 @@ def windows(operator: str, code: int, **attributes: Any) -> Case:
     ],
 )  # fmt: skip
 def test_maxpool_has_no_dilations_with_padding_that_is_found(tmp_path: Path, case: Case) -> None:
+    case.check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(windows(operator, 0, **{name: []})
+          for operator in ("Conv", "MaxPool", "AveragePool") for name in ("strides", "dilations", "pads")),
+        *(windows(operator, 0, strides=[], dilations=[], pads=[], auto_pad=automatic)
+          for operator in ("Conv", "MaxPool", "AveragePool") for automatic in ("VALID", "SAME_UPPER", "SAME_LOWER")),
+        windows("MaxPool", 0, pads=[], ceil_mode=1), windows("MaxPool", 2, pads=[0, 0], auto_pad="VALID"),
+        windows("Conv", 2, kernel_shape=[]), windows("MaxPool", 2, kernel_shape=[]),
+        windows("Conv", 2, strides=[1, 1]), windows("Conv", 2, pads=[0]),
+        windows("GlobalMaxPool", 2, kernel_shape=[], strides=[]),
+    ],
+)  # fmt: skip
+def test_an_empty_list_of_strides_dilations_or_pads_is_absent(tmp_path: Path, case: Case) -> None:
+    case.check(tmp_path)
+
+
+def spliced(tag: bytes, fields: bytes, place: Any, code: int, cleared: bool = False) -> Case:
+    """These bytes among those of the table or of the attribute of a Dropout, where an ignored text would be."""
+
+    def change(model: Any) -> bytes:
+        message = place(model)
+        if cleared:
+            message.ClearField("raw_data")
+        message.doc_string = "#" * (len(fields) - 2)
+        data = bytes(model.SerializeToString())
+        mark = tag + bytes([len(fields) - 2]) + b"#" * (len(fields) - 2)
+        assert data.count(mark) == 1
+        return data.replace(mark, fields)
+
+    return Case([node("Dropout", ["f"], ["z"], ratio=0.5)], {}, code, change=change)
+
+
+def in_tensor(code: int, fields: bytes, cleared: bool = False) -> Case:
+    return spliced(b"\x62", fields, lambda model: model.graph.initializer[0], code, cleared)
+
+
+def in_attribute(code: int, fields: bytes) -> Case:
+    return spliced(b"\x6a", fields, lambda model: model.graph.node[-1].attribute[0], code)
+
+
+FOUR = np.array(TWO, np.float32).tobytes()  # the numbers of the table
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # Tags: 22 float_data, 2a int32_data, 3a int64_data, 52 double_data, 0a dims. Beside raw_data:
+        in_tensor(0, b"\x22\0" * 4), in_tensor(0, b"\x2a\0\x3a\0\x52\0\x22\0\x0a\0"),
+        in_tensor(2, b"\x22\0\x22\x04" + FOUR[:4]), in_tensor(2, b"\x22\x10" + FOUR),
+        *(in_tensor(2, tag + bytes([size]) + bytes(size))
+          for tag in (b"\x22", b"\x52") for size in (1, 3, 5, 7, 9, 15)),
+        in_tensor(2, b"\x3a\x01\0\x22\0\x22\0"), in_tensor(2, b"\x3a\x01\x80\x3a\x01\0\x22\0"),
+        in_tensor(2, b"\x52\x04" + bytes(4) + b"\x52\x04" + bytes(4)),
+        # In place of it:
+        in_tensor(0, b"\x22\x10" + FOUR, True), in_tensor(2, b"\x22\x0f" + FOUR[:15], True),
+        in_tensor(0, b"\x22\x08" + FOUR[:8] + b"\x22\0\x25" + FOUR[8:12] + b"\x52\0\x22\x04" + FOUR[12:], True),
+        in_tensor(2, b"\x22\x06" + FOUR[:6] + b"\x22\x0a" + FOUR[6:], True), in_tensor(2, b"\x22\0" * 4, True),
+        # Tags: 3a floats, 42 ints.
+        in_attribute(0, b"\x3a\0" * 3), in_attribute(0, b"\x3a\x04" + FOUR[:4] + b"\x42\0"),
+        *(in_attribute(2, b"\x3a" + bytes([size]) + bytes(size)) for size in (1, 2, 3, 5, 6, 7, 9)),
+        in_attribute(2, b"\x3a\x02" + bytes(2) + b"\x3a\x02" + bytes(2)),
+        in_attribute(0, b"\x42\x02\x80\0\x42\0"), in_attribute(2, b"\x42\x01\x80\x42\x01\0"),
+        in_attribute(2, b"\x42\x03\0\0\x80"),
+    ],
+)  # fmt: skip
+def test_packed_parts_hold_whole_numbers(tmp_path: Path, case: Case) -> None:
+    """One without any is as if it were not there; none goes on in the next."""
     case.check(tmp_path)
 
 
@@ -882,6 +957,8 @@ def mixed(operator: str, *inputs: str, code: int, **attributes: Any) -> Case:
             for inputs in (("f", "numbers", other), (other, "f", "numbers"), ("f", other), ("numbers", other))
         ),
         mixed("Max", "f", "numbers", "nothing", code=2), mixed("Sum", "f", "nothing", code=2),
+        mixed("Sum", "nothing", "f", code=2), mixed("Where", "bits", "nothing", "f", code=2),
+        mixed("Concat", "f", "nothing", "number", code=2, axis=1), mixed("Concat", "f", "nothing", code=2, axis=0),
     ],
 )  # fmt: skip
 def test_integers_and_tokens_are_not_among_numbers_and_a_variable_has_elements(tmp_path: Path, case: Case) -> None:

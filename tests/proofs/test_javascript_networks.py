@@ -181,6 +181,19 @@ def test_a_convolution_leaves_its_padding_out() -> None:
     ], [8, 9], 2))  # fmt: skip
 
 
+def test_an_empty_list_of_strides_is_none() -> None:
+    nodes = [
+        node("Unsqueeze", ["f", "axis"], ["x"]), node("AveragePool", ["x"], ["y"], kernel_shape=[3]),
+        node("Squeeze", ["y", "axis"], ["z"]),
+    ]  # fmt: skip
+    data = onnx.load_from_string(embedded(nodes, {"axis": [1]}))
+    for name in ("strides", "dilations", "pads"):
+        data.graph.node[3].attribute.add(name=name, type=onnx.AttributeProto.INTS)
+    thirds = [Fraction(1, 3)] * 3
+    expected = network([embedding(TABLE, [0, 1]), affine(([0, 1, 2], thirds, 0), ([1, 2, 3], thirds, 0))], [4, 5], 2)
+    check(bytes(data.SerializeToString()), expected)
+
+
 def test_numbers_have_three_forms() -> None:
     """A division by 3 is of no float; a DOUBLE is of a longer one; and what is computed has no float32 level."""
     nodes = [node("Mul", ["f", "n"], ["g"]), node("Div", ["g", "d"], ["h"]), node("MatMul", ["h", "w"], ["z"])]
