@@ -6,8 +6,6 @@ import itertools
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from both_checkers import CHECKERS, verdicts_of
 from graph_builder import Builder, tokens
 from growing_networks import KINDS, POSITIONS, WORDS, random_network, run
 from javascript_networks import (
@@ -32,12 +31,6 @@ from javascript_networks import (
 from onnx import TensorProto
 from tree_bytes import leb128, mask, table
 
-ROOT = Path(__file__).parents[2]
-CHECKERS = {
-    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
-    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
-}
-SECONDS = 240
 NETWORKS = 50
 TIMES = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 
@@ -62,13 +55,6 @@ def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes
         return leaf
     number = source.choice(rectifiers)
     return bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source) + b"\1"
-
-
-def verdicts(checker: str, folder: Path) -> dict[str, bool]:
-    result = subprocess.run([*CHECKERS[checker], str(folder)], capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode in (0, 4), (checker, result.stdout[-500:], result.stderr[-500:])
-    lines = [line.split(":")[0] for line in result.stdout.splitlines()]
-    return {line.removeprefix("refused "): not line.startswith("refused ") for line in lines if line.endswith(".json")}
 
 
 @pytest.mark.parametrize("part", range(TIMES))
@@ -109,9 +95,9 @@ def test_sentences_come_out_as_in_onnxruntime_and_proofs_as_in_check_py(tmp_path
             drafts.append(certificate(file, model, words.parts(), label, lower=lower))
     names = write_certificates(folder, drafts)
     number = len(names)
-    javascript = verdicts("check.js", folder)
+    javascript = verdicts_of("check.js", folder)
     assert {index: javascript[names[index]] for index in clear} == clear
-    python = verdicts("check.py", folder)
+    python = verdicts_of("check.py", folder)
     assert python == javascript
     assert part > 0 or set(operators) >= set(KINDS), set(KINDS) - set(operators)
     assert sum(javascript.values()) > number / 10
@@ -189,7 +175,7 @@ def test_a_joint_leaf_holds_from_the_exact_bound_on(tmp_path: Path, part: int) -
             expected.append(less == 0)
     names = write_certificates(folder, drafts)
     for checker in CHECKERS:
-        assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
+        assert verdicts_of(checker, folder) == dict(zip(names, expected, strict=True)), checker
 
 
 def double_network(numbers: dict[str, Any]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,23 +13,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from both_checkers import CHECKERS, SECONDS
 from graph_builder import floats, model_of, tokens
 from growing_networks import POSITIONS, WIDTH, Growing
-from javascript_networks import (
-    canonical,
-    certificate,
-    claim,
-    one_by_one,
-    sha256,
-    with_networks,
-)  # fmt: skip
-
-ROOT = Path(__file__).parents[2]
-CHECKERS = {
-    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
-    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
-}
-SECONDS = 240
+from javascript_networks import canonical, certificate, claim, one_by_one, sha256, with_networks
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
@@ -119,7 +105,7 @@ class Case:
 EYE = [[1.0, 0.0], [0.0, 1.0]]
 
 
-def gemm(code: int, level: str, *, with_c: bool, **attributes: float) -> Case:
+def gemm(code: int, level: str, *, with_c: bool, **attributes: Any) -> Case:
     inputs = ["f", "w", "c"] if with_c else ["f", "w"]
     constants = {"w": EYE, "c": [0.5, 0.0]} if with_c else {"w": EYE}
     return Case([node("Gemm", inputs, ["z"], **attributes)], constants, code, level)
