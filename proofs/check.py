@@ -926,7 +926,7 @@ def verdict_of(top: Mapping[str, Any], classes: int, count: Count | None) -> Ver
         how = ", ".join(["replay as recorded, not checked" if name == "replay" else name for name in upper["levels"]])
         found = f"a sentence with {swaps(high)} changes it" if high else "the text itself is answered wrongly"
         parts.append(f"{found} ({how})")
-    if low == high and upper["levels"] != ["replay"] and len(rivals) == classes - 1:
+    if low == high and upper["levels"] != ["replay"] and (not high or len(rivals) == classes - 1):
         parts.append(f"min_swaps = {high}")
     sentence = f"text {top['id']}, class {top['label']}: " + "; ".join(parts)
     level, levels = lower and lower["level"], tuple(upper["levels"]) if upper else ()

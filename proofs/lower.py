@@ -810,7 +810,7 @@ def windows_of(
     fits = all(len(each) == rank and min(each) > 0 for each in (kernel, steps, gaps))
     need(fits and len(margins) == 2 * rank and min(margins) >= 0, "impossible kernel, strides, dilations or pads")
     need(auto_pad in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"), f"auto_pad {auto_pad!r} is outside the format")
-    need(auto_pad == "NOTSET" or not (ceil_mode or "pads" in lists), "pads or ceil_mode together with auto_pad")
+    need(auto_pad == "NOTSET" or not (ceil_mode or lists.get("pads")), "pads or ceil_mode together with auto_pad")
     axes: list[list[list[int]]] = []
     each_axis = zip(sizes, kernel, steps, gaps, margins[:rank], margins[rank:], strict=True)
     for size, width, step, gap, before, after in each_axis:

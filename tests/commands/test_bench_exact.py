@@ -57,7 +57,7 @@ def drawn_query(sample: Sample, choices: tuple[tuple[int, ...], ...], label: int
 
 def least_swaps(query: Query, rival: int, margin: float) -> float:
     """Fewest swaps after which the rival's logit is greater by this margin, by evaluating every sentence."""
-    sentences = np.array(list(all_sentences(query, len(query.space.swappable))))
+    sentences = np.array(list(all_sentences(query.space, len(query.space.swappable))))
     values = logits(query.network, sentences)
     far = values[:, rival] - values[:, query.label] >= margin
     swaps = (sentences != np.array(query.space.original)).sum(axis=1)
@@ -85,7 +85,7 @@ class TestTextbook:
         """For every sentence of the space, whatever the kind of network."""
         query = drawn_query(sample, data.draw(swap_spaces(sample.length, sample.vocabulary)))
         textbook = Textbook.of(query, inputs=data.draw(st.booleans()))
-        for tokens in list(all_sentences(query, len(query.space.swappable)))[:SENTENCES]:
+        for tokens in list(all_sentences(query.space, len(query.space.swappable)))[:SENTENCES]:
             assert textbook.get_error(tokens) < 1e-9
 
     @given(st.data(), networks(heads=False, kinds=False))
@@ -93,7 +93,7 @@ class TestTextbook:
     def test_every_operator_is_encoded(self, data: Any, sample: Sample) -> None:
         query = drawn_query(sample, data.draw(swap_spaces(sample.length, sample.vocabulary)))
         textbook = Textbook.of(query, inputs=data.draw(st.booleans()))
-        for tokens in list(all_sentences(query, len(query.space.swappable)))[:SENTENCES]:
+        for tokens in list(all_sentences(query.space, len(query.space.swappable)))[:SENTENCES]:
             size = 1.0 + np.abs(textbook.assignment(tokens)).max(initial=0.0)
             assert textbook.get_error(tokens) < 1e-9 * size
 

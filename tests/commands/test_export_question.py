@@ -141,7 +141,7 @@ def z3_answer(text: str) -> str:
 
 
 def least_margin(query: Query, k: int) -> float:
-    sentences = np.array(list(all_sentences(query, k)))
+    sentences = np.array(list(all_sentences(query.space, k)))
     values = logits(query.network, sentences)
     return float(min((values[:, query.label] - values[:, rival]).min() for rival in query.rivals))
 

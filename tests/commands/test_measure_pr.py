@@ -58,8 +58,7 @@ def by_hand(task: Path, radius: int) -> list[tuple[int, int] | None]:
     model = open_model(task.parent / "model.onnx")
     replay, found = Replay.open(model), []
     for text in read_inputs(read_task(task), 6).texts:
-        query = type("Query", (), {"space": text.frozen.space})()
-        sentences = np.array(list(all_sentences(query, radius)))
+        sentences = np.array(list(all_sentences(text.frozen.space, radius)))
         kept = replay.answers(sentences) == text.label
         found.append((int(kept.sum()), len(kept)) if kept[0] else None)
     return found
@@ -515,8 +514,9 @@ def test_a_model_that_mixes_its_batch_is_asked_one_sentence_at_a_time(
     replay = Replay.open(model)
     seen = 0
     for line, text in zip(lines, read_inputs(read_task(task), 6).texts, strict=True):
-        query = type("Query", (), {"space": text.frozen.space})()
-        own = [int(replay.answers(np.array([tokens]))[0]) == text.label for tokens in all_sentences(query, 2)]
+        own = [
+            int(replay.answers(np.array([tokens]))[0]) == text.label for tokens in all_sentences(text.frozen.space, 2)
+        ]
         if line["robust_fraction"] is not None:
             seen += 1
             assert line["robust_fraction"]["low"] <= sum(own) / len(own) <= line["robust_fraction"]["high"]

@@ -395,9 +395,9 @@ class TestForgeries:
 
 def thirds(m: proof_cases.Maker, classes: int) -> bytes:
     """A weight that no float is."""
-    third = m.add("Div", m.constant(np.array(1, np.float32)), m.constant(np.array(3, np.float32)))
-    flat = m.add("Flatten", m.embed(2))
-    return m.model(m.gemm(m.add("Mul", flat, third), 2 * m.length, classes), classes)
+    third = m.call("Div", m.constant(np.array(1, np.float32)), m.constant(np.array(3, np.float32)))
+    flat = m.call("Flatten", m.embed(2))
+    return m.model(m.gemm(m.call("Mul", flat, third), 2 * m.length, classes), classes)
 
 
 class TestRefusals:

@@ -173,7 +173,9 @@ def test_samples_stopped_by_their_width_enclose_the_enumerated_share(tmp_path: P
     choices = tuple(tuple(range(sample.vocabulary)) for _ in range(sample.length))
     query = query_of(model, choices, int(replay.answers(np.array([[row[0] for row in choices]]))[0]))
     radius, delta, width = 3, ALLOWED, Fraction(1, 8)
-    won = [won_by(exact_logits(query.network, tokens)[0]) == query.label for tokens in all_sentences(query, radius)]
+    won = [
+        won_by(exact_logits(query.network, tokens)[0]) == query.label for tokens in all_sentences(query.space, radius)
+    ]
     truth = Fraction(sum(won), len(won))
     assert 0 < truth < 1
     missed = 0

@@ -44,7 +44,9 @@ FIXED = Stop(4096, Fraction(1, 20))
 
 def counted_plainly(query: Query, radius: int) -> tuple[int, int]:
     """Robust and broken sentences, by exact arithmetic on each."""
-    robust = [won_by(exact_logits(query.network, tokens)[0]) == query.label for tokens in all_sentences(query, radius)]
+    robust = [
+        won_by(exact_logits(query.network, tokens)[0]) == query.label for tokens in all_sentences(query.space, radius)
+    ]
     return sum(robust), len(robust) - sum(robust)
 
 
@@ -150,7 +152,7 @@ def test_numbers_of_open_cells_name_their_sentences(data: st.DataObject) -> None
                 numbers = swap_numbers(partition.differences, cell.free)
                 swaps = compact(numbers, made[None], omega.most)[0]
                 found.append(partition.differences.sentence([*swaps[swaps >= 0].tolist(), *cell.path]))
-        assert sorted(found) == sorted(all_sentences(query, radius))
+        assert sorted(found) == sorted(all_sentences(query.space, radius))
         total, made_by = numbered(partition.jury, remainders(partition))
         again = [partition.differences.sentence(row[row >= 0].tolist()) for row in made_by(np.arange(total))]
         assert again == found, "leaf by leaf"
@@ -209,7 +211,7 @@ def test_sentences_that_a_final_softmax_decides_are_all_counted_as_such(
     partition = Partition(query, 3)
     partition.run(Budget())
     tally = partition.tally()
-    sentences = np.array(list(all_sentences(query, 3)))
+    sentences = np.array(list(all_sentences(query.space, 3)))
     real = np.array([won_by(exact_logits(query.network, tuple(tokens))[0]) for tokens in sentences.tolist()])
     deployed = Replay.open(model).answers(sentences)
     differing = int(((real == 1) != (deployed == 1)).sum())

@@ -55,7 +55,7 @@ def drawn(data: Any, sample: Sample) -> tuple[Query, int]:
 
 
 def sentences(query: Query, k: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array(list(all_sentences(query, k)), dtype=np.int64)
+    return np.array(list(all_sentences(query.space, k)), dtype=np.int64)
 
 
 def margins(query: Query, rivals: tuple[int, ...], k: int) -> tuple[Any, Any]:
@@ -99,7 +99,7 @@ class TestEncoding:
     ) -> None:
         query, k = drawn(data, sample)
         written = tight(Differences.of(query), range(len(query.rivals)), k, chosen)
-        for tokens in list(all_sentences(query, k))[:SENTENCES]:
+        for tokens in list(all_sentences(query.space, k))[:SENTENCES]:
             if written.holds(tokens) and not written.settled:
                 assert written.get_error(tokens) < 1e-8
 
@@ -109,7 +109,7 @@ class TestEncoding:
         query, k = drawn(data, sample)
         chosen = replace(data.draw(options()), objective="margin", probing=False, domination=False)
         written = tight(Differences.of(query), range(len(query.rivals)), k, chosen)
-        for tokens in list(all_sentences(query, k))[:SENTENCES]:
+        for tokens in list(all_sentences(query.space, k))[:SENTENCES]:
             if not written.settled:
                 size = 1.0 + np.abs(written.assignment(tokens)).max(initial=0.0)
                 assert written.get_error(tokens) < 1e-8 * size
@@ -125,7 +125,7 @@ class TestEncoding:
         written = tight(Differences.of(query), range(len(query.rivals)), k, chosen)
         if written.settled:
             return
-        tokens = data.draw(st.sampled_from(list(all_sentences(query, k))))
+        tokens = data.draw(st.sampled_from(list(all_sentences(query.space, k))))
         made = set(query.space.swaps_of(tokens))
         variables = tuple(
             replace(one, low=float(one.index in made), high=float(one.index in made)) if one.kind == "swap" else one
@@ -162,7 +162,7 @@ class TestEncoding:
         choices = tuple((p % sample.vocabulary, (p + 1) % sample.vocabulary) for p in range(sample.length))
         with TemporaryDirectory() as folder:
             query = query_of(loaded(sample, Path(folder))[0], choices, 0)
-        tokens = [query.space.original, *all_sentences(query, 2)]
+        tokens = [query.space.original, *all_sentences(query.space, 2)]
         program = tight(Differences.of(query), [0], 2, replace(PLAIN, start=True), tokens).program
         assert program.start is not None
         assert program.violation(program.start) < 1e-8
@@ -180,7 +180,7 @@ class TestReduction:
             least, _ = margins(query, (rival,), k)
             assert found.margins[0] <= least.min() + 1e-9 or least.min() > TOLERANCE
             left = set(zip(found.differences.positions.tolist(), found.differences.tokens.tolist(), strict=True))
-            rows = [t for t in all_sentences(query, k) if set(query.space.swaps_of(t)) <= left]
+            rows = [t for t in all_sentences(query.space, k) if set(query.space.swaps_of(t)) <= left]
             found_logits = logits(query.network, np.array(rows))
             kept = (found_logits[:, query.label] - found_logits[:, query.rivals[rival]]).min()
             if least.min() <= TOLERANCE:
@@ -194,7 +194,7 @@ class TestReduction:
         query, k = drawn(data, sample)
         found = reduced(Differences.of(query), (0,), k, TOLERANCE)
         left = set(zip(found.differences.positions.tolist(), found.differences.tokens.tolist(), strict=True))
-        rows = [t for t in all_sentences(query, k) if set(query.space.swaps_of(t)) <= left]
+        rows = [t for t in all_sentences(query.space, k) if set(query.space.swaps_of(t)) <= left]
         reached = values(query.network, np.array(rows), wanted=list(found.elements))
         for node, (low, high) in found.elements.items():
             flat = reached[node].reshape(len(rows), -1)

@@ -184,7 +184,10 @@ def test_a_last_window_that_starts_in_the_padding_is_none() -> None:
 def test_external_data(tmp_path: Path) -> None:
     """Weights in a file beside the model are read."""
     g = Graph(np.random.default_rng(0), 17)
-    g.weights = [numpy_helper.from_array(g.numbers(7, 2), "table"), numpy_helper.from_array(g.numbers(6, 2), "matrix")]
+    g.initializers = [
+        numpy_helper.from_array(g.numbers(7, 2), "table"),
+        numpy_helper.from_array(g.numbers(6, 2), "matrix"),
+    ]
     flat = g.call("Flatten", g.call("Gather", "table", "tokens"))
     g.go(g.call("MatMul", flat, "matrix"), 1, 2)
     sample = finished(g, length=3, vocabulary=7, classes=2)

@@ -97,7 +97,7 @@ def test_blocks_hold_every_sentence_once(data: st.DataObject) -> None:
                 expected = differences.base + differences.rows[swaps].sum(axis=1)
                 np.testing.assert_allclose(block.cut, expected, rtol=1e-4, atol=1e-4)
                 found.update(differences.sentence(row) for row in swaps.tolist())
-    assert found == Counter(all_sentences(query, query.space.length))
+    assert found == Counter(all_sentences(query.space, query.space.length))
 
 
 def test_a_space_beyond_the_stated_size_is_left_open_with_the_reason(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def accepts(count: Count, query: Query, model: Model) -> bool:
 
 def really_robust(query: Query, swaps: int) -> tuple[int, int]:
     """Sentences with at most so many swaps that keep the label over the reals, and all of them."""
-    sentences = list(all_sentences(query, swaps))
+    sentences = list(all_sentences(query.space, swaps))
     found = logits(query.network, np.array(sentences, dtype=np.int64))
     lead = (found[:, [query.label]] - found[:, list(query.rivals)]).min(axis=1)
     kept = lead > 1e-6

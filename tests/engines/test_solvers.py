@@ -131,7 +131,7 @@ class TestFormula:
         query = Query.of(query.network, query.space, data.draw(st.integers(0, sample.classes - 1)))
         k = data.draw(st.integers(0, len(query.space.swappable)))
         problem = formula(query, k)
-        for tokens in list(all_sentences(query, k))[:12]:
+        for tokens in list(all_sentences(query.space, k))[:12]:
             found = exact_logits(query.network, tokens)[0]
             own = found[query.label]
             won = any(found[r] > own or (found[r] == own and r < query.label) for r in query.rivals)
@@ -150,11 +150,11 @@ class TestFormula:
         counted: dict[tuple[int, ...], int] = {}
         for problem in parts(query, k):
             allowed = {*problem.made, *problem.swaps}
-            for tokens in all_sentences(query, k):
+            for tokens in all_sentences(query.space, k):
                 swaps = set(query.space.swaps_of(tokens))
                 if set(problem.made) <= swaps <= allowed and len(swaps) <= problem.k + 1:
                     counted[tokens] = counted.get(tokens, 0) + 1
-        expected = [tokens for tokens in all_sentences(query, k) if tokens != query.space.original]
+        expected = [tokens for tokens in all_sentences(query.space, k) if tokens != query.space.original]
         assert counted == dict.fromkeys(expected, 1)
 
 

@@ -31,7 +31,7 @@ def test_the_winner_is_the_exact_one_and_agreement_is_that_of_the_deployed_model
     with TemporaryDirectory() as folder:
         model, replay = loaded(sample, Path(folder))
         query = query_of(model, choices, label)
-        for tokens in list(all_sentences(query, len(choices)))[:40]:
+        for tokens in list(all_sentences(query.space, len(choices)))[:40]:
             won, agreed = beaten(query, tokens)
             assert won == exactly_beaten(query, tokens)[0]
             if agreed:

@@ -20,8 +20,8 @@ def example() -> Case:
     m = Maker(random.Random(0), 6)
     table = np.zeros((41, 2), np.float32)
     table[:, 0] = 1
-    x = m.add("ReduceSum", m.add("Gather", m.constant(table), "tokens"), m.constant([1]), keepdims=0)
-    data = m.model(m.add("Add", m.add("Relu", x), m.constant(np.array([1, 0], np.float32))), 2)
+    x = m.call("ReduceSum", m.call("Gather", m.constant(table), "tokens"), m.constant([1]), keepdims=0)
+    data = m.model(m.call("Add", m.call("Relu", x), m.constant(np.array([1, 0], np.float32))), 2)
     return Case(data, ((1,), (2,), (3,), (12, 40, 7), (4,), (9, 2)), 0, 2)
 
 
@@ -56,8 +56,8 @@ def test_the_relaxation_of_the_example() -> None:
 def test_the_rounding_bound_of_the_example() -> None:
     """A = 2^10 and 1: T = 1025, and e about 3.07e-4."""
     m = Maker(random.Random(0), 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1024, 1]], np.float32)), "tokens"))
-    data = m.model(m.add("MatMul", flat, m.constant(np.ones((2, 2), np.float32))), 2)
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array([[1024, 1]], np.float32)), "tokens"))
+    data = m.model(m.call("MatMul", flat, m.constant(np.ones((2, 2), np.float32))), 2)
     space = space_of(Case(data, ((0,),), 0, 2))
     rounding = space.rounding
     one = 1 << check.GRID

@@ -10,9 +10,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
@@ -20,6 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from both_checkers import (
+    CASES,
+    CHECKERS,
+    Certificate,
+    agree_on_each,
+    agree_on_file,
+    agree_on_run,
+    both,
+    bring_files,
+    one_sentence,
+    put,
+    read,
+)
 from javascript_networks import (
     Layer,
     Statement,
@@ -28,95 +38,17 @@ from javascript_networks import (
     claim,
     layers_of,
     lowered,
-    one_by_one,
     random_text,
     sha256,
     with_networks,
 )  # fmt: skip
 from tree_bytes import leb128, mask, table
 
-ROOT = Path(__file__).parents[2]
-CASES = ROOT / "tests" / "proofs"
-CHECKERS = {
-    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
-    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
-}
 NAMES = sorted(path.stem for path in (CASES / "accepted").glob("*.json"))
-SECONDS = 240
 # The nightly profile looks at a hundred times as many changed certificates and trees.
 TIMES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
-
-Certificate = dict[str, Any]
-
-
-def read(name: str) -> Certificate:
-    certificate: Certificate = json.loads((CASES / "accepted" / f"{name}.json").read_bytes())
-    return certificate
-
-
-def bring_files(certificate: Certificate, folder: Path) -> None:
-    model, vocabulary = certificate["model"], certificate["vocabulary"]
-    names = [model["file"], *(name for name, _ in model["tensors"])]
-    for name in names + ([vocabulary["file"]] if vocabulary else []):
-        if not (folder / name).exists():
-            shutil.copy(CASES / "accepted" / name, folder / name)
-
-
-def both(target: Path) -> dict[str, subprocess.CompletedProcess[str]]:
-    """Runs the two checkers at the same time."""
-    running = {
-        name: subprocess.Popen([*command, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for name, command in CHECKERS.items()
-    }
-    results = {}
-    for name, process in running.items():
-        out, err = process.communicate(timeout=SECONDS)
-        results[name] = subprocess.CompletedProcess(process.args, process.returncode, out, err)
-    return results
-
-
-def verdicts(output: str) -> dict[str, bool]:
-    """Accepted or not, by the name of the certificate."""
-    result = {}
-    for line in output.splitlines():
-        head = line.split(":")[0]
-        if head.removeprefix("refused ").endswith(".json"):
-            result[head.removeprefix("refused ")] = not head.startswith("refused ")
-    return result
-
-
-def agree_on_each(folder: Path) -> list[bool]:
-    """Both checkers say the same of every certificate of a run; gives what, in order."""
-    results = both(folder)
-    python, node = results["check.py"], results["check.js"]
-    said, also = verdicts(python.stdout), verdicts(node.stdout)
-    differing = {name: (said.get(name), also.get(name)) for name in said | also if said.get(name) != also.get(name)}
-    assert not differing, (differing, python.stdout[-500:], node.stdout[-500:])
-    assert set(said) == {path.name for path in (folder / "certificates").glob("*.json")}, python.stderr + node.stderr
-    assert python.returncode == node.returncode, results
-    assert python.returncode == (0 if all(said.values()) else 4)
-    # The root is that of a run that is accepted.
-    roots = [line for r in (python, node) for line in r.stdout.splitlines() if line.startswith("Merkle root ")]
-    assert (len(roots), len(set(roots))) == ((2, 1) if all(said.values()) else (0, 0))
-    return [said[name] for name in sorted(said)]
-
-
-def agree_on_run(folder: Path) -> Counter[bool]:
-    """The same; gives how many were accepted and refused."""
-    return Counter(agree_on_each(folder))
-
-
-def agree_on_file(file: Path) -> int:
-    """Both checkers accept, or neither; gives the exit code of check.js. A crash has neither code 2 nor 4."""
-    results = both(file)
-    python, node = results["check.py"], results["check.js"]
-    assert {python.returncode, node.returncode} <= {0, 2, 4}, results
-    assert (python.returncode == 0) == (node.returncode == 0), results
-    for result in results.values():
-        assert result.stdout.endswith("accepted 1 of 1\n") == (result.returncode == 0)
-    return node.returncode
 
 
 def write_run(folder: Path, certificates: list[bytes]) -> Path:
@@ -176,15 +108,6 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(value, list):
         return [found for key, child in enumerate(value) for found in leaves(child, (*path, key))]
     return [path]
-
-
-def put(certificate: Certificate, path: tuple[Any, ...], value: object) -> Certificate:
-    copy: Certificate = json.loads(canonical(certificate))
-    inside: Any = copy
-    for key in path[:-1]:
-        inside = inside[key]
-    inside[path[-1]] = value
-    return copy
 
 
 def changed_value(certificate: Certificate, source: random.Random) -> bytes:
@@ -438,16 +361,6 @@ def inside(text: Text, chosen: Choices, swaps: int) -> list[tuple[int, ...]]:
     ]
 
 
-def one_sentence(certificate: Certificate, tokens: list[int], part: str, level: str) -> Certificate:
-    """The claim that this very sentence keeps its class (lower), or that it does not (upper)."""
-    claims = (
-        {"lower": claim(level, 0, b"\2"), "upper": None}
-        if part == "lower"
-        else {"lower": None, "upper": {"levels": [level], "swaps": []}}
-    )
-    return certificate | claims | {"inputs": [["words", tokens]], "words": [], "count": None}
-
-
 def counted_tree(
     text: Text, swaps: int, verdict: dict[tuple[int, ...], str], rival: int, source: random.Random
 ) -> tuple[bytes, Counter[str], bool]:
@@ -663,261 +576,3 @@ def test_both_give_the_same_exit_code_for_a_damaged_run_folder(tmp_path: Path, c
     assert {name: result.returncode for name, result in results.items()} == dict.fromkeys(CHECKERS, code), results
     for result in results.values():
         assert result.stdout.endswith("accepted 1 of 1\n") == (code == 0)
-
-
-def test_a_check_that_takes_too_long_is_refused_in_time(tmp_path: Path) -> None:
-    """Thousands of sentences are counted one by one: the time limit ends that, with a refusal that says why."""
-    certificate = read("count-paper")
-    bring_files(certificate, tmp_path)
-    tokens = certificate["inputs"][0][1]
-    text = one_by_one([[token, *sorted(set(range(7)) - {token})] for token in tokens])
-    numbers = {"swaps": 4, "total": str(7**4), "tree": base64.b64encode(b"\2").decode()}
-    certificate |= text | {"lower": None, "upper": None}
-    (tmp_path / "long.json").write_bytes(canonical(certificate | {"count": certificate["count"] | numbers}))
-    for seconds, reason in (("0", "ran out of time"), ("100", "number of")):
-        command = [*CHECKERS["check.js"], "--seconds", seconds, str(tmp_path / "long.json")]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-        assert result.returncode == 4
-        assert reason in result.stdout
-
-
-@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--help-me"], ["does-not-exist"], ["--seconds", "x", "."]])
-def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
-    result = subprocess.run([*CHECKERS["check.js"], *arguments], capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert "check.js" in result.stderr
-
-
-@pytest.mark.parametrize("checker", CHECKERS)
-def test_seconds_are_whole_and_0_of_them_are_too_few(tmp_path: Path, checker: str) -> None:
-    """Of at most nine digits. Without any time left nothing is accepted, also what takes no time."""
-    certificate = read("lower-only")
-    bring_files(certificate, tmp_path)
-    file = tmp_path / "case.json"
-    file.write_bytes(canonical(certificate))
-    expected = {"0": 4, "000": 4, "100": 0, "999999999": 0}
-    expected |= dict.fromkeys(["0.5", "1.0", "", "1e3", "+1", "-1", " 1", "1 ", "0x10", "\u0661", "1234567890"], 2)
-    found = {}
-    for seconds in expected:
-        command = [*CHECKERS[checker], "--seconds", seconds, str(file)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-        assert ("time" in result.stdout) == (result.returncode == 4)
-        found[seconds] = result.returncode
-    assert found == expected
-
-
-# ---- the program and its files -------------------------------------------------------------------------------------
-
-
-def alone(
-    target: Path | str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
-) -> subprocess.CompletedProcess[str]:
-    command = [*CHECKERS["check.js"], str(target)]
-    return subprocess.run(command, stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL, text=True, timeout=60)
-
-
-def says_why(result: subprocess.CompletedProcess[str]) -> str:
-    """One line that is not a stack trace, exit code 2, and nothing accepted."""
-    assert result.returncode == 2, result
-    assert result.stdout == ""
-    assert result.stderr.startswith("check.js: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.strip()
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """A run of one certificate, with a vocabulary and a tensor file, that is accepted; its root is in the folder."""
-    folder = tmp_path / "run"
-    (folder / "certificates").mkdir(parents=True)
-    certificate = {**read("external"), "id": 0}
-    bring_files(certificate, folder)
-    (folder / "certificates" / "000000.json").write_bytes(canonical(certificate))
-    result = alone(folder)
-    assert result.returncode == 0
-    root = result.stdout.splitlines()[-2].removeprefix("Merkle root ")
-    (folder / "certificates" / "root").write_text(root + "\n")
-    assert alone(folder).returncode == 0
-    return folder
-
-
-def put_something_strange(kind: str, path: Path) -> None:
-    """No regular file that can be read. Skips what does not exist for this user."""
-    pipe = path.with_name("pipe")
-    if kind == "a folder":
-        path.mkdir()
-    elif kind == "a pipe":
-        os.mkfifo(path)
-    elif kind == "a link to a pipe":
-        os.mkfifo(pipe)
-        path.symlink_to(pipe)
-    elif kind == "a file nobody may read":
-        path.write_text("")
-        path.chmod(0)
-        if os.access(path, os.R_OK):
-            pytest.skip("this user may read everything")
-    else:
-        targets = {"zeros without end": "/dev/zero", "a link to nothing": "nothing", "a link to itself": path.name}
-        path.symlink_to(targets[kind])
-
-
-STRANGE = (
-    "a folder", "a pipe", "a link to a pipe", "zeros without end", "a link to nothing", "a link to itself",
-    "a file nobody may read",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", STRANGE)
-@pytest.mark.parametrize("part", ["certificate", "root", "model", "tensors", "vocabulary"])
-def test_what_cannot_be_read_is_exit_code_2_and_one_line(run: Path, part: str, kind: str) -> None:
-    """A file of the run is something else. It neither hangs, nor is it read over, nor does it end in a stack trace."""
-    certificate = read("external")
-    path = {
-        "certificate": run / "certificates" / "000000.json", "root": run / "certificates" / "root",
-        "model": run / certificate["model"]["file"], "tensors": run / certificate["model"]["tensors"][0][0],
-        "vocabulary": run / certificate["vocabulary"]["file"],
-    }[part]  # fmt: skip
-    path.unlink()
-    put_something_strange(kind, path)
-    assert f"{path.name} cannot be read: " in says_why(alone(run))
-
-
-@pytest.mark.parametrize("kind", STRANGE)
-def test_a_single_certificate_that_cannot_be_read_is_exit_code_2(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "case.json"
-    put_something_strange(kind, path)
-    says_why(alone(path))
-
-
-@pytest.mark.parametrize("kind", [*STRANGE, "a file"])
-def test_what_stands_for_the_folder_of_certificates_must_be_a_folder(run: Path, kind: str) -> None:
-    shutil.rmtree(run / "certificates")
-    if kind == "a file":
-        (run / "certificates").write_text("nothing")
-    else:
-        put_something_strange(kind, run / "certificates")
-    reason = says_why(alone(run))
-    assert reason.endswith("there is no certificate") == (kind == "a folder")
-
-
-def test_a_target_that_cannot_be_looked_at_is_exit_code_2(run: Path) -> None:
-    """Below a file, too long a name, a device; and a name of several lines makes one."""
-    file = run / "certificates" / "000000.json"
-    for target in (file / "more", run / ("x" * 300), "/dev/zero", "/dev/null", run / "one\naccepted 1 of 1\n"):
-        says_why(alone(target))
-
-
-def test_a_name_of_several_lines_or_other_letters_makes_one_line_of_ascii(tmp_path: Path) -> None:
-    certificate = read("lower-only")
-    bring_files(certificate, tmp_path)
-    path = tmp_path / "a\naccepted 1 of 1\u202e\u00e9.json"
-    path.write_bytes(canonical(certificate))
-    result = alone(path)
-    assert result.returncode == 0
-    first, last = result.stdout.splitlines()
-    assert first.startswith("a\\u{a}accepted 1 of 1\\u{202e}\\u{e9}.json: text 0")
-    assert last == "accepted 1 of 1"
-
-
-def test_a_certificate_of_more_than_64_mib_is_refused(run: Path) -> None:
-    with (run / "certificates" / "000000.json").open("r+b") as file:
-        file.truncate(5 * 2**30)
-    result = alone(run)
-    assert result.returncode == 4
-    assert result.stdout == "refused 000000.json: the certificate is too large\nrefused 1 of 1\n"
-
-
-def test_exit_code_0_is_only_for_what_was_written(run: Path) -> None:
-    """A disk that is full, and a reader who has gone: no acceptance, and no stack trace."""
-    with Path("/dev/full").open("w") as full:
-        result = alone(run, stdout=full.fileno())
-        assert result.returncode == 2
-        assert result.stderr.startswith("check.js: the verdict could not be written: ENOSPC")
-        assert result.stderr.count("\n") == 1
-        assert alone(run, stdout=full.fileno(), stderr=full.fileno()).returncode == 2
-        assert alone(run / "nothing", stderr=full.fileno()).returncode == 2
-    reader, writer = os.pipe()
-    os.close(reader)
-    result = alone(run, stdout=writer)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-    assert alone(run / "nothing", stdout=writer, stderr=writer).returncode == 2
-    os.close(writer)
-
-
-def test_a_reader_who_goes_after_one_line_is_not_an_acceptance(run: Path) -> None:
-    """As `| head -1` does, with more lines than a pipe holds: the check ends there."""
-    certificate = json.loads((run / "certificates" / "000000.json").read_bytes())
-    for number in range(20000):
-        (run / "certificates" / f"{number:06}.json").write_bytes(b"{}" if number else canonical(certificate))
-    command = [*CHECKERS["check.js"], str(run)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline().startswith("000000.json: text ")
-        process.stdout.close()
-        error = process.stderr.read()
-    assert process.returncode == 2
-    assert error.startswith("check.js: the verdict could not be written: EPIPE")
-    assert error.count("\n") == 1
-
-
-def test_a_pipe_that_does_not_wait_gets_every_line(run: Path) -> None:
-    """Its reader starts late, when the pipe has long been full."""
-    for number in range(1, 5000):
-        (run / "certificates" / f"{number:06}.json").write_bytes(b"{}")
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    process = subprocess.Popen([*CHECKERS["check.js"], str(run)], stdout=writer)
-    os.close(writer)
-    time.sleep(2)
-    assert process.poll() is None
-    with os.fdopen(reader) as file:
-        lines = file.read().splitlines()
-    assert process.wait(SECONDS) == 4
-    assert len(lines) == 5001
-    assert lines[-1] == "refused 4999 of 5000"
-
-
-# ---- what is said --------------------------------------------------------------------------------------------------
-
-
-def test_both_say_alike_what_is_wrong_from_the_start_and_what_never_is(tmp_path: Path) -> None:
-    """An answer without swaps is wrong whichever rival wins; what no number of swaps changes has no number."""
-    certificate = read("plane")
-    swaps = dict(certificate["upper"]["swaps"])
-    text = Text(certificate["inputs"], certificate["words"])
-    sentence = tuple(swaps.get(word, 0) for word in range(len(text.words)))
-    wrong = one_sentence(certificate, text.read(sentence), "upper", "real")
-    assert len(wrong["rivals"]) == 2
-    bring_files(wrong, tmp_path)
-    said = []
-    for rivals in (wrong["rivals"], wrong["rivals"][:1]):
-        (tmp_path / "case.json").write_bytes(canonical(wrong | {"rivals": rivals}))
-        said.append({result.stdout.splitlines()[0] for result in both(tmp_path / "case.json").values()})
-    what = f"text {certificate['id']}, class {wrong['label']}"
-    line = f"case.json: {what}: the text itself is answered wrongly (real); min_swaps = 0"
-    assert said == [{line}, {line}]
-    (line,) = {result.stdout.splitlines()[0] for result in both(CASES / "accepted" / "joint-none.json").values()}
-    assert line.endswith(": no sentence with however many swaps changes the class (real)")
-
-
-@pytest.mark.parametrize(
-    ("levels", "is_said"),
-    [(["real"], True), (["real", "float32"], True), (["real", "replay"], True), (["replay"], False)],
-)
-def test_what_is_only_recorded_gives_no_number_of_swaps(tmp_path: Path, levels: list[str], is_said: bool) -> None:
-    certificate = read("paper")
-    bring_files(certificate, tmp_path)
-    (tmp_path / "case.json").write_bytes(canonical(put(certificate, ("upper", "levels"), levels)))
-    for name, result in both(tmp_path / "case.json").items():
-        assert result.returncode == 0, (name, result)
-        assert ("min_swaps" in result.stdout) == is_said, (name, result.stdout)
-
-
-@pytest.mark.parametrize("content", [b"\n", b"\xff" * 65, b"0" * 1000, b"0" * 2**24])
-def test_another_root_of_any_length_is_a_refusal(run: Path, content: bytes) -> None:
-    for before in (b"", (run / "certificates" / "root").read_bytes()):
-        (run / "certificates" / "root").write_bytes(before + content)
-        assert {name: result.returncode for name, result in both(run).items()} == dict.fromkeys(CHECKERS, 4)

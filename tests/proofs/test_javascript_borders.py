@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -19,19 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from both_checkers import CHECKERS, verdicts_of
 from javascript_networks import Text, certificate, claim, random_text, write_certificates
 from tree_bytes import deltas, leb128, mask
 
 onnx = pytest.importorskip("onnx")
 np = pytest.importorskip("numpy")
 
-ROOT = Path(__file__).parents[2]
-CHECKERS = {
-    "check.py": [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py")],
-    "check.js": ["node", str(ROOT / "proofs" / "check.js")],
-}
 TIMES = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
-SECONDS = 240
 POSITIONS, WORDS = 4, 6
 RECTIFIERS = (2, 4)  # their layers, from 0: an embedding comes first, and each has a Gemm before it
 
@@ -299,13 +292,6 @@ def random_split(
     return tree, parts
 
 
-def verdicts(checker: str, folder: Path) -> dict[str, bool]:
-    result = subprocess.run([*CHECKERS[checker], str(folder)], capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode in (0, 4), (checker, result.stdout[-500:], result.stderr[-500:])
-    lines = [line.split(":")[0] for line in result.stdout.splitlines()]
-    return {line.removeprefix("refused "): not line.startswith("refused ") for line in lines if line.endswith(".json")}
-
-
 @pytest.mark.parametrize("part", range(TIMES))
 def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) -> None:
     """At margin 0 the class with the lower number wins; 2^-290 above it any class does, and below it none."""
@@ -351,7 +337,7 @@ def test_a_leaf_is_accepted_from_its_exact_margin_on(tmp_path: Path, part: int) 
             expected.append(accepted)
     names = write_certificates(folder, drafts)
     for checker in CHECKERS:
-        assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
+        assert verdicts_of(checker, folder) == dict(zip(names, expected, strict=True)), checker
 
 
 # ---- the rounding bound of one sentence (section 8) ----------------------------------------------------------------
@@ -602,4 +588,4 @@ def test_a_sentence_is_accepted_at_float32_from_its_rounding_bound_on(tmp_path: 
             expected.append(bits == enough)
     names = write_certificates(folder, drafts)
     for checker in CHECKERS:
-        assert verdicts(checker, folder) == dict(zip(names, expected, strict=True)), checker
+        assert verdicts_of(checker, folder) == dict(zip(names, expected, strict=True)), checker

@@ -39,10 +39,10 @@ from swapproof.proofs import check, lower
 def two_logits(table: list[float], weights: list[list[float]], hidden: bool = False) -> bytes:
     """Embedding of width 1 and two positions, optionally rectified, then weights[class][position]."""
     m = Maker(random.Random(0), 2)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32).reshape(-1, 1)), "tokens"))
-    flat = m.add("Relu", flat) if hidden else flat
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array(table, np.float32).reshape(-1, 1)), "tokens"))
+    flat = m.call("Relu", flat) if hidden else flat
     w = m.constant(np.array(weights, np.float32))
-    return m.model(m.add("Gemm", flat, w, transB=1), len(weights))
+    return m.model(m.call("Gemm", flat, w, transB=1), len(weights))
 
 
 def accepted(case: Case, level: c.Level, tree: c.Node, swaps: int = 2) -> bool:
@@ -152,9 +152,9 @@ def test_float32_evaluations_stay_within_the_bound(seed: int) -> None:
     w1, w2 = (noise.normal(size=shape).astype(np.float32) for shape in ((6, size), (2, 6)))
     b1, b2 = (noise.normal(size=n).astype(np.float32) for n in (6, 2))
     m = Maker(rng, 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(table), "tokens"))
-    hidden = m.add("Relu", m.add("Gemm", flat, m.constant(w1), m.constant(b1), transB=1))
-    data = m.model(m.add("Gemm", hidden, m.constant(w2), m.constant(b2), transB=1), 2)
+    flat = m.call("Flatten", m.call("Gather", m.constant(table), "tokens"))
+    hidden = m.call("Relu", m.call("Gemm", flat, m.constant(w1), m.constant(b1), transB=1))
+    data = m.model(m.call("Gemm", hidden, m.constant(w2), m.constant(b2), transB=1), 2)
     space = space_of(Case(data, ((0, 1, 2, 3, 4),), 0, 2))
     network, rounding = space.network, space.rounding
     for token in range(5):
@@ -174,10 +174,10 @@ def test_the_rounding_bound_is_within_a_small_factor_of_what_float32_does() -> N
     """A chain of equal terms in the worst order: the bound is not so generous that it would say nothing."""
     n = 4096
     m = Maker(random.Random(0), n)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.full((2, 1), 1.1, np.float32)), "tokens"))
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.full((2, 1), 1.1, np.float32)), "tokens"))
     weights = np.ones((2, n), np.float32)
     weights[1] = 0.5
-    data = m.model(m.add("Gemm", flat, m.constant(weights), transB=1), 2)
+    data = m.model(m.call("Gemm", flat, m.constant(weights), transB=1), 2)
     whole = space_of(Case(data, ((0,),) * n, 0, 2)).rounding.whole
     total = np.float32(0)
     for _ in range(n):
@@ -190,10 +190,10 @@ def test_float32_is_refused_where_its_conditions_fail() -> None:
     """Weights beyond 2^40, double precision, constants computed from constants but for small whole numbers."""
     assert not accepted(Case(two_logits([1, 2], [[2.0**41, 0], [0, 0]]), ((0, 1), (0,)), 0, 2), "float32", c.Linear())
     m = Maker(random.Random(0), 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[3.0], [4.0]], np.float32)), "tokens"))
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array([[3.0], [4.0]], np.float32)), "tokens"))
     for weight, exact in ((2.0, True), (2.5, False), (2.0**24, False)):
         parts = [m.constant(np.array([[number, 0.0]], np.float32)) for number in (weight, 1.0)]
-        case = Case(m.model(m.add("MatMul", flat, m.add("Add", *parts)), 2), ((0, 1),), 0, 2)
+        case = Case(m.model(m.call("MatMul", flat, m.call("Add", *parts)), 2), ((0, 1),), 0, 2)
         assert accepted(case, "real", c.Linear())
         assert accepted(case, "float32", c.Linear()) is exact
 
@@ -219,10 +219,10 @@ def test_a_joint_group_is_bounded_exactly(seed: int) -> None:
 def test_a_joint_margin_takes_each_group_by_itself() -> None:
     """- relu(x) - relu(-x) with x in [-1, 1] and slopes 0: -1 when they are one group, -2 when they are two."""
     m = Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[0], [-1], [1]], np.float32)), "tokens"))
-    both = m.add("Relu", m.add("MatMul", x, m.constant(np.array([[1, -1]], np.float32))))
+    x = m.call("Flatten", m.call("Gather", m.constant(np.array([[0], [-1], [1]], np.float32)), "tokens"))
+    both = m.call("Relu", m.call("MatMul", x, m.constant(np.array([[1, -1]], np.float32))))
     w = m.constant(np.array([[-1, -1], [0, 0]], np.float32))
-    data = m.model(m.add("Gemm", both, w, m.constant(np.array([1.5, 0], np.float32)), transB=1), 2)
+    data = m.model(m.call("Gemm", both, w, m.constant(np.array([1.5, 0], np.float32)), transB=1), 2)
     prover = Prover(Case(data, ((0, 1, 2),), 0, 2), 1, "real", random.Random(0))
     (origin, size), region = prover.first[0], prover.tree.root
     assert size == 2
@@ -246,9 +246,9 @@ def test_rounding_errors_pass_through_rectifiers(
 ) -> None:
     """A Relu that is off over the reals is off in float32 only if the error, 5 units here, cannot lift it."""
     m = Maker(random.Random(0), 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1.0]], np.float32)), "tokens"))
-    y = m.add("LeakyRelu", flat, alpha=alpha) if alpha else m.add("Relu", flat)
-    data = m.model(m.add("Concat", y, flat, axis=1), 2)
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array([[1.0]], np.float32)), "tokens"))
+    y = m.call("LeakyRelu", flat, alpha=alpha) if alpha else m.call("Relu", flat)
+    data = m.model(m.call("Concat", y, flat, axis=1), 2)
     space = space_of(Case(data, ((0,),), 0, 2))
     rounding, layer = space.rounding, space.network.nonlinear[0]
     (source,) = check.sources_of(layer)
@@ -260,10 +260,10 @@ def test_rounding_errors_pass_through_rectifiers(
 def test_rounding_errors_pass_through_maxima() -> None:
     """The greatest error of the window; and the greatest low and high end bound the greatest element."""
     m = Maker(random.Random(0), 1)
-    x = m.add("Gather", m.constant(np.array([[1.0, 2.0, 3.0]], np.float32)), "tokens")
-    top = m.add("ReduceMax", m.add("Gather", x, m.constant([0, 2]), axis=2), axes=[1, 2], keepdims=0)
-    one = m.add("Reshape", top, m.constant([1, 1]))
-    data = m.model(m.add("Concat", one, one, axis=1), 2)
+    x = m.call("Gather", m.constant(np.array([[1.0, 2.0, 3.0]], np.float32)), "tokens")
+    top = m.call("ReduceMax", m.call("Gather", x, m.constant([0, 2]), axis=2), axes=[1, 2], keepdims=0)
+    one = m.call("Reshape", top, m.constant([1, 1]))
+    data = m.model(m.call("Concat", one, one, axis=1), 2)
     space = space_of(Case(data, ((0,),), 0, 2))
     rounding, layer = space.rounding, space.network.nonlinear[0]
     for i, e in zip(check.sources_of(layer), (5, 6), strict=True):
@@ -276,9 +276,9 @@ def test_rounding_errors_pass_through_maxima() -> None:
 def test_numbers_that_cancel_in_a_sum_do_not_hide_its_rounding_error() -> None:
     """x + 2^24 - 2^24 is 0 in float32 for x = 1: the constants count with their magnitudes."""
     m = Maker(random.Random(0), 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[1.0, 0.0]], np.float32)), "tokens"))
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array([[1.0, 0.0]], np.float32)), "tokens"))
     large = [m.constant(np.array([value], np.float32)) for value in (2.0**24, -(2.0**24))]
-    case = Case(m.model(m.add("Sum", flat, *large), 2), ((0,),), 0, 2)
+    case = Case(m.model(m.call("Sum", flat, *large), 2), ((0,),), 0, 2)
     assert accepted(case, "real", c.Linear(), swaps=0)
     assert not accepted(case, "float32", c.Linear(), swaps=0)
 
@@ -287,7 +287,7 @@ def looked_up(made: tuple[Any, Callable[[Maker, str], str]]) -> Case:
     """A text of one word, which may become another; class 0 is the label."""
     table, then = made
     m = Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32)), "tokens"))
+    x = m.call("Flatten", m.call("Gather", m.constant(np.array(table, np.float32)), "tokens"))
     return Case(m.model(then(m, x), 2), ((0, 1),), 0, 2)
 
 
@@ -313,9 +313,9 @@ def test_sums_that_may_go_on_from_one_another_count_the_roundings_of_all() -> No
 
 def chained(m: Maker, x: str) -> str:
     """Three affine layers, a Relu between the second and the third."""
-    first = m.add("MatMul", x, m.constant(np.ones((3, 2), np.float32)))
-    second = m.add("Add", first, m.constant(np.array([1, 2], np.float32)))
-    return m.add("MatMul", m.add("Relu", second), m.constant(np.eye(2, dtype=np.float32)))
+    first = m.call("MatMul", x, m.constant(np.ones((3, 2), np.float32)))
+    second = m.call("Add", first, m.constant(np.array([1, 2], np.float32)))
+    return m.call("MatMul", m.call("Relu", second), m.constant(np.eye(2, dtype=np.float32)))
 
 
 def test_roundings_add_up_along_affine_layers_and_begin_anew_after_others() -> None:

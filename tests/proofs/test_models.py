@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from cases import FACTOR, drawn_seed
+from graph_builder import tokens
 from onnx import TensorProto, helper, numpy_helper
 from proof_cases import KINDS, Maker, exact_logits, network_of
 
@@ -136,15 +137,8 @@ def test_numbers_with_absurd_exponents_are_refused(value: float) -> None:
     m = Maker(random.Random(0), 4)
     table = np.ones((7, 2))
     table[0, 0] = value
-    x = m.add("ReduceSum", m.add("Gather", m.constant(table), "tokens"), m.constant([1]), keepdims=0)
-    graph = helper.make_graph(
-        m.nodes,
-        "g",
-        [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["b", 4])],
-        [helper.make_tensor_value_info(x, TensorProto.DOUBLE, ["b", 2])],
-        m.initializers,
-    )
-    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    x = m.call("ReduceSum", m.call("Gather", m.constant(table), "tokens"), m.constant([1]), keepdims=0)
+    data = m.proto([tokens("b", 4)], [(x, TensorProto.DOUBLE, ["b", 2])]).SerializeToString()
     with pytest.raises(check.Unusable, match="multiples of"):
         network(data)
 
@@ -153,8 +147,8 @@ def test_the_smallest_float32_numbers_are_exact() -> None:
     """Subnormal weights are ordinary rationals here."""
     tiny = float(np.float32(2.0**-149))
     m = Maker(random.Random(0), 1)
-    flat = m.add("Flatten", m.add("Gather", m.constant(np.array([[tiny], [1.0]], np.float32)), "tokens"))
-    data = m.model(m.add("MatMul", flat, m.constant(np.array([[tiny, 1.0]], np.float32))), 2)
+    flat = m.call("Flatten", m.call("Gather", m.constant(np.array([[tiny], [1.0]], np.float32)), "tokens"))
+    data = m.model(m.call("MatMul", flat, m.constant(np.array([[tiny, 1.0]], np.float32))), 2)
     assert exact_logits(network_of(data, 1), [0]) == [Fraction(1, 2**298), Fraction(1, 2**149)]
 
 
@@ -191,10 +185,10 @@ def test_the_root_of_a_batch_normalisation_is_rounded_as_the_format_says() -> No
     """1 / sqrt(2), to 40 binary places, down; a variance of 0 is refused."""
     for variance, expected in ((2.0, math.isqrt(2**79)), (0.0, None)):
         m = Maker(random.Random(0), 1)
-        flat = m.add("Flatten", m.add("Gather", m.constant(np.ones((2, 2), np.float32)), "tokens"))
+        flat = m.call("Flatten", m.call("Gather", m.constant(np.ones((2, 2), np.float32)), "tokens"))
         one, zero = m.constant(np.ones(2, np.float32)), m.constant(np.zeros(2, np.float32))
         spread = m.constant(np.full(2, variance, np.float32))
-        x = m.add("BatchNormalization", flat, one, zero, zero, spread, epsilon=0.0)
+        x = m.call("BatchNormalization", flat, one, zero, zero, spread, epsilon=0.0)
         data = m.model(x, 2)
         if expected is None:
             with pytest.raises(check.Unusable, match="variance"):

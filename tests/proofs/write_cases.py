@@ -491,7 +491,7 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
 
     def model(name: str, reason: str, table: made.Table, then: Callable[[made.Maker, str], str]) -> None:
         m = made.Maker(random.Random(0), 1)
-        out = then(m, m.add("Flatten", m.add("Gather", m.constant(np.array(table, np.float32)), "tokens")))
+        out = then(m, m.call("Flatten", m.call("Gather", m.constant(np.array(table, np.float32)), "tokens")))
         data = m.model(out, 2)
         case = made.Case(data, ((0, 1),), 0, 2)
         value = json.loads(c.write_certificate(made.statement(case, lower=c.Lower(1, "float32", c.Linear()))))
@@ -503,26 +503,26 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
 
     def against(bias: float) -> Callable[[made.Maker, str], str]:
         """The number against this one."""
-        return lambda m, x: m.add("Gemm", x, m.constant(np.array([[1, 0]], np.float32)), number(m, 0, bias))
+        return lambda m, x: m.call("Gemm", x, m.constant(np.array([[1, 0]], np.float32)), number(m, 0, bias))
 
     def scaled(m: made.Maker, x: str) -> str:
         """Products of 2**-150 are 0 before alpha makes them 2**-24."""
-        product = m.add("Gemm", x, m.constant(np.array([[tiny]], np.float32)), alpha=2.0**126)
+        product = m.call("Gemm", x, m.constant(np.array([[tiny]], np.float32)), alpha=2.0**126)
         return against(2.0**-25)(m, product)
 
     def compared(m: made.Maker, x: str) -> str:
-        above = m.add("Greater", number(m, tiny / 2, 1), number(m, 0))
-        return m.add("Where", above, x, number(m, -1, 0))
+        above = m.call("Greater", number(m, tiny / 2, 1), number(m, 0))
+        return m.call("Where", above, x, number(m, -1, 0))
 
     def wrapped(m: made.Maker, x: str) -> str:
         """2**16 times 2**16 is 0 in INT32."""
-        many = m.add("Mul", m.constant([65536, 65536]), m.constant([65536, 65536]))
-        return m.add("Where", m.add("Greater", many, m.constant([0])), x, number(m, -1, 0))
+        many = m.call("Mul", m.constant([65536, 65536]), m.constant([65536, 65536]))
+        return m.call("Where", m.call("Greater", many, m.constant([0])), x, number(m, -1, 0))
 
     def padded(m: made.Maker, x: str) -> str:
-        line = m.add("Reshape", x, m.constant([1, 1, 5]))
-        top = m.add("MaxPool", line, kernel_shape=[2], strides=[2], dilations=[2], auto_pad="SAME_LOWER")
-        return m.gemm(m.add("Flatten", top), 3, 2)
+        line = m.call("Reshape", x, m.constant([1, 1, 5]))
+        top = m.call("MaxPool", line, kernel_shape=[2], strides=[2], dilations=[2], auto_pad="SAME_LOWER")
+        return m.gemm(m.call("Flatten", top), 3, 2)
 
     model("float32-fused-constant", "does not hold", *made.fused_constant())
     model("float32-fused-residual", "does not hold", *made.fused_residual())
@@ -532,7 +532,7 @@ def rounding() -> dict[str, tuple[Json, bytes, str]]:
         "float32-subnormal-weight",
         "terms, their sums",
         [[2.0**127], [1.5 * 2.0**127]],
-        lambda m, x: against(0.5)(m, m.add("Mul", x, number(m, 2.0**-127))),
+        lambda m, x: against(0.5)(m, m.call("Mul", x, number(m, 2.0**-127))),
     )
     model("float32-subnormal-compared", "below 2**-126", [[5, 0], [7, 0]], compared)
     model("integers-wrap", "beyond 32 bits", [[5, 0], [7, 0]], wrapped)
@@ -546,8 +546,8 @@ def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
     table[:, 0] = 1
     table[40] = (-5, 5)
     m = made.Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(table), "tokens"))
-    data = m.model(m.add("Gemm", x, m.constant(np.eye(2, dtype=np.float32))), 2)
+    x = m.call("Flatten", m.call("Gather", m.constant(table), "tokens"))
+    data = m.model(m.call("Gemm", x, m.constant(np.eye(2, dtype=np.float32))), 2)
     case = made.Case(data, (tuple(range(70)),), 0, 2)
     tree = c.Words(0, frozenset([40]), c.Linear(), c.Linear())
     value = json.loads(c.write_certificate(made.statement(case, lower=c.Lower(1, "real", tree))))
@@ -565,10 +565,10 @@ def many_choices() -> tuple[dict[str, tuple[Json, str]], bytes]:
 def stable() -> tuple[Json, bytes]:
     """The margin 1 + x - relu(x), x being 1 or 5, and a joint group that takes x and relu(x) apart."""
     m = made.Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[1], [5]], np.float32)), "tokens"))
-    both = m.add("Concat", m.add("Relu", x), x, axis=1)
+    x = m.call("Flatten", m.call("Gather", m.constant(np.array([[1], [5]], np.float32)), "tokens"))
+    both = m.call("Concat", m.call("Relu", x), x, axis=1)
     weights, bias = np.array([[-1, 0], [1, 0]], np.float32), np.array([1, 0], np.float32)
-    return alone(m.model(m.add("Gemm", both, m.constant(weights), m.constant(bias)), 2), "joint-none", {0: 0})
+    return alone(m.model(m.call("Gemm", both, m.constant(weights), m.constant(bias)), 2), "joint-none", {0: 0})
 
 
 def alone(data: bytes, name: str, group: dict[int, int]) -> tuple[Json, bytes]:
@@ -583,10 +583,10 @@ def alone(data: bytes, name: str, group: dict[int, int]) -> tuple[Json, bytes]:
 def repeated() -> tuple[Json, bytes]:
     """Two Relus of one number, 0 or 2, in one joint group: together they may take away 4 of the margin 3."""
     m = made.Maker(random.Random(0), 1)
-    x = m.add("Flatten", m.add("Gather", m.constant(np.array([[0], [2]], np.float32)), "tokens"))
-    hidden = m.add("Relu", m.add("Concat", x, x, axis=1))
+    x = m.call("Flatten", m.call("Gather", m.constant(np.array([[0], [2]], np.float32)), "tokens"))
+    hidden = m.call("Relu", m.call("Concat", x, x, axis=1))
     weights, bias = np.array([[-1, 0], [-1, 0]], np.float32), np.array([3, 0], np.float32)
-    data = m.model(m.add("Gemm", hidden, m.constant(weights), m.constant(bias)), 2)
+    data = m.model(m.call("Gemm", hidden, m.constant(weights), m.constant(bias)), 2)
     return alone(data, "joint-repeated", {0: 0, 1: 0})
 
 

@@ -36,10 +36,10 @@ def test_a_proof_of_many_leaves_is_screened_several_times_faster_than_checked(tm
     def numbers(*shape: int) -> str:
         return m.constant(generator.normal(size=shape).astype(np.float32))
 
-    flat = m.add("Flatten", m.add("Gather", numbers(50, WIDTH), "tokens"))
-    hidden = m.add("Relu", m.add("Gemm", flat, numbers(LENGTH * WIDTH, HIDDEN), numbers(HIDDEN)))
+    flat = m.call("Flatten", m.call("Gather", numbers(50, WIDTH), "tokens"))
+    hidden = m.call("Relu", m.call("Gemm", flat, numbers(LENGTH * WIDTH, HIDDEN), numbers(HIDDEN)))
     bias = m.constant(np.array([1000.0, 0.0], dtype=np.float32))
-    data = m.model(m.add("Gemm", hidden, numbers(HIDDEN, 2), bias), 2)
+    data = m.model(m.call("Gemm", hidden, numbers(HIDDEN, 2), bias), 2)
     choices = tuple(tuple(range(position, position + 5)) for position in range(LENGTH))
     case = Case(data, choices, 0, 2)
 

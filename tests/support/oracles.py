@@ -35,7 +35,7 @@ def least_swaps_over_reals(query: Query) -> int | None:
     """min_swaps by exact arithmetic on every sentence; None when nothing breaks the text."""
     broken = [
         len(query.space.swaps_of(tokens))
-        for tokens in all_sentences(query, len(query.space.swappable))
+        for tokens in all_sentences(query.space, len(query.space.swappable))
         if won_by(exact_logits(query.network, tokens)[0]) != query.label
     ]
     return min(broken, default=None)
@@ -43,7 +43,7 @@ def least_swaps_over_reals(query: Query) -> int | None:
 
 def least_swaps_deployed(query: Query, replay: Replay) -> int | None:
     """min_swaps by onnxruntime on every sentence, in one batch."""
-    sentences = list(all_sentences(query, len(query.space.swappable)))
+    sentences = list(all_sentences(query.space, len(query.space.swappable)))
     answers = replay.answers(np.array(sentences, dtype=np.int64))
     return min(
         (

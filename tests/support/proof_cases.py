@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+from graph_builder import Builder, floats, tokens
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
@@ -24,226 +25,202 @@ from swapproof.proofs import check, lower
 VOCABULARY = 7
 
 
-class Maker:
-    """Collects ONNX nodes and initializers; every weight comes from one random generator."""
+@dataclass
+class Maker(Builder):
+    """One for texts of this length, whose weights come from one random generator."""
 
-    def __init__(self, rng: random.Random, length: int, scale: float = 0.25) -> None:
-        self.rng = rng
-        self.length = length
-        self.scale = scale
-        self.nodes: list[onnx.NodeProto] = []
-        self.initializers: list[onnx.TensorProto] = []
+    rng: random.Random
+    length: int
+    scale: float = 0.25
 
     def weights(self, *shape: int) -> str:
         size = int(np.prod(shape, dtype=np.int64))
         values = [self.rng.randint(-6, 6) * self.scale for _ in range(size)]
         return self.constant(np.array(values, dtype=np.float32).reshape(shape))
 
-    def constant(self, value: NDArray[np.generic] | list[int]) -> str:
-        name = f"w{len(self.initializers)}"
-        self.initializers.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        name = f"v{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
-        return name
-
-    def parts(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        """An operator with several outputs."""
-        names = [f"v{len(self.nodes)}.{k}" for k in range(count)]
-        self.nodes.append(helper.make_node(operator, list(inputs), names, **attributes))
-        return names
-
     def embed(self, width: int) -> str:
-        return self.add("Gather", self.weights(VOCABULARY, width), "tokens")
+        return self.call("Gather", self.weights(VOCABULARY, width), "tokens")
 
     def gemm(self, x: str, wide: int, out: int) -> str:
-        return self.add("Gemm", x, self.weights(out, wide), self.weights(out), transB=1)
+        return self.call("Gemm", x, self.weights(out, wide), self.weights(out), transB=1)
 
-    def model(self, output: str, classes: int, opset: int = 17) -> bytes:
-        graph = helper.make_graph(
-            self.nodes,
-            "made",
-            [helper.make_tensor_value_info("tokens", TensorProto.INT64, ["batch", self.length])],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", classes])],
-            self.initializers,
-        )
-        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    def model(self, output: str, classes: int, opset: int = 17, inputs: Sequence[str] = ("tokens",)) -> bytes:
+        texts = [tokens("batch", self.length, name=name) for name in inputs]
+        made = self.proto(texts, [floats(output, "batch", classes)], opset=opset)
         onnx.checker.check_model(made)
         return made.SerializeToString()  # type: ignore[no-any-return]
 
 
 def paper(m: Maker, classes: int) -> bytes:
     """Embedding, flatten, one hidden layer."""
-    flat = m.add("Flatten", m.embed(2))
-    hidden = m.add("Relu", m.gemm(flat, 2 * m.length, 5))
+    flat = m.call("Flatten", m.embed(2))
+    hidden = m.call("Relu", m.gemm(flat, 2 * m.length, 5))
     return m.model(m.gemm(hidden, 5, classes), classes)
 
 
 def two_layers(m: Maker, classes: int) -> bytes:
     """The shape chain torch writes, MatMul and Add apart, two hidden layers, the second leaky."""
     x = m.embed(2)
-    batch = m.add("Gather", m.add("Shape", x), m.constant(np.array(0)), axis=0)
-    shape = m.add("Concat", m.add("Unsqueeze", batch, m.constant([0])), m.constant([-1]), axis=0)
-    flat = m.add("Reshape", x, shape)
-    first = m.add("Relu", m.add("Add", m.add("MatMul", flat, m.weights(2 * m.length, 4)), m.weights(4)))
-    second = m.add("LeakyRelu", m.add("Add", m.weights(1, 3), m.add("MatMul", first, m.weights(4, 3))), alpha=0.25)
+    batch = m.call("Gather", m.call("Shape", x), m.constant(np.array(0)), axis=0)
+    shape = m.call("Concat", m.call("Unsqueeze", batch, m.constant([0])), m.constant([-1]), axis=0)
+    flat = m.call("Reshape", x, shape)
+    first = m.call("Relu", m.call("Add", m.call("MatMul", flat, m.weights(2 * m.length, 4)), m.weights(4)))
+    second = m.call("LeakyRelu", m.call("Add", m.weights(1, 3), m.call("MatMul", first, m.weights(4, 3))), alpha=0.25)
     return m.model(m.gemm(second, 3, classes), classes)
 
 
 def bag(m: Maker, classes: int) -> bytes:
     """Mean of embeddings (the length is 4), scaled, one hidden layer."""
-    mean = m.add("ReduceMean", m.embed(3), axes=[1], keepdims=0)
-    scaled = m.add("Add", m.add("Mul", mean, m.weights(3)), m.weights(1))
-    hidden = m.add("Relu", m.gemm(scaled, 3, 4))
+    mean = m.call("ReduceMean", m.embed(3), axes=[1], keepdims=0)
+    scaled = m.call("Add", m.call("Mul", mean, m.weights(3)), m.weights(1))
+    hidden = m.call("Relu", m.gemm(scaled, 3, 4))
     return m.model(m.gemm(hidden, 4, classes), classes)
 
 
 def convolution(m: Maker, classes: int) -> bytes:
     """1-D convolution with padding, rectified, maximum over time, one hidden layer, softmax."""
-    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
-    conv = m.add("Conv", x, m.weights(4, 1, 2), m.weights(4), kernel_shape=[2], pads=[1, 0], group=2, strides=[1])
-    top = m.add("ReduceMax", m.add("Relu", conv), axes=[2], keepdims=0)
-    hidden = m.add("Relu", m.gemm(top, 4, 3))
-    return m.model(m.add("Softmax", m.gemm(hidden, 3, classes), axis=-1), classes)
+    x = m.call("Transpose", m.embed(2), perm=[0, 2, 1])
+    conv = m.call("Conv", x, m.weights(4, 1, 2), m.weights(4), kernel_shape=[2], pads=[1, 0], group=2, strides=[1])
+    top = m.call("ReduceMax", m.call("Relu", conv), axes=[2], keepdims=0)
+    hidden = m.call("Relu", m.gemm(top, 4, 3))
+    return m.model(m.call("Softmax", m.gemm(hidden, 3, classes), axis=-1), classes)
 
 
 def plane(m: Maker, classes: int) -> bytes:
     """2-D convolution over the sentence as a plane, pooled, before and after the rectifier."""
-    x = m.add("Unsqueeze", m.embed(3), m.constant([1]))
-    conv = m.add("Conv", x, m.weights(2, 1, 2, 2), m.weights(2), dilations=[1, 1], strides=[1, 1], pads=[0, 1, 1, 0])
-    pool = m.add("MaxPool", conv, kernel_shape=[2, 2], strides=[2, 1], pads=[0, 0, 0, 1])
+    x = m.call("Unsqueeze", m.embed(3), m.constant([1]))
+    conv = m.call("Conv", x, m.weights(2, 1, 2, 2), m.weights(2), dilations=[1, 1], strides=[1, 1], pads=[0, 1, 1, 0])
+    pool = m.call("MaxPool", conv, kernel_shape=[2, 2], strides=[2, 1], pads=[0, 0, 0, 1])
     rows, columns = m.length // 2, 3
-    flat = m.add("Flatten", m.add("Relu", pool))
+    flat = m.call("Flatten", m.call("Relu", pool))
     return m.model(m.gemm(flat, 2 * rows * columns, classes), classes)
 
 
 def residual(m: Maker, classes: int) -> bytes:
     """A skip connection around a hidden layer, and a difference."""
-    flat = m.add("Flatten", m.embed(2))
-    first = m.add("Relu", m.gemm(flat, 2 * m.length, 4))
-    second = m.add("Relu", m.add("Add", m.gemm(first, 4, 4), first))
-    last = m.add("Sub", second, m.gemm(flat, 2 * m.length, 4))
+    flat = m.call("Flatten", m.embed(2))
+    first = m.call("Relu", m.gemm(flat, 2 * m.length, 4))
+    second = m.call("Relu", m.call("Add", m.gemm(first, 4, 4), first))
+    last = m.call("Sub", second, m.gemm(flat, 2 * m.length, 4))
     return m.model(m.gemm(last, 4, classes), classes)
 
 
 def oddities(m: Maker, classes: int) -> bytes:
     """Everything else: slices, padding, concatenation, pooling of all kinds, Max, constants, heads."""
-    tokens = m.add("Cast", m.add("Identity", "tokens"), to=TensorProto.INT32)
-    x = m.add("Dropout", m.add("Gather", m.weights(VOCABULARY, 2), tokens))
-    turned = m.add("Transpose", x, perm=[0, 2, 1])
-    left = m.add("Slice", turned, m.constant([0]), m.constant([-1]), m.constant([2]), m.constant([1]))
-    right = m.add("Slice", turned, m.constant([-1]), m.constant([-100]), m.constant([-1]), m.constant([-1]))
-    average = m.add("AveragePool", right, kernel_shape=[2], pads=[1, 0], strides=[1], count_include_pad=1)
-    padded = m.add("Pad", left, m.constant([0, 0, 1, 0, 0, 0]), m.constant(np.array(0.5, np.float32)))
-    half = m.add("Div", m.add("Neg", padded), m.constant(np.array([2.0], np.float32)))
-    top = m.add("Max", half, average, m.constant(np.array([[[0.25], [-4.0]]], np.float32)))
-    joined = m.add(
-        "Concat", top, m.add("LeakyRelu", turned, alpha=0.5), m.constant(np.ones((1, 1, m.length), np.float32)), axis=1
+    tokens = m.call("Cast", m.call("Identity", "tokens"), to=TensorProto.INT32)
+    x = m.call("Dropout", m.call("Gather", m.weights(VOCABULARY, 2), tokens))
+    turned = m.call("Transpose", x, perm=[0, 2, 1])
+    left = m.call("Slice", turned, m.constant([0]), m.constant([-1]), m.constant([2]), m.constant([1]))
+    right = m.call("Slice", turned, m.constant([-1]), m.constant([-100]), m.constant([-1]), m.constant([-1]))
+    average = m.call("AveragePool", right, kernel_shape=[2], pads=[1, 0], strides=[1], count_include_pad=1)
+    padded = m.call("Pad", left, m.constant([0, 0, 1, 0, 0, 0]), m.constant(np.array(0.5, np.float32)))
+    half = m.call("Div", m.call("Neg", padded), m.constant(np.array([2.0], np.float32)))
+    top = m.call("Max", half, average, m.constant(np.array([[[0.25], [-4.0]]], np.float32)))
+    joined = m.call(
+        "Concat", top, m.call("LeakyRelu", turned, alpha=0.5), m.constant(np.ones((1, 1, m.length), np.float32)), axis=1
     )
-    best = m.add("Squeeze", m.add("GlobalMaxPool", joined), m.constant([2]))
-    total = m.add("ReduceSum", joined, m.constant([2]), keepdims=0)
-    mean = m.add("Squeeze", m.add("GlobalAveragePool", m.add("Relu", joined)))
-    mean = m.add("Reshape", mean, m.constant([1, -1]))
-    together = m.add("Sub", m.constant(np.array(1.0, np.float32)), m.add("Concat", best, total, mean, axis=-1))
-    picked = m.add("Gather", together, m.constant([0, -1, 3, 5, 7]), axis=1)
-    return m.model(m.add("LogSoftmax", m.gemm(picked, 5, classes)), classes)
+    best = m.call("Squeeze", m.call("GlobalMaxPool", joined), m.constant([2]))
+    total = m.call("ReduceSum", joined, m.constant([2]), keepdims=0)
+    mean = m.call("Squeeze", m.call("GlobalAveragePool", m.call("Relu", joined)))
+    mean = m.call("Reshape", mean, m.constant([1, -1]))
+    together = m.call("Sub", m.constant(np.array(1.0, np.float32)), m.call("Concat", best, total, mean, axis=-1))
+    picked = m.call("Gather", together, m.constant([0, -1, 3, 5, 7]), axis=1)
+    return m.model(m.call("LogSoftmax", m.gemm(picked, 5, classes)), classes)
 
 
 def straight(m: Maker, classes: int) -> bytes:
     """No nonlinear layer at all."""
-    return m.model(m.gemm(m.add("ReduceSum", m.embed(3), m.constant([1]), keepdims=0), 3, classes), classes)
+    return m.model(m.gemm(m.call("ReduceSum", m.embed(3), m.constant([1]), keepdims=0), 3, classes), classes)
 
 
 def normalised(m: Maker, classes: int) -> bytes:
     """A batch normalisation with variances whose roots are exact, in front of a rectifier."""
-    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
+    x = m.call("Transpose", m.embed(2), perm=[0, 2, 1])
     variance = m.constant(np.array([0.25, 4.0], np.float32))
-    scaled = m.add("BatchNormalization", x, m.weights(2), m.weights(2), m.weights(2), variance, epsilon=0.0)
-    flat = m.add("Flatten", m.add("Relu", scaled))
+    scaled = m.call("BatchNormalization", x, m.weights(2), m.weights(2), m.weights(2), variance, epsilon=0.0)
+    flat = m.call("Flatten", m.call("Relu", scaled))
     return m.model(m.gemm(flat, 2 * m.length, classes), classes)
 
 
 def pieces(m: Maker, classes: int) -> bytes:
     """Split, Tile, Expand, Sum and Min with numbers among them, a constant of a shape (the length is 4)."""
     first, rest = m.parts("Split", 2, m.embed(2), m.constant([1, 3]), axis=1)
-    tiled, wide = m.add("Tile", first, m.constant([1, 3, 1])), m.add("Expand", first, m.constant([3, 1]))
-    low = m.add("Min", m.add("Sum", tiled, wide, m.weights(2), rest), rest, m.weights(1))
+    tiled, wide = m.call("Tile", first, m.constant([1, 3, 1])), m.call("Expand", first, m.constant([3, 1]))
+    low = m.call("Min", m.call("Sum", tiled, wide, m.weights(2), rest), rest, m.weights(1))
     half = numpy_helper.from_array(np.array([0.5], np.float32))
-    joined = m.add("Concat", low, m.add("ConstantOfShape", m.constant([1, 1, 2]), value=half), axis=1)
-    hidden = m.add("Relu", m.gemm(m.add("Flatten", joined), 8, 4))
+    joined = m.call("Concat", low, m.call("ConstantOfShape", m.constant([1, 1, 2]), value=half), axis=1)
+    hidden = m.call("Relu", m.gemm(m.call("Flatten", joined), 8, 4))
     return m.model(m.gemm(hidden, 4, classes), classes)
 
 
 def algebra(m: Maker, classes: int) -> bytes:
     """A product with a constant on the left, division element by element, Gemm with everything (the length is 4)."""
-    left = m.add("MatMul", m.weights(2, 3, 4), m.embed(2))
-    halves = m.add("Div", left, m.constant(np.array([2.0, -4.0], np.float32)))
-    column = m.add("Reshape", halves, m.constant([12, 1]))
-    gemm = m.add("Gemm", column, m.weights(12, 4), m.weights(4), transA=1, alpha=0.5, beta=0.25)
-    return m.model(m.gemm(m.add("Relu", gemm), 4, classes), classes)
+    left = m.call("MatMul", m.weights(2, 3, 4), m.embed(2))
+    halves = m.call("Div", left, m.constant(np.array([2.0, -4.0], np.float32)))
+    column = m.call("Reshape", halves, m.constant([12, 1]))
+    gemm = m.call("Gemm", column, m.weights(12, 4), m.weights(4), transA=1, alpha=0.5, beta=0.25)
+    return m.model(m.gemm(m.call("Relu", gemm), 4, classes), classes)
 
 
 def windows(m: Maker, classes: int) -> bytes:
     """Padding that the operator works out, and outputs that a window only reaches with its beginning."""
-    x = m.add("Transpose", m.embed(2), perm=[0, 2, 1])
-    conv = m.add("Conv", x, m.weights(3, 2, 2), m.weights(3), kernel_shape=[2], auto_pad="SAME_UPPER")
-    top = m.add("MaxPool", conv, kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER")
-    last = m.add("MaxPool", m.add("Relu", conv), kernel_shape=[2], strides=[3], ceil_mode=1)
-    mean = m.add("AveragePool", conv, kernel_shape=[2], strides=[2], auto_pad="VALID")
-    flat = m.add("Flatten", m.add("Concat", top, last, mean, axis=2))
+    x = m.call("Transpose", m.embed(2), perm=[0, 2, 1])
+    conv = m.call("Conv", x, m.weights(3, 2, 2), m.weights(3), kernel_shape=[2], auto_pad="SAME_UPPER")
+    top = m.call("MaxPool", conv, kernel_shape=[3], strides=[2], auto_pad="SAME_LOWER")
+    last = m.call("MaxPool", m.call("Relu", conv), kernel_shape=[2], strides=[3], ceil_mode=1)
+    mean = m.call("AveragePool", conv, kernel_shape=[2], strides=[2], auto_pad="VALID")
+    flat = m.call("Flatten", m.call("Concat", top, last, mean, axis=2))
     return m.model(m.gemm(flat, 18, classes), classes)
 
 
 def limits(m: Maker, classes: int) -> bytes:
     """Limits by constants, slopes of any size, absolute values; and branches that lead nowhere."""
     number = [m.constant(np.array(value, np.float32)) for value in (-0.5, 0.0, 1.5)]
-    x = m.gemm(m.add("Flatten", m.embed(2)), 2 * m.length, 3)
-    m.add("Sin", m.add("Relu", x))
-    both, low, high = (m.add("Clip", x, *ends) for ends in ((number[0], number[2]), (number[1],), ("", number[2])))
-    bent = m.add("Abs", m.add("PRelu", x, m.weights(1, 3)))
-    most = m.add("Max", m.weights(1, 3), m.add("Min", x, m.weights(3)))
-    joined = m.add("Concat", both, low, high, bent, most, m.add("Max", x, number[1]), axis=1)
-    m.add("Where", m.add("Less", x, number[1]), x, number[1])
-    return m.model(m.gemm(m.add("Clip", m.gemm(joined, 18, 3), number[1], number[2]), 3, classes), classes)
+    x = m.gemm(m.call("Flatten", m.embed(2)), 2 * m.length, 3)
+    m.call("Sin", m.call("Relu", x))
+    both, low, high = (m.call("Clip", x, *ends) for ends in ((number[0], number[2]), (number[1],), ("", number[2])))
+    bent = m.call("Abs", m.call("PRelu", x, m.weights(1, 3)))
+    most = m.call("Max", m.weights(1, 3), m.call("Min", x, m.weights(3)))
+    joined = m.call("Concat", both, low, high, bent, most, m.call("Max", x, number[1]), axis=1)
+    m.call("Where", m.call("Less", x, number[1]), x, number[1])
+    return m.model(m.gemm(m.call("Clip", m.gemm(joined, 18, 3), number[1], number[2]), 3, classes), classes)
 
 
 def masked(m: Maker, classes: int) -> bytes:
     """Padding (token 0) left out of the mean and of the maximum, as exporters write it; positions from a Range."""
     x, last = m.embed(2), m.constant([-1])
-    real = m.add("Not", m.add("Equal", "tokens", m.constant(np.array(0))))
-    counted = m.add("Cast", m.add("Unsqueeze", real, last), to=TensorProto.FLOAT)
-    total = m.add("ReduceSum", m.add("Mul", x, counted), m.constant([1]), keepdims=0)
-    words = m.add("ReduceSum", counted, m.constant([1]), keepdims=0)
-    mean = m.add("Div", total, m.add("Clip", words, m.constant(np.array(1, np.float32))))
+    real = m.call("Not", m.call("Equal", "tokens", m.constant(np.array(0))))
+    counted = m.call("Cast", m.call("Unsqueeze", real, last), to=TensorProto.FLOAT)
+    total = m.call("ReduceSum", m.call("Mul", x, counted), m.constant([1]), keepdims=0)
+    words = m.call("ReduceSum", counted, m.constant([1]), keepdims=0)
+    mean = m.call("Div", total, m.call("Clip", words, m.constant(np.array(1, np.float32))))
     scalars = [m.constant(np.array(number)) for number in (0, 4, 1)]
-    places = m.add("Gather", m.weights(4, 2), m.add("Range", *scalars))
-    column = m.add("Unsqueeze", m.add("GreaterOrEqual", "tokens", scalars[2]), last)
+    places = m.call("Gather", m.weights(4, 2), m.call("Range", *scalars))
+    column = m.call("Unsqueeze", m.call("GreaterOrEqual", "tokens", scalars[2]), last)
     lowest = m.constant(np.array(-64, np.float32))
-    top = m.add("ReduceMax", m.add("Where", column, m.add("Add", x, places), lowest), axes=[1], keepdims=0)
-    hidden = m.add("Relu", m.gemm(m.add("Concat", mean, top, axis=1), 4, 4))
+    top = m.call("ReduceMax", m.call("Where", column, m.call("Add", x, places), lowest), axes=[1], keepdims=0)
+    hidden = m.call("Relu", m.gemm(m.call("Concat", mean, top, axis=1), 4, 4))
     return m.model(m.gemm(hidden, 4, classes), classes)
 
 
 def repeated(m: Maker, classes: int) -> bytes:
     """Elements that stand several times in a rectifier and in a window."""
-    x = m.gemm(m.add("Flatten", m.embed(2)), 2 * m.length, 2)
-    wide = m.add("Concat", x, m.add("Gather", x, m.constant([0]), axis=1), x, axis=1)
-    top = m.add("ReduceMax", wide, axes=[1])
-    return m.model(m.gemm(m.add("Concat", m.add("Relu", wide), top, axis=1), 6, classes), classes)
+    x = m.gemm(m.call("Flatten", m.embed(2)), 2 * m.length, 2)
+    wide = m.call("Concat", x, m.call("Gather", x, m.constant([0]), axis=1), x, axis=1)
+    top = m.call("ReduceMax", wide, axes=[1])
+    return m.model(m.gemm(m.call("Concat", m.call("Relu", wide), top, axis=1), 6, classes), classes)
 
 
 def tangled(m: Maker, classes: int) -> bytes:
     """Positions read twice and by two tables, one not at all; constants under a rectifier; logits alike or constant."""
-    twice = m.add("Gather", "tokens", m.constant([1, 0, 1, 2]), axis=1)
-    first = m.add("Flatten", m.add("Gather", m.weights(VOCABULARY, 1), twice))
-    some = m.add("Slice", m.embed(2), m.constant([1]), m.constant([3]), m.constant([1]))
-    half = m.add("Div", m.add("Flatten", some), m.constant(np.array([2.0], np.float32)))
-    joined = m.add("Concat", first, m.weights(1, 2), half, axis=1)
-    bent = m.add("Add", m.add("Relu", joined), m.add("LeakyRelu", joined, alpha=0.5))
-    last = m.add("Concat", m.gemm(m.add("Concat", bent, joined, axis=1), 20, 1), m.weights(1, 1), axis=1)
-    return m.model(m.add("Gather", last, m.constant([0, 1, 0][:classes]), axis=1), classes)
+    twice = m.call("Gather", "tokens", m.constant([1, 0, 1, 2]), axis=1)
+    first = m.call("Flatten", m.call("Gather", m.weights(VOCABULARY, 1), twice))
+    some = m.call("Slice", m.embed(2), m.constant([1]), m.constant([3]), m.constant([1]))
+    half = m.call("Div", m.call("Flatten", some), m.constant(np.array([2.0], np.float32)))
+    joined = m.call("Concat", first, m.weights(1, 2), half, axis=1)
+    bent = m.call("Add", m.call("Relu", joined), m.call("LeakyRelu", joined, alpha=0.5))
+    last = m.call("Concat", m.gemm(m.call("Concat", bent, joined, axis=1), 20, 1), m.weights(1, 1), axis=1)
+    return m.model(m.call("Gather", last, m.constant([0, 1, 0][:classes]), axis=1), classes)
 
 
 Table = NDArray[np.float32] | list[list[float]]
@@ -256,7 +233,7 @@ def fused_constant() -> tuple[Table, Then]:
     unit = 2.0**-24
     table, weights, bias = fused_table(), fused_weights(unit), np.array([1 + 16 * unit, 1], np.float32)
     table[0, 1], weights[1, 0] = 1.0, 2.0**-10
-    return table, lambda m, x: m.add("Add", m.add("MatMul", x, m.constant(weights)), m.constant(bias))
+    return table, lambda m, x: m.call("Add", m.call("MatMul", x, m.constant(weights)), m.constant(bias))
 
 
 def fused_residual() -> tuple[Table, Then]:
@@ -266,8 +243,8 @@ def fused_residual() -> tuple[Table, Then]:
     table[0, 0], table[1, 0], table[1, 1] = 1.0, 1 + 20 * unit, 1.0
 
     def then(m: Maker, x: str) -> str:
-        kept = m.add("Relu", m.add("Slice", x, m.constant([0]), m.constant([2]), m.constant([1])))
-        return m.add("Add", m.add("MatMul", x, m.constant(weights)), kept)
+        kept = m.call("Relu", m.call("Slice", x, m.constant([0]), m.constant([2]), m.constant([1])))
+        return m.call("Add", m.call("MatMul", x, m.constant(weights)), kept)
 
     return table, then
 
@@ -397,25 +374,16 @@ def wide_model(variant: str, rng: random.Random, classes: int) -> bytes:
     x, width = m.embed(2), 10
     names = {"one input": ["tokens"], "a mask": ["tokens", "mask"], "two texts": ["tokens", "others"]}[variant]
     if variant == "a mask":
-        real = m.add("Cast", m.add("Unsqueeze", "mask", m.constant([-1])), to=TensorProto.FLOAT)
-        x = m.add("Mul", x, real)
-        x = m.add("Add", x, m.add("Div", m.weights(1, 1, 2), m.add("ReduceSum", real, m.constant([1]))))
+        real = m.call("Cast", m.call("Unsqueeze", "mask", m.constant([-1])), to=TensorProto.FLOAT)
+        x = m.call("Mul", x, real)
+        x = m.call("Add", x, m.call("Div", m.weights(1, 1, 2), m.call("ReduceSum", real, m.constant([1]))))
     if variant == "two texts":
-        x = m.add("Concat", x, m.add("Gather", m.weights(VOCABULARY, 2), "others"), axis=1)
+        x = m.call("Concat", x, m.call("Gather", m.weights(VOCABULARY, 2), "others"), axis=1)
         width = 20
-    hidden = m.add("Relu", m.gemm(m.add("Flatten", x), width, 4))
-    top = m.add("ReduceMax", m.add("Concat", m.gemm(hidden, 4, 2), m.gemm(hidden, 4, 2), axis=0), axes=[0])
-    last = m.gemm(m.add("Concat", hidden, m.add("Reshape", top, m.constant([1, 2])), axis=1), 6, classes)
-    graph = helper.make_graph(
-        m.nodes,
-        "made",
-        [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", 5]) for name in names],
-        [helper.make_tensor_value_info(last, TensorProto.FLOAT, ["batch", classes])],
-        m.initializers,
-    )
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(made)
-    return made.SerializeToString()  # type: ignore[no-any-return]
+    hidden = m.call("Relu", m.gemm(m.call("Flatten", x), width, 4))
+    top = m.call("ReduceMax", m.call("Concat", m.gemm(hidden, 4, 2), m.gemm(hidden, 4, 2), axis=0), axes=[0])
+    last = m.gemm(m.call("Concat", hidden, m.call("Reshape", top, m.constant([1, 2])), axis=1), 6, classes)
+    return m.model(last, classes, inputs=names)
 
 
 def wide_case(variant: str, seed: int) -> WideCase:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
+from graph_builder import Builder
+from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 Array = NDArray[Any]
@@ -61,22 +62,15 @@ class Sample:
 
 
 @dataclass
-class Graph:
-    """Nodes and weights so far, the name and shape (for a batch of one) of the value they lead to."""
+class Graph(Builder):
+    """One whose numbers are drawn, with the name and shape (for a batch of one) of the value it has come to."""
 
     random: np.random.Generator
     opset: int
     small: bool = False
     kind: str = "float32"
-    nodes: list[Any] = field(default_factory=list)
-    weights: list[Any] = field(default_factory=list)
     at: str = ""
     shape: tuple[int, ...] = ()
-    counter: int = 0
-
-    def name(self) -> str:
-        self.counter += 1
-        return f"v{self.counter}"
 
     def whole(self, low: int, high: int) -> int:
         """From low to high, both included."""
@@ -104,22 +98,15 @@ class Graph:
         found = self.random.choice([0.5, 1.0, 2.0], size=shape) if plain else self.random.uniform(0.3, 3, shape)
         return np.asarray(signs * found, dtype=self.kind)
 
-    def constant(self, array: Array) -> str:
+    def constant(self, value: ArrayLike) -> str:
         """An initializer or a Constant node."""
-        name = self.name()
         if self.coin():
-            self.weights.append(numpy_helper.from_array(array, name))
-        else:
-            self.nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array)))
-        return name
+            return super().constant(value)
+        return self.call("Constant", value=numpy_helper.from_array(np.asarray(value)))
 
-    def wholes(self, *numbers: int) -> str:
-        return self.constant(np.array(numbers, dtype=np.int64))
-
-    def call(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> str:
-        names = [self.name() for _ in range(outputs)]
-        self.nodes.append(helper.make_node(operator, list(inputs), names, name=f"{operator}_{names[0]}", **attributes))
-        return names[0]
+    def node(self, operator: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """It has a name too."""
+        super().node(operator, inputs, outputs, name=f"{operator}_{outputs[0]}", **attributes)
 
     def go(self, name: str, *shape: int) -> None:
         self.at, self.shape = name, tuple(int(size) for size in shape)
@@ -155,13 +142,10 @@ def finished(
     if head:
         g.go(g.call(head, g.at, **({"axis": g.pick(1, -1)} if "Soft" in head else {})), *g.shape)
     g.nodes.append(helper.make_node("Identity", [g.at], ["logits"]))
-    graph = helper.make_graph(
-        g.nodes,
-        "random",
-        [helper.make_tensor_value_info("tokens", tokens, [batch, length if fixed_length else "length"])],
-        [helper.make_tensor_value_info("logits", KINDS[g.kind], [batch, classes])],
-        g.weights,
+    model = g.proto(
+        [("tokens", tokens, [batch, length if fixed_length else "length"])],
+        [("logits", KINDS[g.kind], [batch, classes])],
+        opset=g.opset,
+        ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", g.opset)]),
     )
-    version = helper.find_min_ir_version_for([helper.make_opsetid("", g.opset)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", g.opset)], ir_version=version)
     return Sample(model, length, vocabulary, classes, steps, source, batch)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from onnx import helper
 from random_graphs import KINDS, Graph
 
 Step = Callable[[Graph], None]
@@ -146,11 +145,10 @@ def split_and_join(g: Graph) -> None:
     if size < 2:
         return
     first = g.whole(1, size - 1)
-    names = [g.name(), g.name()]
     inputs = [g.at, g.wholes(first, size - first)]
     if size % 2 == 0 and g.opset < 18 and g.coin():
         inputs = [g.at]
-    g.nodes.append(helper.make_node("Split", inputs, names, axis=g.pick(axis, axis - len(g.shape))))
+    names = g.parts("Split", 2, *inputs, axis=g.pick(axis, axis - len(g.shape)))
     g.go(g.call("Concat", names[1], names[0], axis=axis), *g.shape)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
+from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import Enumerate
 
 from ..interval import Interval, Level
@@ -75,15 +76,15 @@ class Sweep:
             self.stopped = "sentences that break the network over the reals are rounded back by onnxruntime"
 
 
-def all_sentences(query: Query, most_swaps: int) -> Iterator[tuple[int, ...]]:
+def all_sentences(space: SwapSpace, most_swaps: int) -> Iterator[tuple[int, ...]]:
     """The sentences of at most this many swaps, by plain recursion: what tests compare everything with."""
-    positions = query.space.swappable
+    positions = space.swappable
 
     def extend(start: int, chosen: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, ...]]:
-        yield query.space.sentence(chosen)
+        yield space.sentence(chosen)
         if len(chosen) < most_swaps:
             for number in range(start, len(positions)):
-                for token in query.space.choices[positions[number]][1:]:
+                for token in space.choices[positions[number]][1:]:
                     yield from extend(number + 1, (*chosen, (positions[number], token)))
 
     yield from extend(0, ())
