@@ -256,7 +256,7 @@ def joined_products(products: int = 6, terms: int = 60) -> tuple[Table, Then]:
     weights[1:, 2:, 0], weights[1:, 2:, 1] = unit * (1 - 2.0**-10), unit * (1 + 2.0**-10)
     table = np.ones((2, terms + 2), np.float32)
     table[:, 1] = 0
-    return table, lambda m, x: m.add("Sum", *[m.add("MatMul", x, m.constant(each)) for each in weights])
+    return table, lambda m, x: m.call("Sum", *[m.call("MatMul", x, m.constant(each)) for each in weights])
 
 
 def gone_on_with(table: Table) -> list[float]:
