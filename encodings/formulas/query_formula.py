@@ -228,9 +228,3 @@ def exact_cut(network: Network, tokens: tuple[int, ...]) -> dict[int, list[Fract
     return {
         index: [int(one) * known[index].scale for one in known[index].integers.reshape(-1)] for index in network.cut
     }
-
-
-def chosen_of(query: Query, problem: Formula, tokens: tuple[int, ...]) -> set[int]:
-    """Numbers of the swaps that make this sentence."""
-    done = set(query.space.swaps_of(tokens))
-    return {number for number, swap in enumerate(problem.swaps) if swap in done}

@@ -17,7 +17,7 @@ import tiny as tiny_task
 from folder_bytes import folder_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import least_swaps_deployed, loaded, query_of
+from oracles import all_sentences, least_swaps_deployed, loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
 from swapproof.encodings.errors import BadInput
@@ -39,7 +39,7 @@ from swapproof.verifier.cli import main
 from swapproof.verifier.commands import bench_exact as bench
 from swapproof.verifier.commands.bench_exact import bench_exact
 from swapproof.verifier.commands.doctor import SIZE_LIMIT, gurobi_licence
-from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
+from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.protocol import Bound, Budget, Findings
 from swapproof.verifier.interval import Interval
 

@@ -13,7 +13,7 @@ import tiny as tiny_task
 from folder_bytes import folder_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import least_swaps_over_reals, loaded, query_of
+from oracles import all_sentences, least_swaps_over_reals, loaded, query_of
 from random_networks import Sample, swap_spaces, tiny_networks
 
 from swapproof.encodings.evaluation import logits
@@ -29,7 +29,6 @@ from swapproof.encodings.vnnlib.vnnlib_reading import parsed
 from swapproof.encodings.vnnlib.vnnlib_writing import vnnlib_text
 from swapproof.verifier.cli import main
 from swapproof.verifier.commands.export_question import FORMATS, program_text, property_of
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.queries.answering import Verifier
 
 Capture = pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import unreadable
+from oracles import all_sentences
 from tiny import ROWS, write_task
 
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
@@ -22,7 +23,6 @@ from swapproof.proofs.check import Refused
 from swapproof.verifier.cli import main
 from swapproof.verifier.counting import measuring_text as station
 from swapproof.verifier.counting.stopping import Stop
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
 from swapproof.verifier.ladder import run_certificates
 from swapproof.verifier.ladder.replay import Replay

@@ -14,7 +14,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import loaded, query_of, won_by
+from oracles import all_sentences, loaded, query_of, won_by
 from random_networks import tiny
 
 from swapproof.encodings.bounds.swap_differences import Differences
@@ -25,7 +25,6 @@ from swapproof.verifier.counting.binomial import GRID, clopper_pearson
 from swapproof.verifier.counting.draws import seed_of
 from swapproof.verifier.counting.sampling import sampled
 from swapproof.verifier.counting.stopping import FIRST_LOOK, LATER, Stop
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
 
 Interval = Callable[[int, int, Fraction], tuple[Fraction, Fraction]]

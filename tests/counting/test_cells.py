@@ -14,7 +14,7 @@ from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
-from oracles import loaded, query_of, won_by
+from oracles import all_sentences, loaded, query_of, won_by
 from random_networks import networks, swap_spaces, tiny, tiny_networks
 
 from swapproof.encodings.bounds.swap_differences import Differences
@@ -32,7 +32,6 @@ from swapproof.verifier.counting.sampling import (
     swap_numbers,
 )
 from swapproof.verifier.counting.stopping import Stop
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.protocol import Budget
 from swapproof.verifier.ladder.replay import Replay
 

@@ -12,7 +12,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import loaded, query_of
+from oracles import all_sentences, loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
 from swapproof.encodings.bounds.swap_differences import Differences
@@ -25,7 +25,6 @@ from swapproof.encodings.programs.tight_rows import Options
 from swapproof.encodings.query import Query
 from swapproof.encodings.solvers.solver_answer import Stop
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, SCIP, Solver
-from swapproof.verifier.engines.enumeration import all_sentences
 
 NEAR = 1e-4
 SENTENCES = 30

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
+from oracles import all_sentences, assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
 from swapproof.verifier.engines.combinations import Tables
-from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
+from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Budget, Engine
 from swapproof.verifier.ladder.climbing import climb

@@ -13,7 +13,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import loaded, query_of, won_by
+from oracles import all_sentences, loaded, query_of, won_by
 from random_networks import tiny, tiny_networks
 from settling import CLASSES, DEEP, JOINT, Long, Looks, case, checked_by, expect_truth, nodes_of, settle, statement_of
 
@@ -29,7 +29,6 @@ from swapproof.proofs.onnx_file import Unusable
 from swapproof.proofs.tree_reader import decode_tree
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.interval import Cover
 from swapproof.verifier.ladder import open_part

@@ -18,14 +18,14 @@ import tiny as tiny_task
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
+from oracles import all_sentences, assert_fits_deployed, least_swaps_deployed, least_swaps_over_reals, loaded, query_of
 from random_networks import Sample, networks, swap_spaces, tiny, tiny_networks
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.formulas.formula import Formula
-from swapproof.encodings.formulas.query_formula import chosen_of, formula, parts
+from swapproof.encodings.formulas.query_formula import formula, parts
 from swapproof.encodings.programs.integer_program import Program, Row, Variable
 from swapproof.encodings.programs.tight_program import BEST, tight
 from swapproof.encodings.query import Query
@@ -34,7 +34,7 @@ from swapproof.encodings.solvers.solver_process import Apart
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Z3, Solver
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines import engines_named
-from swapproof.verifier.engines.enumeration import Enumeration, all_sentences
+from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.milp_solvers import Milp
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
@@ -52,6 +52,12 @@ ENGINES: tuple[Milp | Smt, ...] = (
     Smt(apart=False),
     Smt(apart=False, fewest=True),
 )
+
+
+def chosen_of(query: Query, problem: Formula, tokens: tuple[int, ...]) -> set[int]:
+    """Numbers of the swaps that make this sentence."""
+    done = set(query.space.swaps_of(tokens))
+    return {number for number, swap in enumerate(problem.swaps) if swap in done}
 
 
 def settled(query: Query, replay: Replay, *engines: Engine, seconds: float = 60.0) -> Verdict:

@@ -12,14 +12,13 @@ from cases import cases
 from handmade import MLP, node, save
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import loaded, query_of
+from oracles import all_sentences, loaded, query_of
 from random_networks import Sample, swap_spaces, tiny_networks
 
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.ladder.truth import beaten
 
 

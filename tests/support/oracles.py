@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.engines.enumeration import all_sentences
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.text_verdict import Verdict
 
@@ -24,6 +24,20 @@ def loaded(sample: Sample, folder: Path) -> tuple[Model, Replay]:
 
 def query_of(model: Model, choices: tuple[tuple[int, ...], ...], label: int) -> Query:
     return Query.of(network_of(model, len(choices)), SwapSpace.of(choices), label)
+
+
+def all_sentences(space: SwapSpace, most_swaps: int) -> Iterator[tuple[int, ...]]:
+    """The sentences of at most this many swaps, by plain recursion."""
+    positions = space.swappable
+
+    def extend(start: int, chosen: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, ...]]:
+        yield space.sentence(chosen)
+        if len(chosen) < most_swaps:
+            for number in range(start, len(positions)):
+                for token in space.choices[positions[number]][1:]:
+                    yield from extend(number + 1, (*chosen, (positions[number], token)))
+
+    yield from extend(0, ())
 
 
 def won_by(logits: list[Fraction]) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.certificate import Enumerate
 
 from ..interval import Interval, Level
@@ -74,17 +73,3 @@ class Sweep:
                 self.harmless, self.level = size + 1, judge.level
         if not provable:
             self.stopped = "sentences that break the network over the reals are rounded back by onnxruntime"
-
-
-def all_sentences(space: SwapSpace, most_swaps: int) -> Iterator[tuple[int, ...]]:
-    """The sentences of at most this many swaps, by plain recursion: what tests compare everything with."""
-    positions = space.swappable
-
-    def extend(start: int, chosen: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, ...]]:
-        yield space.sentence(chosen)
-        if len(chosen) < most_swaps:
-            for number in range(start, len(positions)):
-                for token in space.choices[positions[number]][1:]:
-                    yield from extend(number + 1, (*chosen, (positions[number], token)))
-
-    yield from extend(0, ())
