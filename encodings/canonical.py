@@ -12,20 +12,18 @@ import hashlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .canonical_layers import FIRST_CONSTANT, PADDING, Bends, Greatest, Inputs, Lookup, Rows, Step, Walk
+from .canonical_layers import FIRST_CONSTANT, PADDING, Bends, Curved, Greatest, Inputs, Lookup, Pairs, Rows, Step, Walk
 from .errors import Unsupported
 from .exact_numbers import Numbers, exact, exact_numbers, number_bytes
-from .network import Floats, Indices, Maximum, Network, Rectifier, Table
+from .network import Curve, Floats, Function, Indices, Maximum, Network, Product, Rectifier, Table
 
 START = b"swapproof net 2\n"
-KEPT = 16
-"""Networks whose canonical form is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,25 +77,36 @@ def canonical_network(
     steps, constants, names = numbered(walk, last.ravel(), account.nodes)
     logits = names[last.ravel()]
     ink = Ink(keep)
-    parts = [START, u32(int(float32)), u32(network.length if inputs == "tokens" else 0)]
+    parts = [START, u32(int(float32)), u32(positions_of(network) if inputs == "tokens" else 0)]
     parts += [u32(len(constants)), *ink.written(constants), u32(len(steps))]
     for step in steps:
-        parts += encoded(step, ink)
+        parts += encoded(step, ink, sum(map(len, network.before)))
     parts += [u32(len(logits)), u32s(logits)]
     starts = np.cumsum([len(constants), *(step.size for step in steps)])
     layer_of: dict[int, int] = {}
     for index, node in enumerate(network.nodes):
-        if isinstance(node.layer, Rectifier | Maximum):
+        if isinstance(node.layer, Rectifier | Maximum | Product | Curve):
             first = int(names[walk.elements[index].flat[0]])
             layer_of |= {index: int(np.searchsorted(starts, first, side="right")) - 1} if first >= 0 else {}
     form = Form(constants, tuple(steps), logits)
     return Canonical(b"".join(parts), "", float32, tuple(ink.hashes), layer_of, form)
 
 
-@lru_cache(maxsize=KEPT)
+def positions_of(network: Network) -> int:
+    """Of all inputs of the model together."""
+    return network.length + sum(map(len, (*network.before, *network.after)))
+
+
+KEPT: weakref.WeakKeyDictionary[Network, Canonical] = weakref.WeakKeyDictionary()
+"""As long as their networks are."""
+
+
 def canonical_of(network: Network) -> Canonical:
     """The same, of a network that reads tokens; kept."""
-    return canonical_network(network)
+    found = KEPT.get(network)
+    if found is None:
+        found = KEPT[network] = canonical_network(network)
+    return found
 
 
 def windows_read(network: Network, index: int) -> Indices:
@@ -144,10 +153,10 @@ def read_by(step: Step) -> Indices:
             return np.zeros(0, dtype=np.int64)
         case Rows(lists):
             return lists.ravel()
-        case Bends(_, read):
+        case Bends(_, read) | Curved(_, read):
             return read
-        case Greatest(windows):
-            return windows.ravel()
+        case Greatest(read) | Pairs(read):
+            return read.ravel()
 
 
 def renamed(step: Step, names: Indices) -> Step:
@@ -156,7 +165,7 @@ def renamed(step: Step, names: Indices) -> Step:
             return step
         case Rows(lists):
             return replace(step, lists=np.where(lists == PADDING, PADDING, names[lists]))
-        case Bends(_, read):
+        case Bends(_, read) | Curved(_, read) | Pairs(read):
             return replace(step, read=names[read])
         case Greatest(windows):
             return replace(step, windows=names[windows])
@@ -169,6 +178,7 @@ def renamed(step: Step, names: Indices) -> Step:
 class Ink:
     keep: dict[str, bytes] | None
     hashes: list[str] = field(default_factory=list)
+    known: dict[int, tuple[tuple[Numbers, ...], list[bytes], str]] = field(default_factory=dict)
 
     def written(self, numbers: NDArray[Any]) -> Iterator[bytes]:
         """The form of the numbers, and the hash of what stands for them."""
@@ -182,6 +192,14 @@ class Ink:
                 SEEN[id(numbers)] = weakref.ref(numbers, forgotten(id(numbers))), form, digest
         self.hashes.append(digest.hex())
         yield u32(form) + digest
+
+    def joined(self, parts: tuple[Numbers, ...]) -> Iterator[bytes]:
+        """The same of numbers one after the other; of those that many layers share, once."""
+        if id(parts) not in self.known:
+            self.known[id(parts)] = parts, [*self.written(joined(parts))], self.hashes[-1]
+        else:
+            self.hashes.append(self.known[id(parts)][2])
+        yield from self.known[id(parts)][1]
 
 
 LARGE = 2**16
@@ -201,7 +219,8 @@ def u32s(numbers: NDArray[Any]) -> bytes:
     return np.ascontiguousarray(numbers, dtype="<u4").tobytes()
 
 
-def encoded(step: Step, ink: Ink) -> Iterator[bytes]:
+def encoded(step: Step, ink: Ink, offset: int) -> Iterator[bytes]:
+    """`offset`: positions of the inputs before that of the tokens, for they are numbered through all."""
     match step:
         case Inputs(size):
             yield u32(0) + u32(size)
@@ -209,12 +228,12 @@ def encoded(step: Step, ink: Ink) -> Iterator[bytes]:
             stored = table.stored if isinstance(table, Table) else table
             yield u32(1) + u32(stored.shape[0]) + u32(stored.shape[1])
             yield from ink.written(stored)
-            yield u32(len(positions)) + u32s(positions)
+            yield u32(len(positions)) + u32s(positions + offset)
         case Rows(lists, weights, list_of, weights_of, bias):
             yield u32(2) + u32(len(lists))
             yield ragged(lists, lists != PADDING)
             yield u32(len(weights)) + u32s(np.array([len(sequence) for sequence in weights]))
-            yield from ink.written(joined(weights))
+            yield from ink.joined(weights)
             yield u32(len(list_of)) + u32s(np.stack([list_of, weights_of], axis=1))
             yield from ink.written(bias)
         case Bends(slope, read):
@@ -227,6 +246,14 @@ def encoded(step: Step, ink: Ink) -> Iterator[bytes]:
             first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
             yield u32(4) + u32(len(windows))
             yield ragged(ordered, first)
+        case Pairs(read):
+            yield u32(5) + u32(len(read)) + u32s(read)
+        case Curved(function, read):
+            yield u32(6) + u32(NUMBER_OF[function]) + u32(len(read)) + u32s(read)
+
+
+NUMBER_OF: dict[Function, int] = {"exp": 1, "tanh": 2, "sigmoid": 3, "erf": 4, "reciprocal": 5, "sqrt": 6}
+"""A function in the bytes."""
 
 
 def ragged(matrix: Indices, shown: NDArray[np.bool_]) -> bytes:

@@ -30,12 +30,15 @@ from .network import (
     Affine,
     At,
     Constant,
+    Curve,
     Embedding,
     Floats,
+    Function,
     Indices,
     Maximum,
     Network,
     Node,
+    Product,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -62,6 +65,8 @@ class Form:
     weights_of: Indices
     factor: Numbers
     bias: Numbers
+    layer: Affine | None = None
+    """Whose weights these are, one row after the other and nothing else: the steps of a recurrence share them."""
 
     def taken(self, index: Indices) -> Form:
         at = index.ravel()
@@ -120,7 +125,31 @@ class Greatest:
         return len(self.windows)
 
 
-Step = Lookup | Inputs | Rows | Bends | Greatest
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    read: Indices
+    """[pairs, 2]"""
+
+    @property
+    def size(self) -> int:
+        return len(self.read)
+
+
+@dataclass(frozen=True, eq=False)
+class Curved:
+    function: Function
+    read: Indices
+
+    @property
+    def size(self) -> int:
+        return len(self.read)
+
+
+Step = Lookup | Inputs | Rows | Bends | Greatest | Pairs | Curved
+
+
+Shared = dict[Affine, tuple[tuple[Numbers, ...], Indices]]
+"""The distinct weights of a layer, and which each of its rows has."""
 
 
 @dataclass
@@ -138,6 +167,7 @@ class Walk:
     """Of nodes that are inside a layer."""
     products: dict[int, Indices] = field(default_factory=dict)
     """Number of an ONNX node -> the elements of its product."""
+    shared: Shared = field(default_factory=dict)
 
     def add(self, node: Node, step: Step, number: int | None = None) -> Indices:
         number = node.number if number is None else number
@@ -195,6 +225,13 @@ class Walk:
         windows = self.elements[at.node.inputs[0]]
         self.elements[at.index] = self.add(at.node, Greatest(windows.reshape(-1, windows.shape[-1])))
 
+    def multiply_pairs(self, layer: Product, at: At) -> None:
+        read = [self.elements[source].ravel() for source in at.node.inputs]
+        self.elements[at.index] = self.add(at.node, Pairs(np.stack(read, axis=1)))
+
+    def bend(self, layer: Curve, at: At) -> None:
+        self.elements[at.index] = self.add(at.node, Curved(layer.function, self.elements[at.node.inputs[0]].ravel()))
+
     def constant(self, value: Floats) -> Indices:
         distinct, which = np.unique(value + 0.0, return_inverse=True)  # 0.0 for -0.0
         names = [self.constants.setdefault(number, len(self.constants)) for number in distinct.tolist()]
@@ -208,12 +245,12 @@ class Walk:
         if at.index in self.network.inner:
             self.forms[at.index] = form
         else:
-            self.elements[at.index] = self.add(at.node, rows(form))
+            self.elements[at.index] = self.add(at.node, rows(form, self.shared))
 
     def product(self, node: Node, layer: Affine, number: int) -> Indices:
         if number not in self.products:
             form = product(self.terms(node, number), replace(layer, bias=np.zeros_like(layer.bias)))
-            self.products[number] = self.add(node, rows(form), number)
+            self.products[number] = self.add(node, rows(form, self.shared), number)
         return self.products[number]
 
     def terms(self, node: Node, number: int | None) -> Indices:
@@ -242,6 +279,8 @@ LAYERS: Meaning[None] = Meaning(
         Sum: Walk.add_up,
         Rectifier: Walk.rectify,
         Maximum: Walk.take_greatest,
+        Product: Walk.multiply_pairs,
+        Curve: Walk.bend,
     },
 )
 
@@ -262,7 +301,8 @@ def product(x: Indices, layer: Affine) -> Form:
     weights = layer.weight.T.reshape(outputs, groups, width)[np.arange(outputs), group]
     list_of = (np.arange(places)[:, None] * groups + group).ravel()
     weights_of = np.tile(np.arange(outputs), places)
-    return Form(lists, weights, list_of, weights_of, np.ones(len(list_of)), np.tile(layer.bias, places))
+    own = layer if places == groups == 1 else None
+    return Form(lists, weights, list_of, weights_of, np.ones(len(list_of)), np.tile(layer.bias, places), own)
 
 
 def scaled(x: Indices | Form, multiply: Floats, divide: Floats, added: Floats) -> Form:
@@ -274,7 +314,7 @@ def scaled(x: Indices | Form, multiply: Floats, divide: Floats, added: Floats) -
     if not is_all(added, 0.0):
         more = added.ravel()
         bias = more + 0.0 if is_all(bias, 0.0) else combined(lambda a, b: a + b, bias, more)
-    return replace(form, factor=factor, bias=bias)
+    return replace(form, factor=factor, bias=bias, layer=None)
 
 
 def bent(kept: Indices, leaked: Form) -> Form:
@@ -289,9 +329,13 @@ def bent(kept: Indices, leaked: Form) -> Form:
     return replace(form, weights=exact_numbers([n for pair in pairs for n in pair]).reshape(-1, 2), weights_of=which)
 
 
-def rows(form: Form) -> Rows:
+def rows(form: Form, shared: Shared) -> Rows:
     """Lists and weights without padding, each once, in the order in which the rows use them first."""
     inside = form.lists != PADDING
+    if form.layer is not None and inside.all():
+        if form.layer not in shared:
+            shared[form.layer] = sequences(form, [slice(None)], np.zeros(len(form.list_of), dtype=np.int64))
+        return Rows(form.lists, shared[form.layer][0], form.list_of, shared[form.layer][1], form.bias)
     lists, list_of = form.lists, form.list_of
     if inside.all():
         masks, mask_of = [slice(None)], np.zeros(len(lists), dtype=np.int64)

@@ -9,7 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from .network import (
+    Affine,
+    At,
+    Constant,
+    Curve,
+    Embedding,
+    Maximum,
+    Network,
+    Product,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
+from .smooth.curves import CURVES
 from .walk import Meaning, forward, gather
 
 Array = NDArray[Any]
@@ -66,6 +80,14 @@ def take_greatest(batch: Batch, layer: Maximum, inputs: Inputs, at: At) -> Array
     return np.asarray(inputs[0].max(axis=-1))
 
 
+def multiply_pairs(batch: Batch, layer: Product, inputs: Inputs, at: At) -> Array:
+    return inputs[0] * inputs[1]
+
+
+def bend(batch: Batch, layer: Curve, inputs: Inputs, at: At) -> Array:
+    return CURVES[layer.function](inputs[0])
+
+
 NUMBERS: Meaning[Array] = Meaning(
     "value in floats",
     {
@@ -77,6 +99,8 @@ NUMBERS: Meaning[Array] = Meaning(
         Sum: add_up,
         Rectifier: rectify,
         Maximum: take_greatest,
+        Product: multiply_pairs,
+        Curve: bend,
     },
 )
 

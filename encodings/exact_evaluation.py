@@ -21,10 +21,12 @@ from .network import (
     Affine,
     At,
     Constant,
+    Curve,
     Embedding,
     Floats,
     Maximum,
     Network,
+    Product,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -155,6 +157,13 @@ def take_greatest(sentence: Sentence, layer: Maximum, inputs: list[Exact], at: A
     return single_term(highest.reshape(shaped(at)), x.scale, x.rounded)
 
 
+def multiply_pairs(sentence: Sentence, layer: Product, inputs: list[Exact], at: At) -> Exact:
+    a, b = inputs
+    scale, integers = a.scale * b.scale, a.integers * b.integers
+    rounded = a.rounded or b.rounded or too_large(abs(integers), scale, sentence.unit)
+    return single_term(integers, scale, rounded)
+
+
 def shaped(at: At) -> tuple[int, ...]:
     """Arithmetic on an object array of rank 0 gives no array."""
     return at.node.shape or (1,)
@@ -171,7 +180,9 @@ REALS: Meaning[Exact] = Meaning(
         Sum: add_up,
         Rectifier: rectify,
         Maximum: take_greatest,
+        Product: multiply_pairs,
     },
+    {Curve: "its values are no rational numbers; they can be enclosed"},
 )
 
 

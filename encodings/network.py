@@ -1,8 +1,8 @@
 """A classifier as a small graph of layers over real arithmetic: tokens in, one logit per class out.
 
 A network is what the ONNX model computes for a batch of one sentence; every array keeps its ONNX shape (with the
-leading 1). Reading an ONNX file reduces its many operators to the eight layers below, so that whoever gives layers
-another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has a table of eight rules to write: `walk`.
+leading 1). Reading an ONNX file reduces its many operators to the ten layers below, so that whoever gives layers
+another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has a table of ten rules to write: `walk`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +68,14 @@ class Rearrangement:
     @cached_property
     def is_reshape(self) -> bool:
         """Every element once and in order (of a single input: the caller knows how many there are)."""
-        return bool(np.array_equal(self.index.ravel(), np.arange(self.index.size)))
+        return self.first == 0
+
+    @cached_property
+    def first(self) -> int | None:
+        """Where it starts to read, if it reads on from there without a gap."""
+        index = self.index.reshape(-1)
+        start = int(index[0]) if index.size else 0
+        return start if np.array_equal(index, np.arange(start, start + index.size)) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +132,26 @@ class Maximum:
     """out[...] = max over w of in[..., w]."""
 
 
-Layer = Embedding | Constant | Rearrangement | Affine | Scaling | Sum | Rectifier | Maximum
+@dataclass(frozen=True, eq=False)
+class Product:
+    """out = in0 * in1, element by element, both of the shape of the output; they may be the same node."""
+
+
+Function = Literal["exp", "tanh", "sigmoid", "erf", "reciprocal", "sqrt"]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """out = function(in), element by element; the sigmoid is 1 / (1 + exp(-in)), the reciprocal 1 / in."""
+
+    function: Function
+
+
+Layer = Embedding | Constant | Rearrangement | Affine | Scaling | Sum | Rectifier | Maximum | Product | Curve
 AFFINE = (Embedding, Constant, Rearrangement, Affine, Scaling, Sum)
 """Affine in what they read; whatever else there is counts as nonlinear, which is always right."""
+SMOOTH = (Product, Curve)
+"""Neither affine nor piecewise linear: a network that holds one is called smooth."""
 Head = Literal["logits", "softmax", "log_softmax", "sigmoid", "tanh"]
 
 
@@ -178,6 +201,7 @@ class Network:
     over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
     `inexact` names the constants that are rounded real numbers (a quotient of constants), else it is empty.
     `choices` are those per position that the network is for, when the model computes with tokens, else None.
+    `before` and `after` are what the model's other inputs are given: the network is for these alone.
     """
 
     nodes: tuple[Node, ...]
@@ -188,6 +212,13 @@ class Network:
     inexact: tuple[str, ...] = field(default=())
     choices: tuple[tuple[int, ...], ...] | None = None
     account: Account | None = None
+    before: tuple[tuple[int, ...], ...] = ()
+    after: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def frame(self) -> tuple[int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+        """Of the spaces that it is for."""
+        return self.length, self.before, self.after
 
     @property
     def classes(self) -> int:
@@ -198,12 +229,13 @@ class Network:
         return tuple(At(index, node) for index, node in enumerate(self.nodes))
 
     @cached_property
-    def graph(self) -> nx.DiGraph:
-        """Node indices, with an edge from every node to each of its readers."""
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(len(self.nodes)))
-        graph.add_edges_from((source, target) for target, node in enumerate(self.nodes) for source in node.inputs)
-        return graph
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Of every node those that read it, ascending."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for index, node in enumerate(self.nodes):
+            for source in dict.fromkeys(node.inputs):
+                found[source].append(index)
+        return tuple(map(tuple, found))
 
     @cached_property
     def inner(self) -> frozenset[int]:
@@ -214,17 +246,17 @@ class Network:
         found: set[int] = set()
         for index in reversed(range(len(self.nodes))):
             node = self.nodes[index]
-            readers = [reader for reader in self.graph.successors(index) if self.nodes[reader].number == node.number]
+            here = [reader for reader in self.readers[index] if self.nodes[reader].number == node.number]
             moved = isinstance(node.layer, Rearrangement) and self.computes_here(index)
             computes = moved or isinstance(node.layer, Affine | Scaling | Sum)
-            if computes and node.number is not None and any(self.goes_on(reader) for reader in readers):
+            if computes and node.number is not None and any(map(self.goes_on, here)):
                 found.add(index)
         return frozenset(found)
 
     def goes_on(self, reader: int) -> bool:
         node = self.nodes[reader]
         if isinstance(node.layer, Rearrangement):
-            after = [self.nodes[further] for further in self.graph.successors(reader)]
+            after = [self.nodes[further] for further in self.readers[reader]]
             return not any(isinstance(one.layer, Maximum) and one.number == node.number for one in after)
         return isinstance(node.layer, Affine | Scaling | Sum)
 
@@ -254,7 +286,7 @@ class Network:
         return tuple(
             index
             for index in needed
-            if index == last or any(reader not in self.linear for reader in self.graph.successors(index))
+            if index == last or any(reader not in self.linear for reader in self.readers[index])
         )
 
     @cached_property
@@ -278,6 +310,10 @@ class Network:
     def laid(self, node: Node) -> list[slice]:
         """Where each input of a node lies when they are flattened and laid end to end."""
         return end_to_end([self.nodes[source].size for source in node.inputs])
+
+    @cached_property
+    def is_smooth(self) -> bool:
+        return any(isinstance(node.layer, SMOOTH) for node in self.nodes)
 
     @property
     def hidden(self) -> int:

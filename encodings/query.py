@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from .errors import BadInput
 from .network import Network
@@ -26,6 +27,8 @@ class Query:
             raise BadInput(
                 f"a space of {self.space.length} positions for a network that reads {self.network.length} tokens"
             )
+        if self.space.frame != self.network.frame:
+            raise BadInput("the network is for other values of the model's other inputs")
         known = self.network.choices
         if known is not None and any(
             not {*given} <= {*own} for given, own in zip(self.space.choices, known, strict=True)
@@ -36,7 +39,8 @@ class Query:
             raise BadInput(f"label {self.label} and rivals {self.rivals} do not fit {self.network.classes} classes")
         if any(rival not in classes for rival in self.rivals) or len(set(self.rivals)) != len(self.rivals):
             raise BadInput(f"rivals {self.rivals} do not fit {self.network.classes} classes")
-        highest, lowest = max(map(max, self.space.choices)), min(map(min, self.space.choices))
+        tokens = list(chain.from_iterable(self.space.choices))
+        highest, lowest = max(tokens), min(tokens)
         if lowest < 0 or highest >= self.network.vocabulary_size:
             raise BadInput(f"token ids {lowest} to {highest} for an embedding of {self.network.vocabulary_size} rows")
 

@@ -14,16 +14,23 @@ from numpy.typing import NDArray
 from .errors import BadInput
 from .sentence_counts import counts
 
+Constants = tuple[tuple[int, ...], ...]
+"""Integers that some inputs of a model are given, whatever is swapped."""
+Frame = tuple[int, Constants, Constants]
+
 
 @dataclass(frozen=True)
 class SwapSpace:
     """One tuple of distinct token ids per position of the model's input, the original first.
 
     Padding and other fixed positions hold their one token. A sentence is one choice per position; its number
-    of swaps is the number of positions whose token is not the original.
+    of swaps is the number of positions whose token is not the original. `before` and `after` are what the model's
+    other inputs are given, a mask say, in the order of its file: those before the tokens, and those after.
     """
 
     choices: tuple[tuple[int, ...], ...]
+    before: Constants = ()
+    after: Constants = ()
 
     def __post_init__(self) -> None:
         for position, options in enumerate(self.choices):
@@ -41,6 +48,16 @@ class SwapSpace:
     def length(self) -> int:
         """Positions of the model's input, padding included."""
         return len(self.choices)
+
+    @property
+    def frame(self) -> Frame:
+        """What all texts share that are read by one network, unless the model computes with tokens."""
+        return self.length, self.before, self.after
+
+    @property
+    def offset(self) -> int:
+        """Positions of the inputs before the tokens: certificates number positions through all inputs."""
+        return sum(map(len, self.before))
 
     @cached_property
     def original(self) -> tuple[int, ...]:

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .network import Affine, Constant, Embedding, Layer, Maximum, Network, Node, Rearrangement, Rectifier, Scaling, Sum
+from .network import (
+    Affine,
+    Constant,
+    Curve,
+    Embedding,
+    Layer,
+    Maximum,
+    Network,
+    Node,
+    Product,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from .walk import Meaning
 
 Pair = tuple[int, int]
@@ -51,7 +65,7 @@ def compare_factors(network: Network, layer: Scaling, pair: Pair, node: Node) ->
     return alike and same(network, node.inputs[0], pair)
 
 
-def compare_inputs(network: Network, layer: Sum | Rectifier, pair: Pair, node: Node) -> bool:
+def compare_inputs(network: Network, layer: Sum | Rectifier | Product | Curve, pair: Pair, node: Node) -> bool:
     return all(same(network, source, pair) for source in node.inputs)
 
 
@@ -66,5 +80,7 @@ TIES: Meaning[bool] = Meaning(
         Sum: compare_inputs,
         Rectifier: compare_inputs,
         Maximum: differ,
+        Product: compare_inputs,
+        Curve: compare_inputs,
     },
 )

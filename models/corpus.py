@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .architectures import PAD
+from .architectures.network_shape import PAD
 from .encoded import PATTERNS
 from .errors import BadInput
 from .readers import Row, label_index, read_rows
@@ -73,7 +73,16 @@ def read_corpus(recipe: Recipe) -> Corpus:
         (number, part) for number, tokens in enumerate(read) for part in pieces_of(tokens, pieces or length, pieces)
     ]
     judged_tokens = [reader.encode(row.text).tokens for row in judged]
-    for what, texts in (("training", () if pieces else read), ("held-out", judged_tokens)):
+    judged_length = max(map(len, judged_tokens)) if recipe.network.takes_any_length else length
+    if judged_length > length and recipe.network.has_positions:
+        raise BadInput(
+            f"{recipe.path}: a held-out text has {judged_length} words, and the network learns {length} positions; "
+            "raise [vocabulary] length, or set dynamic = false in [network] to cut such texts"
+        )
+    for what, texts in (
+        ("training", () if pieces else read),
+        ("held-out", () if recipe.network.takes_any_length else judged_tokens),
+    ):
         if long := sum(len(text) > length for text in texts):
             remarks.append(f"{long} of {len(texts)} {what} texts are longer than {length} words: cut")
     return Corpus(
@@ -87,7 +96,7 @@ def read_corpus(recipe: Recipe) -> Corpus:
         Examples(
             tuple(judged),
             np.array(class_numbers(judged, names, recipe.data_file(data.held_out or data.train)), dtype=np.int64),
-            padded([tokens[:length] for tokens in judged_tokens], length),
+            padded([tokens[:judged_length] for tokens in judged_tokens], judged_length),
         ),
         tuple(remarks),
     )

@@ -1,22 +1,48 @@
-"""A text as a model reads it, and the two ways of splitting a text into words."""
+"""A text as a model reads it, and the ways of splitting a text into words."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Literal
 
-from .errors import BadInput, EmptyText
+from .errors import BadInput, EmptyText, one_line
 
 LONGEST = 1_000_000
 """Tokens of a text."""
-Split = Literal["whitespace", "words"]
+NamedSplit = Literal["whitespace", "words"]
 Span = tuple[int, int]
 
-PATTERNS: dict[Split, re.Pattern[str]] = {
+PATTERNS: dict[NamedSplit, re.Pattern[str]] = {
     "whitespace": re.compile(r"\S+"),  # the words of str.split
     "words": re.compile(r"(?:[^\W_]|['’])+|\S"),  # letters, digits and apostrophes together, every other mark alone
 }
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression whose matches are the words; where it has a group, what the group holds, as in findall."""
+
+    pattern: str
+
+    def __post_init__(self) -> None:
+        try:
+            compiled = re.compile(self.pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise BadInput(f"{self.pattern!r} is no regular expression ({one_line(error)})") from error
+        if compiled.groups > 1:
+            raise BadInput(f"{self.pattern!r} has {compiled.groups} groups; make all but one (?:...)")
+        if compiled.match(""):
+            raise BadInput(f"{self.pattern!r} matches the empty text, which is no word")
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+
+Split = NamedSplit | Pattern
 
 
 @dataclass(frozen=True)
@@ -38,11 +64,27 @@ class Encoded:
     cut: int
     unknown: tuple[int, ...]
     whole: tuple[Span, ...] = ()
+    constants: Mapping[str, tuple[int, ...]] = field(default_factory=dict, compare=False)
+    """What models read beside the tokens, by role: mask, types, positions, length. It follows from the text."""
+
+
+@lru_cache(maxsize=1 << 12)
+def constants_of(mask: tuple[int, ...], types: tuple[int, ...] | None = None) -> Mapping[str, tuple[int, ...]]:
+    """By role, one object for all texts that are padded alike: the mask is 1 for tokens that are no padding, positions
+    are counted from 0, the length is the number of tokens that are no padding."""
+    places = tuple(range(len(mask)))
+    return {"mask": mask, "types": types or (0,) * len(mask), "positions": places, "length": (sum(mask),)}
 
 
 def spans_of(text: str, split: Split) -> tuple[Span, ...]:
     """The characters of every word."""
-    return tuple(match.span() for match in PATTERNS[split].finditer(text))
+    pattern = pattern_of(split)
+    spans = [match.span(pattern.groups) for match in pattern.finditer(text)]
+    return tuple([(start, end) for start, end in spans if start < end])
+
+
+def pattern_of(split: Split) -> re.Pattern[str]:
+    return split.compiled if isinstance(split, Pattern) else PATTERNS[split]
 
 
 def empty(text: str) -> EmptyText:

@@ -1,14 +1,17 @@
-"""What reading vocabularies and data refuses, each error also being the built-in error it really is.
+"""What reading vocabularies, data and models refuses, each error also being the built-in error it really is.
 
-    Unsupported (NotImplementedError)   the input is well formed, and beyond what is implemented or installed
-    BadInput    (ValueError)            the input is not what it should be
+    Unsupported  (NotImplementedError)  the input is well formed, and beyond what is implemented or installed
+    BadInput     (ValueError)           the input is not what it should be
         EmptyText                       a text without any word
+        BrokenRows                      rows of a data file that cannot be used: `lines`, one for each
+    Disagreement (ArithmeticError)      an exported model answers otherwise than the one it was made from
 
 A message says what was met, where, and what would work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 
 
@@ -20,8 +23,20 @@ class BadInput(ValueError):
     """Not what it should be."""
 
 
+class Disagreement(ArithmeticError):
+    """An exported model answers otherwise than the one it was made from, by more than rounding."""
+
+
 class EmptyText(BadInput):
     """A text without any word: whoever knows which text it was puts its number in front."""
+
+
+class BrokenRows(BadInput):
+    """Rows that cannot be used, the first of them, one line each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = tuple(visible(line) for line in lines)
+        super().__init__("\n".join(self.lines))
 
 
 def unreadable(path: str | PathLike[str], error: OSError) -> BadInput:
@@ -31,6 +46,13 @@ def unreadable(path: str | PathLike[str], error: OSError) -> BadInput:
     if isinstance(error, IsADirectoryError):
         return BadInput(f"{path}: a directory, where a file is needed")
     return BadInput(f"{path}: cannot be read ({error.strerror or error})")
+
+
+def refuse_other_order(source: str | PathLike[str], classes: Sequence[str], labels: Sequence[str]) -> None:
+    """A task that names the classes of a model as the model does must name them in its order."""
+    if list(classes) != list(labels) and sorted(classes) == sorted(labels):
+        order = ", ".join(classes)
+        raise BadInput(f"{source}: answers in the order {order}, and [model] labels in another: give that one")
 
 
 def visible(text: str) -> str:

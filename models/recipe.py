@@ -23,11 +23,19 @@ Every key, with its default (keys marked * have none); paths are relative to the
     length = 200                 # longer texts are cut, shorter ones padded
 
     [network]
-    architecture = "mmws"        # * "mmws", "mean" or "cnn": see architectures.py
-    embedding = 2                # default 2, 16, 16
-    hidden = [64]                # sizes of the hidden ReLU layers; default [64], [32], [32]; [] for none
+    architecture = "bilstm"      # * "mmws", "mean", "cnn", "lstm", "bilstm", "gru", "bigru" or "transformer"
+    embedding = 50               # default 2 (mmws), 16 (mean, cnn), 50 (recurrent), 32 (transformer)
+    hidden = []                  # sizes of the hidden ReLU layers; default [64] (mmws), [32] (mean, cnn), else none
     filters = 32                 # cnn only
     width = 3                    # cnn only
+    units = 150                  # recurrent only: in each direction
+    pooling = "mean"             # recurrent only: or "max", or "last" (state) over the words of a text
+    layers = 1                   # transformer only
+    heads = 4                    # transformer only
+    inner = 64                   # transformer only: ReLUs of each layer
+    norm = "division"            # transformer only: or "no variance", which does not divide
+    positions = "learned"        # transformer only: or "none"
+    dynamic = true               # recurrent, transformer: the model takes any length; false: padded to `length`
 
     [training]
     epochs = 6
@@ -41,6 +49,12 @@ Every key, with its default (keys marked * have none); paths are relative to the
     pieces = 0                   # learn from every run of this many words of a text; 0: from its first `length` words
     keep = "last"                # or "best": the epoch that is best on the held-out rows (then not blind any more)
     seed = 0
+
+    [defence]                    # what makes the network provable; optional
+    method = "smooth-contract"   # * or "smooth", "contract": see defences/
+    synonyms = "synonyms.json"   # * smooth: {"word": ["synonym", ...]}
+    rounds = 4                   # smooth: how often embeddings are averaged over synonyms
+    l1 = 1.0                     # contract: largest sum of absolute values in a row of the recurrent matrices
 
     [swaps]                      # copied beside the model and named in the task file; optional
     file = "synonyms.json"       # *
@@ -56,16 +70,22 @@ import difflib
 import importlib.util
 import math
 import tomllib
-from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from .architectures import Architecture
-from .encoded import Split
+from .architectures.architecture_table import ARCHITECTURES
+from .architectures.network_shape import Body
+from .defences.defence_table import DEFENCES
+from .defences.training_rule import Defence
+from .encoded import NamedSplit
 from .errors import BadInput, unreadable
 
-Section = TypeVar("Section", "DataPart", "VocabularyPart", "NetworkPart", "TrainingPart", "SwapsPart", "TaskPart")
+Section = TypeVar("Section")
+
+
+SECTIONS = ("data", "vocabulary", "network", "training", "defence", "swaps", "task")
 
 
 @dataclass(frozen=True)
@@ -88,17 +108,8 @@ class DataPart:
 class VocabularyPart:
     size: int = 20000
     lowercase: bool = True
-    split: Split = "whitespace"
+    split: NamedSplit = "whitespace"
     length: int = 200
-
-
-@dataclass(frozen=True)
-class NetworkPart:
-    architecture: Architecture
-    embedding: int = 0
-    hidden: tuple[int, ...] | None = None
-    filters: int = 0
-    width: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,8 +145,9 @@ class Recipe:
     path: Path
     data: DataPart
     vocabulary: VocabularyPart
-    network: NetworkPart
+    network: Body
     training: TrainingPart
+    defence: Defence | None
     swaps: SwapsPart | None
     task: TaskPart
 
@@ -165,13 +177,16 @@ def read_recipe(path: Path) -> Recipe:
         raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from error
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: not TOML: {error}") from error
-    refuse_unknown(table, ("data", "vocabulary", "network", "training", "swaps", "task"), f"{path}: section")
+    refuse_unknown(table, SECTIONS, f"{path}: section")
     recipe = Recipe(
         path,
         read_section(DataPart, table, "data", path),
         read_section(VocabularyPart, table, "vocabulary", path),
-        with_defaults(read_section(NetworkPart, table, "network", path), path),
+        read_section(chosen(ARCHITECTURES, "architecture", table, "network", path), table, "network", path),
         read_section(TrainingPart, table, "training", path),
+        read_section(chosen(DEFENCES, "method", table, "defence", path), table, "defence", path)
+        if "defence" in table
+        else None,
         read_section(SwapsPart, table, "swaps", path) if "swaps" in table else None,
         read_section(TaskPart, table, "task", path),
     )
@@ -189,15 +204,42 @@ def refuse_unknown(table: dict[str, Any], known: Iterable[str], where: str) -> N
 
 def read_section(part: type[Section], table: dict[str, Any], name: str, path: Path) -> Section:
     """One table of the file as its dataclass."""
+    given = section(table, name, path)
+    hints = get_type_hints(part)
+    known = {key.name: key for key in fields(part)}  # type: ignore[arg-type]
+    refuse_unknown(given, known, f"{path}: [{name}] key")
+    for key, needed in known.items():
+        if key not in given and needed.default is MISSING and needed.default_factory is MISSING:
+            raise BadInput(f"{path}: [{name}] has no key {key!r}, which has no default")
+    return part(**{key: checked(value, hints[key], f"{path}: [{name}] {key}") for key, value in given.items()})
+
+
+def section(table: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
     given = table.get(name, {})
     if not isinstance(given, dict):
         raise BadInput(f"{path}: {name!r} must be a section [{name}]")
-    kinds = get_type_hints(part)
-    refuse_unknown(given, kinds, f"{path}: [{name}] key")
-    for needed in fields(part):
-        if needed.name not in given and needed.default is MISSING and needed.default_factory is MISSING:
-            raise BadInput(f"{path}: [{name}] has no key {needed.name!r}, which has no default")
-    return part(**{key: checked(value, kinds[key], f"{path}: [{name}] {key}") for key, value in given.items()})
+    return given
+
+
+def chosen(kinds: Mapping[str, type[Section]], key: str, table: dict[str, Any], name: str, path: Path) -> type[Section]:
+    """The kind that a section names; the key that names it is taken out, and the other keys are that kind's own."""
+    given = dict(section(table, name, path))
+    if key not in given:
+        raise BadInput(f"{path}: [{name}] has no key {key!r}, which has no default")
+    which = given.pop(key)
+    if not isinstance(which, str) or which not in kinds:
+        raise BadInput(f"{path}: [{name}] {key} is {which!r}; it must be one of {', '.join(kinds)}")
+    own = keys_of(kinds[which])
+    for other in given:
+        owners = [kind for kind, part in kinds.items() if other in keys_of(part)]
+        if other not in own and owners:
+            raise BadInput(f"{path}: [{name}] {other} belongs to {key} {', '.join(map(repr, owners))}, not {which!r}")
+    table[name] = given
+    return kinds[which]
+
+
+def keys_of(part: type[Any]) -> set[str]:
+    return {key.name for key in fields(part)}
 
 
 def checked(value: Any, kind: Any, where: str) -> Any:
@@ -206,7 +248,7 @@ def checked(value: Any, kind: Any, where: str) -> Any:
         if value not in get_args(kind):
             raise BadInput(f"{where} is {value!r}; it must be one of {', '.join(get_args(kind))}")
         return value
-    if kind in (tuple[int, ...], tuple[int, ...] | None, tuple[str, ...]):
+    if kind in (tuple[int, ...], tuple[str, ...]):
         element, name = (str, "strings") if kind == tuple[str, ...] else (int, "integers")
         if not isinstance(value, list) or any(type(item) is not element for item in value):
             raise BadInput(f"{where} is {value!r}; it must be a list of {name}")
@@ -223,23 +265,6 @@ def checked(value: Any, kind: Any, where: str) -> Any:
     return value
 
 
-def with_defaults(network: NetworkPart, path: Path) -> NetworkPart:
-    """The sizes an architecture has when the recipe does not say."""
-    convolutional = network.architecture == "cnn"
-    if not convolutional and (network.filters or network.width):
-        raise BadInput(
-            f"{path}: [network] filters and width belong to architecture 'cnn', not {network.architecture!r}"
-        )
-    plain = network.architecture == "mmws"
-    return replace(
-        network,
-        embedding=network.embedding or (2 if plain else 16),
-        hidden=((64,) if plain else (32,)) if network.hidden is None else network.hidden,
-        filters=(network.filters or 32) if convolutional else 0,
-        width=(network.width or 3) if convolutional else 0,
-    )
-
-
 def check_ranges(recipe: Recipe) -> None:
     data, words, network, training = recipe.data, recipe.vocabulary, recipe.network, recipe.training
     shares = (training.dropout, training.word_dropout)
@@ -250,14 +275,16 @@ def check_ranges(recipe: Recipe) -> None:
         (words.size >= 3, "[vocabulary] size must be at least 3: <pad>, <unk> and a word"),
         (words.length >= 1, "[vocabulary] length must be at least 1"),
         (network.embedding >= 1, "[network] embedding must be at least 1"),
-        (all(size >= 1 for size in network.hidden or ()), "[network] hidden sizes must be at least 1"),
-        (network.filters >= 0 and 0 <= network.width <= words.length, "[network] width must be between 1 and length"),
+        (all(size >= 1 for size in network.hidden), "[network] hidden sizes must be at least 1"),
+        *((holds, f"[network] {rule}") for holds, rule in network.rules(words.length)),
+        *((holds, f"[defence] {rule}") for holds, rule in (recipe.defence.rules(network) if recipe.defence else ())),
         (training.epochs >= 1 and training.batch >= 1, "[training] epochs and batch must be at least 1"),
         (0 < training.learning_rate <= 1, "[training] learning_rate must be above 0 and at most 1"),
         (math.isfinite(training.weight_decay) and training.weight_decay >= 0, "[training] weight_decay must be >= 0"),
         (all(0 <= share < 1 for share in shares), "[training] dropout and word_dropout must be in [0, 1)"),
         (math.isfinite(training.noise) and training.noise >= 0, "[training] noise must be >= 0"),
         (training.shift >= 0, "[training] shift must be >= 0"),
+        (not (training.shift and network.knows_padding), "[training] shift is for networks that read padding"),
         (0 <= training.pieces <= words.length, "[training] pieces must be between 0 and length"),
         (0 <= training.seed < 2**63, "[training] seed must be between 0 and 2^63 - 1"),
         (recipe.swaps is None or recipe.swaps.max_per_word >= 1, "[swaps] max_per_word must be at least 1"),

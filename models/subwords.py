@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-from .encoded import Encoded, Span, check_length, empty, spans_of
+from .encoded import Encoded, Span, check_length, constants_of, empty, spans_of
 from .errors import BadInput, Unsupported, one_line
 
 
@@ -19,7 +20,8 @@ class TokenizerVocabulary:
     """A Hugging Face tokenizer.json: a word is one piece of its pre-tokenisation, and may take several tokens.
 
     Truncation and padding are what the file says, their lengths and padding token overridden by ours. Special tokens
-    stay in `tokens` and are no words. `content` is the file's text.
+    stay in `tokens` and are no words. `content` is the file's text. `cut` says where texts are cut, whatever the file
+    says; `disputed` are lengths that files beside each other say, so that no longer text can be read.
     """
 
     source: str
@@ -27,21 +29,41 @@ class TokenizerVocabulary:
     pad: str | None = None
     unknown: str | None = None
     lowercase: bool = False
+    pad_side: str | None = None
+    cut_side: str | None = None
+    cut: int | None = None
+    disputed: str | None = None
+    skips_padding: bool = False
+    """Whether its models count positions as RoBERTa does."""
     _ready: dict[int | None, Any] = field(default_factory=dict, init=False, repr=False)
     _known: dict[str, tuple[int, ...] | None] = field(default_factory=dict, init=False, repr=False)
+
+    follows_case: ClassVar[bool] = False
 
     @cached_property
     def size(self) -> int:
         """The highest id + 1."""
         return int(max(self._whole.get_vocab(with_added_tokens=True).values())) + 1
 
+    @property
+    def self_contained(self) -> bytes | None:
+        """A tokenizer.json that says the same without other files; None where the file is one."""
+        same = Path(self.source).read_bytes().decode("utf-8-sig") == self.content
+        return None if same else self.content.encode()
+
     def encode(self, text: str, length: int | None = None) -> Encoded:
         """At most and, padded, exactly `length` tokens; when None, as many as the file says."""
         check_length(length)
-        everything = self._words(self._run(self._whole, text), text)
+        whole = self._run(self._whole, text)
+        everything = self._words(whole, text)
         if not everything:
             raise empty(text)
-        encoding = self._run(self._at(length), text)
+        tokenizer = self._at(length)
+        if self.disputed is not None and len(whole.ids) > tokenizer.truncation["max_length"]:
+            raise BadInput(
+                f"a text of {len(whole.ids)} tokens: {self.disputed}; set length to where the deployed code cuts"
+            )
+        encoding = self._run(tokenizer, text)
         tokens = tuple(encoding.ids)
         if length is not None and len(tokens) < length:
             raise BadInput(
@@ -66,6 +88,7 @@ class TokenizerVocabulary:
                 if any(tokens[place] in self._reserved for place in places)
             ),
             whole=tuple(everything),
+            constants=constants_of(tuple(encoding.attention_mask), tuple(encoding.type_ids)),
         )
 
     def tokens_of(self, word: str) -> tuple[int, ...] | None:
@@ -77,6 +100,23 @@ class TokenizerVocabulary:
         if word not in self._known:
             self._known[word] = self._tokens_of(word)
         return self._known[word]
+
+    def in_place(self, text: str) -> tuple[list[int], dict[Span, list[int]]]:
+        """All ids of a text, neither cut nor padded, and the places of each word among them."""
+        encoding = self._run(self._whole, text)
+        return list(encoding.ids), self._words(encoding, text)
+
+    def ids_of(self, texts: Sequence[str]) -> list[list[int]]:
+        """All ids of each of these, neither cut nor padded."""
+        try:
+            found = self._whole.encode_batch_fast([self._folded(text) for text in texts])
+        except Exception as error:  # the library raises nothing narrower
+            raise BadInput(f"{self.source}: cannot encode {texts[0][:40]!r}: {one_line(error)}") from error
+        return [list(encoding.ids) for encoding in found]
+
+    def _folded(self, text: str) -> str:
+        # Character by character would lose the final sigma, and whole texts the places: the lengths agree either way.
+        return "".join(piece.lower() for piece in re.split(r"(\s+)", text)) if self.lowercase else text
 
     def _tokens_of(self, word: str) -> tuple[int, ...] | None:
         found: set[tuple[int, ...]] = set()
@@ -113,10 +153,8 @@ class TokenizerVocabulary:
         return {(min(characters), max(characters) + 1): places for characters, places in groups.values() if characters}
 
     def _run(self, tokenizer: Any, text: str, special: bool = True) -> Any:
-        # Character by character would lose the final sigma, and whole texts the places: the lengths agree either way.
-        folded = "".join(piece.lower() for piece in re.split(r"(\s+)", text)) if self.lowercase else text
         try:
-            return tokenizer.encode(folded, add_special_tokens=special)
+            return tokenizer.encode(self._folded(text), add_special_tokens=special)
         except Exception as error:  # the library raises nothing narrower
             raise BadInput(f"{self.source}: cannot encode {text[:40]!r}: {one_line(error)}") from error
 
@@ -125,6 +163,12 @@ class TokenizerVocabulary:
         if not self.lowercase:
             return range(len(text))
         return [index for index, character in enumerate(text) for _ in character.lower()]
+
+    @cached_property
+    def stored(self) -> Mapping[str, Any]:
+        """What the file says."""
+        found: dict[str, Any] = json.loads(self.content)
+        return found
 
     @cached_property
     def _whole(self) -> Any:
@@ -140,20 +184,23 @@ class TokenizerVocabulary:
         tokenizer = tokenizer_of(self.content, self.source)
         padding = tokenizer.padding or {}
         truncation = tokenizer.truncation or {}
-        if length is not None:
+        stated = truncation.get("max_length")
+        limits = (length, self.cut) if self.cut is not None else (length, stated)
+        limit = min((one for one in limits if one is not None), default=None)
+        if limit is not None:
             special = tokenizer.num_special_tokens_to_add(False)
-            if length <= special:
+            if limit <= special:
                 raise BadInput(
-                    f"{self.source}: adds {special} special tokens, which leaves no room in a length of {length}"
+                    f"{self.source}: adds {special} special tokens, which leaves no room in a length of {limit}"
                 )
-            tokenizer.enable_truncation(length, direction=truncation.get("direction", "right"))
+            tokenizer.enable_truncation(limit, direction=self.cut_side or truncation.get("direction", "right"))
         identity = padding.get("pad_id") if self.pad is None else tokenizer.token_to_id(self.pad)
         wanted = bool(padding) or length is not None
         if wanted and identity is None and self.pad is not None:
             raise BadInput(f"{self.source}: has no padding token {self.pad!r}")
         if wanted and identity is not None:
             tokenizer.enable_padding(
-                direction=padding.get("direction", "right"),
+                direction=self.pad_side or padding.get("direction", "right"),
                 pad_id=identity,
                 length=length if length is not None else padding.get("length"),
                 pad_to_multiple_of=None if length is not None else padding.get("pad_to_multiple_of"),
@@ -164,7 +211,7 @@ class TokenizerVocabulary:
     @cached_property
     def _reserved(self) -> frozenset[int]:
         """Ids that are no words: padding, the unknown token, special tokens."""
-        stored = json.loads(self.content)
+        stored = self.stored
         model = stored["model"]
         padding = stored.get("padding") or {}
         names = {self.pad, self.unknown, model.get("unk_token"), padding.get("pad_token")}
@@ -178,7 +225,7 @@ def tokenizer_of(content: str, source: str) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise Unsupported(f"{source}: a tokenizer.json needs `pip install swapproof[tokenizers]`") from error
+        raise Unsupported(f"{source}: a tokenizer.json needs the package tokenizers: pip install tokenizers") from error
     try:
         return Tokenizer.from_str(content)
     except Exception as error:  # the library raises nothing narrower

@@ -94,7 +94,7 @@ def task_file(recipe: Recipe, corpus: Corpus) -> str:
         "[model]",
         'onnx = "model.onnx"',
         'vocabulary = "vocabulary.json"',
-        f"length = {words.length}",
+        *([] if recipe.network.takes_any_length else [f"length = {words.length}"]),
         f"pad = {json.dumps(PAD)}",
         f"unknown = {json.dumps(UNKNOWN)}",
         f"lowercase = {json.dumps(words.lowercase)}",

@@ -10,7 +10,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,14 +19,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .architectures import PAD, UNKNOWN, Noise, Shape, initial_weights, logits
+from .architectures.architecture_table import name_of
+from .architectures.network_shape import PAD, UNKNOWN, Arrays, Noise, Shape, initial_weights, logits
 from .corpus import Corpus, Examples, read_corpus
+from .defences.defence_table import method_of
+from .defences.state_growth import DRAWN, FEWEST_WORDS, growth_per_step, meaning, recurrent_cells, relative_swap_size
+from .defences.synonym_pairs import read_synonyms, synonym_pairs
+from .defences.training_rule import TrainingRule
 from .errors import BadInput, Unsupported
-from .export import BATCH, Arrays, largest_difference, onnx_logits, onnx_model
+from .export.equivalence import agreement
+from .export.trained_graph import BATCH, onnx_logits, onnx_model
 from .recipe import Recipe, TrainingPart, read_recipe
 from .task_folder import appearing, refuse_occupied, refuse_unwritable, swap_table, task_file, write_json, write_texts
 
 if TYPE_CHECKING:
+    import onnx
     import torch
 
 Progress = Callable[[str], None]
@@ -41,6 +48,10 @@ class TrainingResult:
     accuracy_train: float
     accuracy_held_out: float
     largest_difference: float
+    growth_per_step: float | None
+    """Of a recurrent network: see `defences/state_growth.py`."""
+    relative_swap_size: float | None
+    """By the synonyms of the recipe's swaps, or else of its defence."""
     seconds: float
 
 
@@ -56,18 +67,25 @@ class Fit:
 def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     """Learn what the recipe says and write the task folder `out`, which appears complete or not at all."""
     if importlib.util.find_spec("torch") is None:
-        raise Unsupported("training needs torch, which is not installed: pip install swapproof[torch]")
+        raise Unsupported("training needs torch, which is not installed: pip install torch onnxscript")
     started = time.perf_counter()
     recipe = read_recipe(recipe_path)
     refuse_occupied(out)
     refuse_unwritable(out)
     table = swap_table(recipe)
+    synonyms = listed_synonyms(recipe)
     corpus = read_corpus(recipe)
     for remark in corpus.remarks:
         progress(remark)
-    shape = network_shape(recipe, corpus)
-    fit = learn(shape, recipe.training, corpus.train, corpus.held_out, progress)
-    model = onnx_model(shape, fit.weights).SerializeToString(deterministic=True)
+    shape = Shape(recipe.network, len(corpus.words), recipe.vocabulary.length, len(corpus.labels))
+    rule = TrainingRule()
+    if recipe.defence is not None:
+        rule = recipe.defence.start(recipe.network, corpus.words, recipe.path.parent)
+    fit = learn(shape, recipe.training, rule, corpus.train, corpus.held_out, progress)
+    graph = onnx_model(shape, fit.weights)
+    model = graph.SerializeToString(deterministic=True)
+    growth = network_growth(graph, fit.weights["embedding"], corpus.held_out.tokens)
+    swap = None if synonyms is None else swap_size(fit.weights["embedding"], corpus.words, synonyms)
     with appearing(out) as folder:
         (folder / "model.onnx").write_bytes(model)
         write_json(folder / "vocabulary.json", corpus.words, indent=0)
@@ -81,15 +99,52 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
             model_sha256=hashlib.sha256(model).hexdigest(),
             accuracy_train=share_right(torch_logits(shape, fit.weights, corpus.train.tokens), corpus.train.labels),
             accuracy_held_out=share_right(exported, corpus.held_out.labels),
-            largest_difference=largest_difference(exported, torch_logits(shape, fit.weights, corpus.held_out.tokens)),
+            largest_difference=agreement(
+                exported, torch_logits(shape, fit.weights, corpus.held_out.tokens)
+            ).largest_difference,
+            growth_per_step=growth,
+            relative_swap_size=swap,
             seconds=round(time.perf_counter() - started, 1),
         )
         write_json(folder / "training.json", report(recipe, corpus, shape, fit, result), indent=2)
+    for line in provability(result):
+        progress(line)
     progress(
         f"{out}: held-out accuracy {result.accuracy_held_out:.4f} on {len(corpus.held_out.rows)} texts, "
         f"onnxruntime within {result.largest_difference:.1e} of torch, {result.seconds} s"
     )
     return result
+
+
+def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:
+    """The table of the swaps and how many of each word's synonyms count, or else that of the defence."""
+    if recipe.swaps is not None:
+        return read_synonyms(recipe.path.parent / recipe.swaps.file), recipe.swaps.max_per_word
+    file = None if recipe.defence is None else recipe.defence.synonym_file
+    return None if file is None else (read_synonyms(recipe.path.parent / file), None)
+
+
+def swap_size(
+    embedding: NDArray[np.float32], words: Sequence[str], listed: tuple[dict[str, list[str]], int | None]
+) -> float | None:
+    pairs = synonym_pairs(words, listed[0], at_most=listed[1])
+    return relative_swap_size(embedding, pairs) if len(pairs) else None
+
+
+def network_growth(graph: onnx.ModelProto, embedding: NDArray[np.float32], tokens: NDArray[np.int32]) -> float | None:
+    """Growth per step along the first words of the held-out texts, one text after the other."""
+    cells = recurrent_cells(graph)
+    words = tokens[tokens != PAD][:DRAWN]
+    return growth_per_step(cells, embedding[words]) if cells and len(words) >= FEWEST_WORDS else None
+
+
+def provability(result: TrainingResult) -> Iterator[str]:
+    """Growth and swap size with what they mean, a line each."""
+    if result.relative_swap_size is not None:
+        yield f"relative swap size {result.relative_swap_size:.2f}: how far a swap moves the vector of a word (median)"
+    if result.growth_per_step is not None:
+        said = meaning(result.growth_per_step, result.relative_swap_size)
+        yield f"growth per step {result.growth_per_step:.2f}: {said}"
 
 
 def report(recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: TrainingResult) -> dict[str, Any]:
@@ -100,10 +155,19 @@ def report(recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: Train
         "seconds": result.seconds,
         "model_sha256": result.model_sha256,
         "largest_difference": result.largest_difference,
+        "growth_per_step": result.growth_per_step,
+        "relative_swap_size": result.relative_swap_size,
         "epoch": fit.epoch,
         "held_out_chose_the_epoch": recipe.training.keep == "best",
         "held_out_accuracy_by_epoch": list(fit.history),
-        "network": asdict(shape),
+        "network": {
+            "architecture": name_of(shape.body),
+            "vocabulary": shape.vocabulary,
+            "length": shape.length,
+            "classes": shape.classes,
+            **asdict(shape.body),
+        },
+        "defence": None if recipe.defence is None else {"method": method_of(recipe.defence), **asdict(recipe.defence)},
         "training": asdict(recipe.training),
         "remarks": list(corpus.remarks),
         "versions": {
@@ -113,27 +177,16 @@ def report(recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: Train
     }
 
 
-def network_shape(recipe: Recipe, corpus: Corpus) -> Shape:
-    network = recipe.network
-    return Shape(
-        network.architecture,
-        len(corpus.words),
-        recipe.vocabulary.length,
-        len(corpus.labels),
-        network.embedding,
-        network.hidden or (),
-        network.filters,
-        network.width,
-    )
-
-
-def learn(shape: Shape, plan: TrainingPart, train: Examples, held_out: Examples, progress: Progress) -> Fit:
-    """AdamW on cross entropy, the learning rate falling linearly to zero."""
+def learn(
+    shape: Shape, plan: TrainingPart, rule: TrainingRule, train: Examples, held_out: Examples, progress: Progress
+) -> Fit:
+    """AdamW on cross entropy under the rule of a defence, the learning rate falling linearly to zero."""
     import torch
 
     with one_thread():
         generator = torch.Generator().manual_seed(plan.seed)
         weights = initial_weights(shape, generator)
+        rule.hold(weights)
         noise = Noise(plan.dropout, plan.noise, generator)
         optimizer = torch.optim.AdamW(weights.values(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
         tokens, labels = torch.from_numpy(train.tokens), torch.from_numpy(train.labels)
@@ -149,13 +202,17 @@ def learn(shape: Shape, plan: TrainingPart, train: Examples, held_out: Examples,
                 for group in optimizer.param_groups:
                     group["lr"] = plan.learning_rate * (1 - step / steps)
                 batch = disturb(tokens[rows].long(), plan, generator)
-                loss = torch.nn.functional.cross_entropy(logits(shape, weights, batch, noise), labels[rows])
+                read = weights | {"embedding": rule.table(weights["embedding"])}
+                loss = torch.nn.functional.cross_entropy(logits(shape, read, batch, noise), labels[rows])
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
+                rule.hold(weights)
                 step += 1
                 total += loss.item() * len(rows)
-            now = {name: value.detach().numpy().copy() for name, value in weights.items()}
+            with torch.no_grad():
+                read = weights | {"embedding": rule.table(weights["embedding"])}
+            now = {name: value.detach().numpy().copy() for name, value in read.items()}
             accuracy = share_right(torch_logits(shape, now, held_out.tokens), held_out.labels)
             if plan.keep == "last" or not history or accuracy > max(history):
                 kept, epoch_kept = now, epoch

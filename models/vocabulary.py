@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
-from .encoded import PATTERNS, Encoded, Split, check_length, empty, spans_of
-from .errors import BadInput, one_line, unreadable
+from .encoded import PATTERNS, Encoded, Pattern, Split, check_length, constants_of, empty, spans_of
+from .errors import BadInput
+from .plain_words import PlainWords
 from .subwords import TokenizerVocabulary, tokenizer_of
+from .vocabulary_files import TokenizerFile, WordFile, disagreeing, read_vocabulary_file
 
 __all__ = ["Encoded", "Split", "TokenizerVocabulary", "Vocabulary", "WordVocabulary", "read_vocabulary"]
 
@@ -32,6 +34,11 @@ class WordVocabulary:
     unknown: str | int = UNKNOWN
     lowercase: bool = False
     split: Split = "whitespace"
+    pad_side: str = "right"
+    cut_side: str | None = None
+    """Where longer texts are cut; of those that are padded on the left, it must be said."""
+
+    follows_case: ClassVar[bool] = False
 
     @cached_property
     def size(self) -> int:
@@ -39,12 +46,12 @@ class WordVocabulary:
         return max([*self.ids.values(), *self._reserved]) + 1
 
     def encode(self, text: str, length: int | None = None) -> Encoded:
-        """The first `length` words, padded on the right to `length`; all of them, and no padding, when None."""
+        """The first `length` words (with cut_side "left" the last), padded to `length`; all of them when None."""
         check_length(length)
         everything = spans_of(text, self.split)
         if not everything:
             raise empty(text)
-        spans = everything[:length]
+        spans = everything[self.kept(len(everything), length)]
         words = tuple(text[start:end] for start, end in spans)
         tokens = [self._id(word) for word in words]
         unknown = tuple(index for index, token in enumerate(tokens) if token is None or token in self._reserved)
@@ -61,16 +68,37 @@ class WordVocabulary:
                 f"{self.source}: has no padding token {self.pad!r}, which a text of {len(read)} words needs: name one "
                 "that it has, or an id, as pad = 0"
             )
+        added = () if padding is None else (padding,) * missing
+        first = len(added) if self.pad_side == "left" else 0
         return Encoded(
             text=text,
             words=words,
             spans=spans,
-            tokens=(*read, *([] if padding is None else [padding] * missing)),
-            places=tuple((index, 1) for index in range(len(words))),
+            tokens=(*added, *read) if first else (*read, *added),
+            places=tuple((first + index, 1) for index in range(len(words))),
             cut=len(everything) - len(spans),
             unknown=unknown,
             whole=everything,
+            constants=constants_of((0,) * first + (1,) * len(read) + (0,) * (missing - first)),
         )
+
+    @property
+    def self_contained(self) -> bytes | None:
+        """A vocabulary.json that says the same; None where the file is one."""
+        if Path(self.source).suffix.lower() != ".txt":
+            return None
+        return json.dumps(dict(self.ids), ensure_ascii=False).encode()
+
+    def kept(self, number: int, length: int | None) -> slice:
+        """Of so many words those that fit."""
+        if length is None or number <= length:
+            return slice(None)
+        if self.cut_side is None and self.pad_side == "left":
+            raise BadInput(
+                f'a text of {number} words is cut to {length}, and pad_side = "left" does not say where: set '
+                'cut_side = "left" (the last words are kept, as pad_sequences of Keras does by default) or "right"'
+            )
+        return slice(number - length, None) if self.cut_side == "left" else slice(length)
 
     def tokens_of(self, word: str) -> tuple[int, ...] | None:
         """The ids a replacement word takes; None when it is unknown, reserved, or would not be read as one word.
@@ -95,7 +123,7 @@ class WordVocabulary:
         return self.ids.get(word.lower() if self.lowercase else word)
 
 
-Vocabulary = WordVocabulary | TokenizerVocabulary
+Vocabulary = WordVocabulary | TokenizerVocabulary | PlainWords
 
 
 def read_vocabulary(
@@ -104,98 +132,72 @@ def read_vocabulary(
     pad: str | int | None = None,
     unknown: str | int | None = None,
     lowercase: bool = False,
-    split: Split = "whitespace",
+    split: Split | None = None,
+    pad_side: str | None = None,
+    cut_side: str | None = None,
+    cut: int | None = None,
 ) -> Vocabulary:
-    """A list of words (index = id), a map {"word": id}, or a Hugging Face tokenizer.json, told apart by their content.
+    """A list of words (index = id), a map {"word": id}, one word a line, a tokenizer of Keras, BERT's vocab.txt, or a
+    Hugging Face tokenizer.json with the tokenizer_config.json beside it; told apart by their content.
 
-    `pad` and `unknown` left out are "<pad>" and "<unk>", or what the tokenizer.json says; of words they can be ids.
+    `pad` and `unknown` left out are "<pad>" and "<unk>", or what the tokenizer says; of words they can be ids. `cut`:
+    where a tokenizer cuts, whatever its files say.
     """
-    source = str(path)
-    if split not in PATTERNS:
-        raise BadInput(f"split is {split!r}: it can be {' or '.join(repr(known) for known in PATTERNS)}")
-    content, text = _json(Path(path))
-    if isinstance(content, dict) and (
-        isinstance(content.get("model"), dict) or isinstance(content.get("added_tokens"), list)
-    ):
-        if split != "whitespace":
-            raise BadInput(f"{source}: a tokenizer splits texts itself: leave out split = {split!r}")
-        if isinstance(pad, int) or isinstance(unknown, int):
-            raise BadInput(f"{source}: a tokenizer names its tokens: give pad and unknown by name")
-        tokenizer_of(text, source)
-        return TokenizerVocabulary(source, text, pad, unknown, lowercase)
-    if isinstance(content, list):
-        ids = _ids_of_list(content, source)
-    elif isinstance(content, dict):
-        ids = _ids_of_map(content, source)
-    else:
-        raise BadInput(f'{source}: neither a list of words, nor a map {{"word": id}}, nor a tokenizer.json')
-    if not ids:
-        raise BadInput(f"{source}: holds no words")
-    for name, given in (("pad", pad), ("unknown", unknown)):
-        if isinstance(given, int) and (isinstance(given, bool) or given < 0):
-            raise BadInput(f"{name} is {json.dumps(given)}: it can be a token or an id, 0 or more")
-    return WordVocabulary(
-        source, ids, PAD if pad is None else pad, UNKNOWN if unknown is None else unknown, lowercase, split
+    return vocabulary_of(
+        read_vocabulary_file(Path(path)),
+        str(path),
+        pad=pad,
+        unknown=unknown,
+        lowercase=lowercase,
+        split=split,
+        pad_side=pad_side,
+        cut_side=cut_side,
+        cut=cut,
     )
 
 
-def _json(path: Path) -> tuple[object, str]:
-    """The JSON of a file and its text; a key given twice is an error, for JSON keeps the last one silently."""
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        keys = dict(pairs)
-        if len(keys) < len(pairs):
-            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-            raise BadInput(f"{path}: {twice!r} is there twice")
-        return keys
-
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=unique), text
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from error
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
-    except RecursionError as error:
-        raise BadInput(f"{path}: JSON nested too deep") from error
-    except BadInput:
-        raise
-    except ValueError as error:
-        raise BadInput(f"{path}: not JSON ({one_line(error)})") from error
-
-
-def _ids_of_list(content: list[object], source: str) -> dict[str, int]:
-    ids: dict[str, int] = {}
-    for index, word in enumerate(content):
-        checked = _word(word, source, f"entry {index}")
-        if checked in ids:
-            raise BadInput(f"{source}: entry {index} repeats {checked!r}, which is entry {ids[checked]}")
-        ids[checked] = index
-    return ids
-
-
-def _ids_of_map(content: dict[str, object], source: str) -> dict[str, int]:
-    ids: dict[str, int] = {}
-    owners: dict[int, str] = {}
-    for word, identity in content.items():
-        _word(word, source, f"key {word!r}")
-        if not isinstance(identity, int) or isinstance(identity, bool):
-            raise BadInput(f"{source}: {word!r} has the id {json.dumps(identity)[:40]}, which is not an integer")
-        if identity < 0:
-            raise BadInput(f"{source}: {word!r} has the negative id {identity}")
-        if identity in owners:
-            raise BadInput(f"{source}: {owners[identity]!r} and {word!r} share the id {identity}")
-        ids[word] = identity
-        owners[identity] = word
-    return ids
-
-
-def _word(word: object, source: str, where: str) -> str:
-    if not isinstance(word, str):
-        raise BadInput(f"{source}: {where} is {json.dumps(word)[:40]}, which is not a word")
-    if any("\ud800" <= character <= "\udfff" for character in word):
-        raise BadInput(f"{source}: {where} holds half a surrogate pair, which is no character")
-    return word
+def vocabulary_of(
+    file: WordFile | TokenizerFile,
+    source: str,
+    *,
+    pad: str | int | None,
+    unknown: str | int | None,
+    lowercase: bool,
+    split: Split | None,
+    pad_side: str | None,
+    cut_side: str | None,
+    cut: int | None = None,
+) -> WordVocabulary | TokenizerVocabulary:
+    """What a task says of it added to what the file says."""
+    if split is not None and not isinstance(split, Pattern) and split not in PATTERNS:
+        raise BadInput(f"split is {split!r}: it can be {' or '.join(repr(known) for known in PATTERNS)}")
+    if isinstance(file, TokenizerFile):
+        if split not in (None, "whitespace"):
+            raise BadInput(f"{source}: a tokenizer splits texts itself: leave out split = {split!r}")
+        if isinstance(pad, int) or isinstance(unknown, int):
+            raise BadInput(f"{source}: a tokenizer names its tokens: give pad and unknown by name")
+        tokenizer_of(file.content, source)
+        said = {} if cut is not None else file.said_lengths(Path(source).name)
+        disputed = disagreeing(said) if len(set(said.values())) > 1 else None
+        return TokenizerVocabulary(
+            source, file.settled(pad), pad, unknown, lowercase, pad_side, cut_side, cut, disputed, file.skips_padding
+        )
+    for name, given in (("pad", pad), ("unknown", unknown)):
+        if isinstance(given, int) and (isinstance(given, bool) or given < 0):
+            raise BadInput(f"{name} is {json.dumps(given)}: it can be a token or an id, 0 or more")
+    if file.split is not None and split not in (None, "whitespace"):
+        raise BadInput(f"{source}: a tokenizer of Keras splits texts itself: leave out split = {split!r}")
+    if unknown is None:
+        unknown = UNKNOWN if file.unknown is None else file.unknown
+    if pad is None:
+        pad = PAD if file.split is None else 0  # Keras counts words from 1, and pads with 0
+    return WordVocabulary(
+        source,
+        file.ids,
+        pad,
+        unknown,
+        lowercase or bool(file.lowercase),
+        file.split or split or "whitespace",
+        pad_side or "right",
+        cut_side,
+    )

@@ -12,6 +12,7 @@ from .check import merkle_root
 from .errors import BadInput
 
 __all__ = [
+    "Boxes",
     "Broken",
     "Count",
     "Enumerate",
@@ -23,7 +24,10 @@ __all__ = [
     "Lower",
     "Node",
     "Open",
+    "Precision",
+    "Recipe",
     "Rivals",
+    "Segment",
     "Slopes",
     "Statement",
     "Upper",
@@ -34,7 +38,8 @@ __all__ = [
     "write_certificate",
 ]
 
-Level = Literal["real", "float32"]
+Level = Literal["real", "float32", "kernel"]
+Recipe = Literal["linear-2", "smooth-1"]
 Multipliers = Mapping[int, Mapping[int, int]]
 
 
@@ -101,7 +106,31 @@ class Joint:
     inner: Node
 
 
-Node = Linear | Enumerate | Open | Broken | Words | Rivals | Slopes | Joint
+@dataclass(frozen=True)
+class Segment:
+    """So many layers of the canonical network from `first` on, conditioned on the option of one word (by index)."""
+
+    first: int
+    layers: int
+    word: int
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Leaf of a smooth network: intervals for every number of swaps; segments ascend and do not overlap."""
+
+    segments: tuple[Segment, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Precision:
+    """Numbers of a smooth network are multiples of 2**-bits in a subtree, from 16 to 64 bits."""
+
+    bits: int
+    inner: Node
+
+
+Node = Linear | Enumerate | Open | Broken | Boxes | Words | Rivals | Slopes | Joint | Precision
 
 
 @dataclass(frozen=True)
@@ -136,7 +165,7 @@ class Upper:
     """The sentence with these (word, option) swaps is won by a rival, at these levels of truth."""
 
     swaps: tuple[tuple[int, int], ...]
-    levels: tuple[Literal["real", "float32", "replay"], ...]
+    levels: tuple[Literal["real", "float32", "kernel", "replay"], ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +188,8 @@ class Word:
 class Statement:
     """What a certificate is about and what it claims; hashes in lower-case hexadecimal.
 
-    `network` is that of the canonical network of this model for these inputs and words.
+    `network` is that of the canonical network of this model for these inputs and words; `recipe` is smooth-1 if it has
+    a product or a curve.
     """
 
     id: int
@@ -176,6 +206,7 @@ class Statement:
     lower: Lower | None = None
     count: Count | None = None
     upper: Upper | None = None
+    recipe: Recipe = "linear-2"
 
 
 def write_certificate(statement: Statement) -> bytes:
@@ -183,6 +214,11 @@ def write_certificate(statement: Statement) -> bytes:
     lower, count, upper = statement.lower, statement.count, statement.upper
     rivals = tuple(sorted(statement.rivals))
     sizes = tuple(len(word.options) for word in statement.words)
+
+    def tree_part(part: Lower | Count) -> dict[str, object]:
+        tree = base64.b64encode(encode_tree(part.tree, sizes, rivals)).decode()
+        return {"swaps": part.swaps, "level": part.level, "recipe": statement.recipe, "tree": tree}
+
     value: dict[str, object] = {
         "format": "swapproof certificate",
         "version": 2,
@@ -201,10 +237,10 @@ def write_certificate(statement: Statement) -> bytes:
         "words": [(word.start, word.options) for word in statement.words],
         "label": statement.label,
         "rivals": rivals,
-        "lower": lower and tree_part(lower, sizes, rivals),
+        "lower": lower and tree_part(lower),
         "count": count
         and {
-            **tree_part(count, sizes, rivals),
+            **tree_part(count),
             "robust": decimal(count.robust),
             "broken": decimal(count.broken),
             "total": decimal(count.total),
@@ -217,11 +253,6 @@ def write_certificate(statement: Statement) -> bytes:
 def decimal(number: int) -> str:
     """Python itself refuses to write more than 4,300 digits at once."""
     return str(number) if number < 10**4000 else decimal(number // 10**4000) + str(number % 10**4000).zfill(4000)
-
-
-def tree_part(part: Lower | Count, sizes: Sequence[int], rivals: Sequence[int]) -> dict[str, object]:
-    tree = base64.b64encode(encode_tree(part.tree, sizes, rivals)).decode()
-    return {"swaps": part.swaps, "level": part.level, "recipe": "linear-2", "tree": tree}
 
 
 def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> bytes:
@@ -255,12 +286,22 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 out += number(len(node.groups))
                 for layer, slopes in node.groups:
                     out += entries(layer, slopes)
+            case Precision():
+                out.append(11)
+                out += number(node.bits)
+            case Boxes():
+                out.append(24)
+                out += number(len(node.segments))
+                free = 0
+                for segment in node.segments:
+                    out += number(segment.first - free) + number(segment.layers) + number(segment.word)
+                    free = segment.first + segment.layers
         match node:
             case Words() | Rivals():
                 stack += [node.right, node.left]
-            case Slopes() | Joint():
+            case Slopes() | Joint() | Precision():
                 stack.append(node.inner)
-            case Linear() | Enumerate() | Open() | Broken():
+            case Linear() | Enumerate() | Open() | Broken() | Boxes():
                 pass
     return bytes(out)
 

@@ -11,8 +11,9 @@
  * check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * three places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
- * floats into the canonical network, and choosing which swaps and which patterns of a joint group are worth an exact look.
+ * four places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
+ * floats into the canonical network, choosing which swaps and which patterns of a joint group are worth an exact look,
+ * and sums of products of small integers, which floats hold exactly.
  */
 "use strict";
 
@@ -34,7 +35,7 @@ function swapproofChecker() {
   const LIMIT = {
     certificate: 2 ** 26, file: 2 ** 31, positions: 65536, integers: 1000000, options: 65536,
     elements: 2 ** 22, stored: 2 ** 28, windows: 2 ** 22, convolution: 2 ** 26, allElements: 2 ** 23,
-    nodes: 100000, rank: 8, layers: 64, classes: 1024, treeNodes: 5000000, treeDepth: 100000,
+    nodes: 100000, rank: 8, layers: 64, smoothLayers: 65536, classes: 1024, treeNodes: 5000000, treeDepth: 100000,
     enumerated: 20000000n, counting: 10000000, count: 1n << 16000n,
     // Not of the format, but of this program: what it does not want to find time or memory for.
     number: 1n << 20000n, ids: 2 ** 25, reached: 2 ** 25, kept: 2 ** 16,
@@ -384,7 +385,7 @@ function swapproofChecker() {
   };
   const ATTRIBUTE = {
     1: ["name", TEXT], 2: ["float", FLOAT], 3: ["int", NUMBER], 4: ["string", TEXT], 5: ["tensor", BYTES],
-    7: ["floats", FLOAT, true], 8: ["ints", NUMBER, true], 13: null, 20: ["type", NUMBER],
+    7: ["floats", FLOAT, true], 8: ["ints", NUMBER, true], 9: ["strings", TEXT, true], 13: null, 20: ["type", NUMBER],
   };
   const TENSOR = {
     1: ["dims", NUMBER, true], 2: ["type", NUMBER], 4: ["floats", FLOAT, true], 5: ["int32s", NUMBER, true],
@@ -567,7 +568,7 @@ function swapproofChecker() {
     return bytes.subarray(offset, offset + length);
   }
 
-  const ATTRIBUTE_TYPES = { 1: "float", 2: "int", 3: "string", 4: "tensor", 6: "floats", 7: "ints" };
+  const ATTRIBUTE_TYPES = { 1: "float", 2: "int", 3: "string", 4: "tensor", 6: "floats", 7: "ints", 8: "strings" };
   const ABSENT = { float: 0, int: 0n };
 
   function readAttribute(bytes, openTensor, realTypes) {
@@ -741,6 +742,7 @@ function swapproofChecker() {
   //   constant   numbers                                   embed      rows of a table
   //   affine     a row of ids times a column of weights, plus a bias
   //   rectifier  max(x, alpha x)                           maximum    the greatest of a row of ids
+  //   product    the product of a row of two ids           curve      the function `curve` (its number) of an id
   //
   // Rows lie one after another in `ids`, each `width` long; -1 is padding. Element i of an affine layer has the row
   // row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables make a layer of
@@ -789,7 +791,9 @@ function swapproofChecker() {
 
   function affine(net, shape, ids, width, details) {
     const all = { ids, width, row: null, column: null, weights: null, weightDen: 1n, bias: null, biasDen: 1n, ...details };
-    all.weights.forEach(bounded);
+    // The steps of a recurrent layer share their weights.
+    if (!net.bounded.has(all.weights)) all.weights.forEach(bounded);
+    net.bounded.add(all.weights);
     return addLayer(net, "affine", shape, all);
   }
   // sum of signs[j] * values[j]. In Add and Sub a number is the bias; in Sum, where two could cancel, an element.
@@ -813,8 +817,8 @@ function swapproofChecker() {
     return affine(net, shape, sideBySide(net, terms.map((j) => values[j]), shape), terms.length, details);
   }
   // Each element times its own number: factors by place.
-  function scaled(net, x, shape, factors, weightDen, column) {
-    return affine(net, shape, sideBySide(net, [x], shape), 1, { weights: factors, weightDen, column });
+  function scaled(net, x, shape, factors, weightDen, column, details = {}) {
+    return affine(net, shape, sideBySide(net, [x], shape), 1, { weights: factors, weightDen, column, ...details });
   }
   const negated = (net, x) => scaled(net, x, x.shape, [-1n], 1n, null);
 
@@ -840,8 +844,13 @@ function swapproofChecker() {
     if (operator === "Max" || operator === "Min") {
       return c.kind === "numbers" ? limited(net, operator, x, c) : extremum(net, [a, b], operator === "Min");
     }
-    if (c.kind === "variable" || (operator === "Div" && c === a)) unusable(`${operator} of two variables, or by a variable`);
     const shape = broadcastShape(a.shape, b.shape);
+    if (operator === "Div" && b.kind === "variable") {
+      const inverse = curve(net, CURVES.Reciprocal, b);
+      if (a.kind === "variable") return productOf(net, a, inverse);
+      return scaled(net, inverse, shape, numerators(a), a.den, broadcastPlaces(a.shape, shape));
+    }
+    if (c.kind === "variable") return productOf(net, a, b);
     const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
     return scaled(net, x, shape, data, den, broadcastPlaces(c.shape, shape));
   }
@@ -921,7 +930,8 @@ function swapproofChecker() {
   // alpha A B + bias, one of A and B variable, over the last two axes; the axes before are broadcast.
   function matrixProduct(net, a, b, alpha, bias) {
     const swapLast = (value) => transposed(value, [...range(value.shape.length - 2), value.shape.length - 1, value.shape.length - 2]);
-    if ([a, b].filter((value) => value.kind === "variable").length !== 1) unusable("a product that is not of one variable and numbers");
+    const variables = [a, b].filter((value) => value.kind === "variable").length;
+    if (variables === 0) unusable("a product of numbers alone");
     if (a.shape.length < 2 || b.shape.length < 2) unusable("a product of too low a rank");
     const [m, inner] = a.shape.slice(-2);
     const [other, n] = b.shape.slice(-2);
@@ -939,6 +949,18 @@ function swapproofChecker() {
       right[i] = columns[matrix] * n + (i % n);
     }
     const turned = swapLast(b);
+    if (variables === 2) {
+      const pairs = new Int32Array(2 * product(checkShape([...shape, inner])));
+      spend(pairs.length);
+      for (let i = 0, at = 0; i < left.length; i++) {
+        for (let k = 0; k < inner; k++) {
+          pairs[at++] = a.data[left[i] * inner + k];
+          pairs[at++] = turned.data[right[i] * inner + k];
+        }
+      }
+      const { data } = addLayer(net, "product", [pairs.length / 2], { ids: pairs, width: 2 });
+      return affine(net, shape, data, inner, { weights: Array(inner).fill(1n) });
+    }
     const [x, w, row, column] = a.kind === "variable" ? [a, turned, left, right] : [turned, a, right, left];
     const weights = mapped(numerators(w), (weight) => weight * alpha.num);
     return affine(net, shape, x.data, inner, { row, column, weights, weightDen: w.den * alpha.den, ...bias });
@@ -1058,13 +1080,13 @@ function swapproofChecker() {
     return { shape: [batch, channels, ...out], width, ids };
   }
   // The sum over each window divided by a count.
-  function mean(net, { shape, width, ids }, countOf) {
+  function mean(net, { shape, width, ids }, countOf, details = {}) {
     const counts = Array.from({ length: product(shape) }, (_, i) => countOf(ids.subarray(i * width, (i + 1) * width)));
     const different = [...new Set(counts)];
     const den = different.map(BigInt).reduce(leastMultiple, 1n);
     const weights = different.flatMap((count) => Array(width).fill(den / BigInt(count)));
     const column = Int32Array.from(counts, (count) => different.indexOf(count));
-    return affine(net, shape, ids, width, { column, weights, weightDen: den });
+    return affine(net, shape, ids, width, { column, weights, weightDen: den, ...details });
   }
   function maximum(net, { shape, width, ids }) {
     if (ids.length > LIMIT.windows) unusable("windows of too many elements");
@@ -1094,6 +1116,231 @@ function swapproofChecker() {
     const weights = slopes.flatMap((slope) => [s.den - slope, slope]);
     return affine(net, x.shape, ids, 2, { weights, weightDen: s.den, column: broadcastPlaces(s.shape, x.shape) });
   }
+
+  // ---- Smooth operators (section 4.2): each step is a layer
+
+  const CURVES = { Exp: 1, Tanh: 2, Sigmoid: 3, Erf: 4, Reciprocal: 5, Sqrt: 6 };
+  const curve = (net, number, x) => addLayer(net, "curve", x.shape, { ids: x.data, width: 1, curve: number });
+  function productOf(net, x, y) {
+    const shape = broadcastShape(x.shape, y.shape);
+    return addLayer(net, "product", shape, { ids: sideBySide(net, [x, y], shape), width: 2 });
+  }
+  // The sum of factors[j] times variable j, and of a number; numbers are { num, den }.
+  function combined(net, variables, factors, bias) {
+    const shape = variables.map((x) => x.shape).reduce(broadcastShape);
+    const weightDen = factors.map(({ den }) => den).reduce(leastMultiple, 1n);
+    const details = { weights: factors.map(({ num, den }) => num * (weightDen / den)), weightDen };
+    if (bias.num !== 0n) Object.assign(details, { bias: Array(product(shape)).fill(bias.num), biasDen: bias.den });
+    return affine(net, shape, sideBySide(net, variables, shape), variables.length, details);
+  }
+  const [UNIT, MINUS, HALF] = [{ num: 1n, den: 1n }, { num: -1n, den: 1n }, { num: 1n, den: 2n }];
+  const times = (x, y) => ({ num: x.num * y.num, den: x.den * y.den });
+  // The float32 numbers nearest to 1/sqrt(2), sqrt(2/pi) and 0.044715, by their bits.
+  const [ROOT_HALF, ROOT_PI, CUBIC] = [0x3f3504f3, 0x3f4c422a, 0x3d372713].map((bits) => {
+    return exact(new Float32Array(Uint32Array.of(bits).buffer)[0]);
+  });
+
+  function smooth(number) {
+    return { takes: ["variable"], has: {}, make: (net, a, x) => curve(net, number, x) };
+  }
+  function power(net, x, exponent) {
+    net.computed = true;
+    if (exponent.data.length !== 1) unusable("a Pow by several numbers");
+    const base = broadcast(x, broadcastShape(x.shape, exponent.shape));
+    const num = numerator(exponent, 0) * 2n;
+    const is = (twice) => num === twice * exponent.den;
+    if (is(2n)) return base;
+    if (is(4n)) return productOf(net, base, base);
+    if (is(6n)) return productOf(net, productOf(net, base, base), base);
+    if (is(1n)) return curve(net, CURVES.Sqrt, base);
+    if (is(-1n)) return curve(net, CURVES.Reciprocal, curve(net, CURVES.Sqrt, base));
+    if (is(-2n)) return curve(net, CURVES.Reciprocal, base);
+    return unusable("a Pow by another number than 2, 3, 0.5, -0.5, -1 and 1");
+  }
+  function gelu(net, x, approximate) {
+    if (approximate !== "none" && approximate !== "tanh") unusable("an unknown approximation of Gelu");
+    if (approximate === "none") {
+      const error = curve(net, CURVES.Erf, combined(net, [x], [ROOT_HALF], ZERO));
+      return productOf(net, x, combined(net, [error], [HALF], HALF));
+    }
+    const cube = productOf(net, productOf(net, x, x), x);
+    const inner = combined(net, [x, cube], [ROOT_PI, times(ROOT_PI, CUBIC)], ZERO);
+    return productOf(net, x, combined(net, [curve(net, CURVES.Tanh, inner)], [HALF], HALF));
+  }
+  function softmax(net, x, axis) {
+    net.computed = true;
+    const axes = [axisOf(axis, x.shape.length)];
+    const powers = curve(net, CURVES.Exp, combined(net, [x, maximum(net, reduceWindows(x, axes, true))], [UNIT, MINUS], ZERO));
+    return productOf(net, powers, curve(net, CURVES.Reciprocal, mean(net, reduceWindows(powers, axes, true), () => 1)));
+  }
+  function layerNormalization(net, a, x, scale, shift) {
+    net.computed = true;
+    if (a.stash_type !== 1) unusable("a LayerNormalization of another stash_type");
+    const axes = range(x.shape.length).slice(axisOf(a.axis, x.shape.length));
+    const inner = axes.map((axis) => x.shape[axis]);
+    for (const c of [scale, shift]) {
+      if (c !== null && !sameShape(broadcastShape(c.shape, inner), inner)) unusable("a LayerNormalization that does not fit");
+    }
+    const meanOf = (value, details) => mean(net, reduceWindows(value, axes, true), (w) => w.length, details);
+    const apart = combined(net, [x, meanOf(x, {})], [UNIT, MINUS], ZERO);
+    const squares = productOf(net, apart, apart);
+    const lines = product(x.shape) / product(inner);
+    const spread = meanOf(squares, { bias: Array(lines).fill(a.epsilon.num), biasDen: a.epsilon.den });
+    const normal = productOf(net, apart, curve(net, CURVES.Reciprocal, curve(net, CURVES.Sqrt, spread)));
+    const details = {};
+    if (shift !== null) {
+      const num = numerators(shift);
+      Object.assign(details, { bias: Array.from(broadcastPlaces(shift.shape, x.shape), (i) => num[i]), biasDen: shift.den });
+    }
+    return scaled(net, normal, x.shape, numerators(scale), scale.den, broadcastPlaces(scale.shape, x.shape), details);
+  }
+  // Sums of squares, and of ReduceL2 their roots.
+  function norm(isRoot) {
+    return { takes: ["variable", "list?"], has: REDUCE, make(net, a, x, list) {
+      if (isRoot) net.computed = true;
+      if ((givenAxes(a, list) ?? []).length === 0 && a.noop_with_empty_axes) unusable("a norm over no axes");
+      const sums = reduction(a, productOf(net, x, x), list, (windows) => mean(net, windows, () => 1));
+      return isRoot ? curve(net, CURVES.Sqrt, sums) : sums;
+    } };
+  }
+  // What stands last is a head; elsewhere it is smooth.
+  function headOr(make, has) {
+    return { takes: ["variable"], has, make(net, a, x) {
+      const last = net.model.nodes[net.model.nodes.length - 1];
+      if (net.outputs !== last.outputs || net.outputs[0] !== net.model.output.name) return make(net, a, x);
+      if (a.axis !== undefined && axisOf(a.axis, x.shape.length) !== x.shape.length - 1) unusable("a head over another axis than the last");
+      net.head = true;
+      return x;
+    } };
+  }
+
+  // ---- LSTM, GRU, RNN (section 4.4)
+
+  const RECURRENT = {
+    LSTM: { gates: 4, activations: ["sigmoid", "tanh", "tanh"] },
+    GRU: { gates: 3, activations: ["sigmoid", "tanh"] },
+    RNN: { gates: 1, activations: ["tanh"] },
+  };
+  const lowerCase = (text) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const flat = (data) => ({ kind: "variable", shape: [data.length], data: Int32Array.from(data) });
+
+  function recurrent(operator) {
+    const { gates, activations } = RECURRENT[operator];
+    const has = {
+      hidden_size: ["int", null], direction: ["string", "forward"], layout: ["int", 0], activations: ["strings", null],
+      ...(operator === "LSTM" ? { input_forget: ["int", 0] } : {}),
+      ...(operator === "GRU" ? { linear_before_reset: ["flag", 0] } : {}),
+    };
+    const takes = ["variable", "numbers", "numbers", "numbers?", "integers?", "real?", ...(operator === "LSTM" ? ["real?"] : [])];
+    return { takes, has, make(net, a, x, w, r, b, ends, h0, c0 = null) {
+      const must = (holds) => holds || unusable(`inputs or attributes of ${operator} that do not fit`);
+      must(["forward", "reverse", "bidirectional"].includes(a.direction));
+      must([x, w, r].every((value) => value.shape.length === 3));
+      const directions = a.direction === "bidirectional" ? 2 : 1;
+      const [length, batch, inner] = x.shape;
+      const hidden = r.shape[2];
+      must(batch === 1 && hidden >= 1 && (a.hidden_size ?? hidden) === hidden && a.layout === 0 && (a.input_forget ?? 0) === 0);
+      must(sameShape(w.shape, [directions, gates * hidden, inner]) && sameShape(r.shape, [directions, gates * hidden, hidden]));
+      must(b === null || sameShape(b.shape, [directions, 2 * gates * hidden]));
+      must([h0, c0].every((state) => state === null || sameShape(state.shape, [directions, 1, hidden])));
+      const wanted = range(directions).flatMap(() => activations);
+      must(a.activations === null || (a.activations.length === wanted.length && wanted.every((name, i) => lowerCase(a.activations[i]) === name)));
+      must(ends === null || sameShape(ends.shape, [1]));
+      const steps = ends === null ? length : Number(ends.data[0]);
+      must(steps >= 1 && steps <= length);
+
+      const zeros = asVariable(net, rationals([hidden], Array(hidden).fill(0n), 1n)).data;
+      const one = b === null ? [] : Array.from(asVariable(net, rationals([1], [1n], 1n)).data);
+      const ids = { all: [], h: [], c: [] };
+      ids.all = range(length).map(() => range(directions).map(() => zeros));
+      range(directions).forEach((d) => {
+        const part = (state) => state === null ? zeros : asVariable(net, state).data.slice(d * hidden, (d + 1) * hidden);
+        const rows = gateRows(w, r, b, d, gates * hidden);
+        let [h, c] = [part(h0), part(c0)];
+        for (let step = 0; step < steps; step++) {
+          lookAtClock();
+          const t = d === 1 || a.direction === "reverse" ? steps - 1 - step : step;
+          const now = x.data.subarray(t * inner, (t + 1) * inner);
+          [h, c] = STEPS[operator](net, rows, { now, h, c, one, hidden }, a);
+          ids.all[t][d] = h;
+        }
+        ids.h.push(h);
+        ids.c.push(c);
+      });
+      const joinedIds = (parts) => Int32Array.from(parts.flatMap((part) => Array.from(part)));
+      const last = (parts) => ({ kind: "variable", shape: [directions, 1, hidden], data: joinedIds(parts) });
+      const whole = { kind: "variable", shape: checkShape([length, directions, 1, hidden]), data: joinedIds(ids.all.flat()) };
+      return [whole, last(ids.h), ...(operator === "LSTM" ? [last(ids.c)] : [])];
+    } };
+  }
+  // The gate rows of one direction: weights of x, of h and, if there is B, of 1; and biases. Parts of these are asked for
+  // again in each step, and are then the same objects.
+  function gateRows(w, r, b, d, count) {
+    const [inner, hidden] = [w.shape[2], r.shape[2]];
+    const [left, right] = [w, r].map(({ data, shape, ...value }) => {
+      const size = shape[1] * shape[2];
+      return numerators({ ...value, shape: [shape[1], shape[2]], data: data.slice(d * size, (d + 1) * size) });
+    });
+    const shifts = b === null ? null : range(2 * count).map((i) => numerator(b, d * 2 * count + i));
+    const biasDen = b === null ? 1n : b.den;
+    const weightDen = [w.den, r.den, biasDen].reduce(leastMultiple);
+    const [ofLeft, ofRight, ofShift] = [w.den, r.den, biasDen].map((den) => weightDen / den);
+    const made = new Map();
+    // Rows from start to end, of x or not, of h or not.
+    return (start, end, hasInput, hasState) => {
+      const key = [start, end, hasInput, hasState].join();
+      if (made.has(key)) return made.get(key);
+      const weights = [];
+      for (let i = start; i < end; i++) {
+        spend(inner + hidden);
+        if (hasInput) for (let k = 0; k < inner; k++) weights.push(left[i * inner + k] * ofLeft);
+        if (hasState) for (let k = 0; k < hidden; k++) weights.push(right[i * hidden + k] * ofRight);
+        if (hasState && b !== null) weights.push(shifts[count + i] * ofShift);
+      }
+      const rows = {
+        row: new Int32Array(end - start), column: Int32Array.from(range(end - start)), weights, weightDen,
+        ...(hasInput && b !== null ? { bias: shifts.slice(start, end), biasDen } : {}),
+      };
+      made.set(key, rows);
+      return rows;
+    };
+  }
+  function gatesOf(net, rows, start, end, input, state, one) {
+    const ids = Int32Array.from([...(input ?? []), ...(state === null ? [] : [...state, ...one])]);
+    return affine(net, [end - start], ids, ids.length, rows(start, end, input !== null, state !== null)).data;
+  }
+  const pairsOf = (net, x, y) => productOf(net, flat(x), flat(y)).data;
+  const curveOf = (net, number, x) => curve(net, number, flat(x)).data;
+  const sumsOf = (net, x, y) => combined(net, [flat(x), flat(y)], [UNIT, UNIT], ZERO).data;
+  // One step: the next states. `now` is what x holds.
+  const STEPS = {
+    LSTM(net, rows, { now, h, c, one, hidden }) {
+      const gates = gatesOf(net, rows, 0, 4 * hidden, now, h, one);
+      const open = curveOf(net, CURVES.Sigmoid, gates.subarray(0, 3 * hidden));
+      const cell = curveOf(net, CURVES.Tanh, gates.subarray(3 * hidden));
+      const [i, o, f] = range(3).map((n) => open.subarray(n * hidden, (n + 1) * hidden));
+      const parts = pairsOf(net, [...f, ...i], [...c, ...cell]);
+      const next = sumsOf(net, parts.subarray(0, hidden), parts.subarray(hidden));
+      return [pairsOf(net, o, curveOf(net, CURVES.Tanh, next)), next];
+    },
+    GRU(net, rows, { now, h, one, hidden }, { linear_before_reset: isLinearFirst }) {
+      const open = curveOf(net, CURVES.Sigmoid, gatesOf(net, rows, 0, 2 * hidden, now, h, one));
+      const [z, r] = [open.subarray(0, hidden), open.subarray(hidden)];
+      const [from, to] = [2 * hidden, 3 * hidden];
+      let inner;
+      if (isLinearFirst) {
+        const reset = pairsOf(net, r, gatesOf(net, rows, from, to, null, h, one));
+        inner = sumsOf(net, gatesOf(net, rows, from, to, now, null, one), reset);
+      } else {
+        inner = gatesOf(net, rows, from, to, now, pairsOf(net, r, h), one);
+      }
+      const fresh = curveOf(net, CURVES.Tanh, inner);
+      const rest = combined(net, [flat(z)], [MINUS], UNIT).data;
+      const parts = pairsOf(net, [...rest, ...z], [...fresh, ...h]);
+      return [sumsOf(net, parts.subarray(0, hidden), parts.subarray(hidden)), null];
+    },
+    RNN: (net, rows, { now, h, one, hidden }) => [curveOf(net, CURVES.Tanh, gatesOf(net, rows, 0, hidden, now, h, one)), null],
+  };
 
   // ---- The table of operators (section 4.2) ----
   // takes: the kinds of the inputs, `?` optional, `*` as many as there are; a list comes as an array of numbers.
@@ -1125,20 +1372,6 @@ function swapproofChecker() {
     if (data.length !== 1) unusable("an integer that is not one element");
     return data[0];
   }
-  function head(axis) {
-    return {
-      takes: ["variable"],
-      has: axis ? { axis: ["int", -1] } : {},
-      make(net, a, x) {
-        if (axis && axisOf(a.axis, x.shape.length) !== x.shape.length - 1) unusable("a head over another axis than the last");
-        const last = net.model.nodes[net.model.nodes.length - 1];
-        if (net.outputs !== last.outputs || net.outputs[0] !== net.model.output.name) unusable("a head that is not last");
-        net.head = true;
-        return x;
-      },
-    };
-  }
-
   const OPERATORS = {
     Constant: {
       takes: [],
@@ -1486,10 +1719,31 @@ function swapproofChecker() {
       if (a.alpha.num < 0n || a.alpha.num > a.alpha.den) unusable("LeakyRelu with alpha outside 0 to 1");
       return rectifier(net, x, a.alpha);
     } },
-    Softmax: head(true),
-    LogSoftmax: head(true),
-    Sigmoid: head(false),
-    Tanh: head(false),
+    Softmax: headOr((net, a, x) => softmax(net, x, a.axis), { axis: ["int", -1] }),
+    LogSoftmax: headOr(() => unusable("a LogSoftmax that is not last"), { axis: ["int", -1] }),
+    Sigmoid: headOr((net, a, x) => curve(net, CURVES.Sigmoid, x), {}),
+    Tanh: headOr((net, a, x) => curve(net, CURVES.Tanh, x), {}),
+    Exp: smooth(CURVES.Exp),
+    Erf: smooth(CURVES.Erf),
+    Reciprocal: smooth(CURVES.Reciprocal),
+    Sqrt: { takes: ["variable"], has: {}, make(net, a, x) {
+      net.computed = true;
+      return curve(net, CURVES.Sqrt, x);
+    } },
+    Pow: { takes: ["variable", "numbers"], has: {}, make: (net, a, x, exponent) => power(net, x, exponent) },
+    HardSigmoid: { takes: ["variable"], has: { alpha: ["float", Math.fround(0.2)], beta: ["float", 0.5] }, make(net, a, x) {
+      const one = rationals([], [1n], 1n);
+      return limited(net, "Min", rectifier(net, combined(net, [x], [a.alpha], a.beta), ZERO), one);
+    } },
+    Gelu: { takes: ["variable"], has: { approximate: ["string", "none"] }, make: (net, a, x) => gelu(net, x, a.approximate) },
+    LayerNormalization: {
+      takes: ["variable", "numbers", "numbers?"],
+      has: { axis: ["int", -1], epsilon: ["float", Math.fround(0.00001)], stash_type: ["int", 1] },
+      make: layerNormalization,
+    },
+    ReduceL2: norm(true),
+    ReduceSumSquare: norm(false),
+    ...Object.fromEntries(Object.keys(RECURRENT).map((operator) => [operator, recurrent(operator)])),
   };
 
   // The inputs a node is given, as its operator takes them.
@@ -1516,7 +1770,7 @@ function swapproofChecker() {
       int: ["int", Number], int64: ["int", (x) => x], int64s: ["ints", (x) => x], ints: ["ints", (list) => list.map(Number)],
       some: ["ints", (list) => (list.length === 0 ? null : list.map(Number))],
       flag: ["int", (x) => (isBit(x) ? x === 1n : unusable("an attribute that is neither 0 nor 1"))],
-      float: ["float", exact], real: ["float", (x) => x], floats: ["floats", (x) => x], string: ["string", (x) => x], tensor: ["tensor", (x) => x],
+      float: ["float", exact], real: ["float", (x) => x], floats: ["floats", (x) => x], string: ["string", (x) => x], strings: ["strings", (x) => x], tensor: ["tensor", (x) => x],
     };
     return Object.fromEntries(Object.entries(has).map(([name, [type, otherwise]]) => {
       const [stored, convert] = read[type];
@@ -1533,7 +1787,9 @@ function swapproofChecker() {
 
   // inputs, standing: see readStatement.
   function buildNetwork(model, inputs, standing) {
-    const net = { model, standing, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, outputs: [] };
+    const net = {
+      model, standing, looks: [], realType: model.realType, layers: [], ids: 0, computed: false, head: false, outputs: [], bounded: new WeakSet(),
+    };
     const values = new Map(model.initializers);
     inputs.forEach(({ role, first, original }, place) => {
       const shape = checkShape([1, original.length]);
@@ -1554,6 +1810,7 @@ function swapproofChecker() {
       const made = [make(net, attributesOf(has, node.attributes), ...inputsOf(takes, given))].flat();
       node.outputs.forEach((name, place) => {
         if (place >= made.length) return;
+        if (name === "" && Object.hasOwn(RECURRENT, node.operator)) return;
         if (name === "") unusable("an output without a name");
         const { kind, shape } = made[place];
         if ((kind === "tokens" || kind === "variable") && product(shape) === 0) unusable("a variable without elements");
@@ -1577,13 +1834,16 @@ function swapproofChecker() {
   //   affine     the sum of ids[start + k] times weights[at + k] / weightDen over a row, see rowOf, plus bias[i] / biasDen
   //   rectifier  max(x, alpha x) of ids[i]
   //   maximum    the greatest of ids[starts[i]], ..., ids[starts[i + 1] - 1]
+  //   product    the product of ids[2 i] and ids[2 i + 1]
+  //   curve      the function of this number of ids[i]
   // ---------------------------------------------------------------------------------------------------------------
 
   // Of an affine layer: where the list of element i starts and ends in ids, and where its weights start.
   function rowOf({ listOf, starts, weightsOf, weightStarts }, i) {
     return { start: starts[listOf[i]], end: starts[listOf[i] + 1], at: weightStarts[weightsOf[i]] };
   }
-  const isNonlinear = (layer) => layer.kind === "rectifier" || layer.kind === "maximum";
+  const isSmooth = (layer) => layer.kind === "product" || layer.kind === "curve";
+  const isNonlinear = (layer) => layer.kind === "rectifier" || layer.kind === "maximum" || isSmooth(layer);
 
   function canonicalNetwork(net, logits) {
     // Only what the logits depend on plays a part.
@@ -1597,7 +1857,11 @@ function swapproofChecker() {
     }
     const kept = net.layers.filter(({ kind }, number) => needed[number] === 1 && kind !== "constant");
     if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
-    if (kept.filter(isNonlinear).length > LIMIT.layers) unusable("too many nonlinear layers");
+    if (kept.some(isSmooth)) {
+      if (kept.length > LIMIT.smoothLayers) unusable("too many layers");
+    } else if (kept.filter(isNonlinear).length > LIMIT.layers) {
+      unusable("too many nonlinear layers");
+    }
 
     // newId gives the number that an element gets, and of padding -1.
     const numberOf = new Int32Array(net.ids);
@@ -1606,12 +1870,13 @@ function swapproofChecker() {
     for (const layer of kept) for (let i = 0; i < layer.size; i++) numberOf[layer.first + i] = size++;
     const newId = (id) => (id < 0 ? -1 : numberOf[id]);
     const layers = [{ kind: "constant", first: 0, size: constants.num.length, ids: [], ...constants }];
-    for (const layer of kept) layers.push(CANONICAL[layer.kind](layer, Int32Array.from(layer.ids, newId), numberOf[layer.first]));
+    const known = new Map();
+    for (const layer of kept) layers.push(CANONICAL[layer.kind](layer, Int32Array.from(layer.ids, newId), numberOf[layer.first], known));
     const layerOf = new Int32Array(size);
     layers.forEach((layer, number) => layerOf.fill(number, layer.first, layer.first + layer.size));
     const network = {
       layers, layerOf, size, logits: Array.from(logits, newId),
-      positions: net.standing.length,
+      positions: net.standing.length, isSmooth: kept.some(isSmooth),
       canBeFloat: net.realType === TYPE_FLOAT && !net.head && !net.computed,
       // Of what stands in a text the network depends on these only.
       looks: net.looks,
@@ -1666,6 +1931,8 @@ function swapproofChecker() {
   const CANONICAL = {
     embed: ({ kind, size, table, width, positions, den }, ids, first) => ({ kind, first, size, ids, table, width, positions, den }),
     rectifier: ({ kind, size, alpha }, ids, first) => ({ kind, first, size, ids, alpha }),
+    product: ({ kind, size }, ids, first) => ({ kind, first, size, ids }),
+    curve: ({ kind, size, curve: number }, ids, first) => ({ kind, first, size, ids, curve: number }),
     maximum({ kind, size, width }, ids, first) {
       const starts = [0];
       const windows = [];
@@ -1678,7 +1945,16 @@ function swapproofChecker() {
       }
       return { kind, first, size, ids: Int32Array.from(windows), starts };
     },
-    affine({ kind, size, width, row, column, weights, weightDen, bias, biasDen }, ids, first) {
+    affine({ kind, size, width, row, column, weights, weightDen, bias, biasDen }, ids, first, known) {
+      // The steps of a recurrent layer have the same weights, and nothing left out: they are numbered once.
+      const shared = known.get(weights);
+      if (shared !== undefined && shared.column === column && !ids.includes(-1)) {
+        const { listOf: noted, factors: written, weightsOf: same } = shared;
+        return {
+          kind, first, size, ids, listOf: noted, starts: [0, width], weights: written.items, weightsOf: same,
+          weightStarts: written.starts, weightDen, bias: bias ?? new Array(size).fill(0n), biasDen,
+        };
+      }
       const [lists, factors, holes] = [new Sequences(), new Sequences(), new Sequences()];
       const [listOf, weightsOf] = [new Int32Array(size), new Int32Array(size)];
       // A row has one list, and with its padding left out the weights of a column depend on where that is. `holes`
@@ -1706,6 +1982,8 @@ function swapproofChecker() {
         listOf[i] = list;
         weightsOf[i] = columns.get(key + c);
       }
+      // One list for all rows, and no padding.
+      if (ids.length === width && holes.numbers.size === 0 && row !== null) known.set(weights, { column, listOf, factors, weightsOf });
       return {
         kind, first, size, ids: Int32Array.from(lists.items), listOf, starts: lists.starts, weights: factors.items, weightsOf,
         weightStarts: factors.starts, weightDen, bias: bias ?? new Array(size).fill(0n), biasDen,
@@ -1790,17 +2068,25 @@ function swapproofChecker() {
     return writtenTables.get(table.data);
   }
 
+  const writtenLists = new WeakMap();
+  function writtenWeights(weights, den) {
+    if (!writtenLists.has(weights)) writtenLists.set(weights, writtenNumbers(weights, den));
+    return writtenLists.get(weights);
+  }
+
   const LAYER_BYTES = {
     embed: ({ table, positions }) => [u32(1, ...table.shape), writtenTable(table), ...counted(positions)],
     affine({ size, ids, listOf, starts, weights, weightsOf, weightStarts, weightDen, bias, biasDen }) {
       const rows = new Uint32Array(2 * size);
       for (let i = 0; i < size; i++) [rows[2 * i], rows[2 * i + 1]] = [listOf[i], weightsOf[i]];
       return [
-        u32(2, starts.length - 1), sequences(starts, ids), ...counted(lengths(weightStarts)), writtenNumbers(weights, weightDen),
+        u32(2, starts.length - 1), sequences(starts, ids), ...counted(lengths(weightStarts)), writtenWeights(weights, weightDen),
         u32(size), u32s(rows), writtenNumbers(bias, biasDen),
       ];
     },
     rectifier: ({ ids, alpha }) => [u32(3), writtenNumbers([alpha.num], alpha.den), ...counted(ids)],
+    product: ({ size, ids }) => [u32(5, size), u32s(ids)],
+    curve: ({ ids, curve: number }) => [u32(6, number), ...counted(ids)],
     maximum: ({ size, ids, starts }) => [u32(4, size), sequences(starts, ids)],
   };
   function networkBytes({ layers: [constants, ...layers], logits, positions, canBeFloat }) {
@@ -1828,12 +2114,16 @@ function swapproofChecker() {
     const setDens = (layer, from, denOf) => {
       const inDen = from.map(denOf).reduce(leastMultiple, 1n);
       layer.inDen = inDen;
-      spend(layers.length);
-      layer.inFactors = from.every((source) => denOf(source) === inDen) ? null : layers.map((source) => from.includes(source) ? inDen / denOf(source) : null);
+      layer.inFactors = null;
+      if (from.some((source) => denOf(source) !== inDen)) {
+        layer.inFactors = [];
+        for (const source of from) layer.inFactors[source.number] = inDen / denOf(source);
+      }
       if (layer.kind === "affine") layer.den = leastMultiple(bounded(inDen * layer.weightDen), layer.biasDen);
       if (layer.kind === "rectifier") layer.den = bounded(inDen * layer.alpha.den);
       if (layer.kind === "maximum") layer.den = inDen;
     };
+    layers.forEach((layer, number) => (layer.number = number));
     for (const layer of layers) {
       const from = sourcesOf(layer);
       layer.front = layer.kind !== "constant" && !isNonlinear(layer) && from.every((source) => source.front || source.kind === "constant");
@@ -1845,9 +2135,13 @@ function swapproofChecker() {
     const frontDen = Array.from(new Set(border.map((id) => layerOf[id])), (number) => layers[number].den).reduce(leastMultiple, 1n);
     const denOf = (layer) => (layer.front ? frontDen : layer.den);
     const back = layers.filter((layer) => !layer.front && layer.kind !== "constant");
-    for (const layer of back) setDens(layer, sourcesOf(layer), denOf);
+    // Smooth layers have intervals, and no denominators.
+    if (network.isSmooth) findElements(network);
+    else for (const layer of back) setDens(layer, sourcesOf(layer), denOf);
+    const readByExp = new Uint8Array(size);
+    for (const layer of layers) if (layer.curve === CURVES.Exp) layer.ids.forEach((id) => (readByExp[id] = 1));
     return {
-      ...network, border, frontDen, denOf, back,
+      ...network, border, frontDen, denOf, back, readByExp, margins: new Map(),
       constants: layers[0],
       front: layers.filter((layer) => layer.front),
       nonlinear: layers.filter(isNonlinear),
@@ -1884,6 +2178,39 @@ function swapproofChecker() {
       }
     } else if (kind === "maximum") {
       for (let i = 0; i < size; i++) values[first + i] = greatestOf(layer, i, (at) => input(ids[at]));
+    }
+  }
+
+  // Where in ids element i of a layer behind the front starts and ends to read.
+  function placesOf(layer, i) {
+    const { kind, starts, listOf } = layer;
+    if (kind === "affine") return [starts[listOf[i]], starts[listOf[i] + 1]];
+    if (kind === "maximum") return [starts[i], starts[i + 1]];
+    return kind === "product" ? [2 * i, 2 * i + 2] : [i, i + 1];
+  }
+  // The places of ids that these elements read.
+  function placesRead(layer, elements) {
+    const isRead = new Uint8Array(layer.ids.length);
+    const lists = new Set();
+    for (const i of elements) {
+      spend(1);
+      if (layer.kind === "affine" && lists.has(layer.listOf[i])) continue;
+      if (layer.kind === "affine") lists.add(layer.listOf[i]);
+      isRead.fill(1, ...placesOf(layer, i));
+    }
+    return isRead;
+  }
+  // The elements of a smooth network that the logits are computed from, also with weight 0 (section 15.1): nothing else is
+  // looked at behind the front. By layer, and the places of ids that these read.
+  function findElements({ layers, logits, size }) {
+    const isNeeded = new Uint8Array(size);
+    for (const id of logits) isNeeded[id] = 1;
+    for (const layer of [...layers].reverse()) {
+      layer.elements = range(layer.size);
+      if (layer.front || layer.kind === "constant") continue;
+      layer.elements = layer.elements.filter((i) => isNeeded[layer.first + i] === 1);
+      layer.isRead = placesRead(layer, layer.elements);
+      layer.ids.forEach((id, at) => layer.isRead[at] === 1 && (isNeeded[id] = 1));
     }
   }
 
@@ -2006,12 +2333,20 @@ function swapproofChecker() {
         for (const { amounts } of this.slots[id].values()) count += amounts.length;
         if (count > LIMIT.reached) lackOfMemory("swaps that change so many elements");
       }
+      this.reach = network.isSmooth ? findReach(this) : null;
+      this.smooth = new Map();
       this.byWord = undefined;
       this.rows = new Array(network.size);
       this.zeros = new Float64Array(this.swaps);
       this.rounding = null;
     }
     layer(id) { return this.network.layers[this.network.layerOf[id]]; }
+    // What section 15 needs at one level and precision.
+    smoothOf(level, precision) {
+      const key = `${level} ${precision}`;
+      if (!this.smooth.has(key)) this.smooth.set(key, new Smooth(this, level, precision));
+      return this.smooth.get(key);
+    }
     // The numerator of element i of an embedding layer when what stands at its position is that of this option.
     entry({ table, width, positions }, i, option) {
       return numerator(table, this.standing[positions[Math.floor(i / width)]][option] * width + (i % width));
@@ -2025,10 +2360,10 @@ function swapproofChecker() {
         for (let number = network.layerOf[id]; number >= 0; number--) {
           if (network.layers[number].kind !== "embed") sum.passLinear(network.layers[number], number);
         }
-        network.layers.forEach((layer, number) => {
-          if (layer.kind !== "embed") return;
+        for (let number = network.layerOf[id]; number > 0; number--) {
+          const layer = network.layers[number];
           const taken = sum.take(number);
-          if (taken.length === 0) return;
+          if (taken.length === 0) continue;
           // From 1 / (sum.den layer.den) to 1 / frontDen.
           const common = greatestDivisor(network.frontDen, sum.den * layer.den);
           const factor = network.frontDen / common;
@@ -2049,7 +2384,7 @@ function swapproofChecker() {
               amounts[c] += divisor === 1n ? amount : amount / divisor;
             }
           }
-        });
+        }
       } finally {
         sum.finish();
       }
@@ -2193,6 +2528,16 @@ function swapproofChecker() {
     return top;
   }
 
+  // The least and the greatest of the amounts of a cell; of the cell that asked last they are known.
+  function rangeOf(slot, cell) {
+    if (slot.cell !== cell) {
+      const amounts = cell.swaps.map((option) => slot.amounts[option - 1]);
+      slot.cell = cell;
+      slot.most = amounts.reduce(larger);
+      slot.least = amounts.reduce(smaller);
+    }
+    return slot;
+  }
   // The least and the greatest value of one element of the border.
   function borderBounds(plan, id) {
     const { words, places, placeOf } = plan;
@@ -2201,15 +2546,9 @@ function swapproofChecker() {
     for (const [word, slot] of words.slots[id]) {
       const place = placeOf[word];
       if (place < 0) continue;
-      const { cell } = places[place];
-      if (slot.cell !== cell) {
-        const amounts = cell.swaps.map((option) => slot.amounts[option - 1]);
-        slot.cell = cell;
-        slot.most = amounts.reduce(larger);
-        slot.least = amounts.reduce(smaller);
-      }
-      most[place] = slot.most;
-      least[place] = -slot.least;
+      const ends = rangeOf(slot, places[place].cell);
+      most[place] = ends.most;
+      least[place] = -ends.least;
     }
     return [words.original[id] - bestTotal(plan, least), words.original[id] + bestTotal(plan, most)];
   }
@@ -2560,7 +2899,7 @@ function swapproofChecker() {
         if (layer.kind === "constant") {
           [A[id], e[id]] = [ceilDivide(absolute(layer.num[i]) * ONE, layer.den), 0n];
         } else if (layer.kind === "embed") {
-          [A[id], e[id]] = [embeddingSize(words, layer, i), 0n];
+          [A[id], e[id]] = [embeddingSize(words, layer, i, 64n), 0n];
         } else if (layer.kind === "maximum") {
           const bounds = [0, 1].map((end) => greatestOf(layer, i, (at) => limits(at)[end]));
           [A[id], e[id]] = [size(bounds), greatestOf(layer, i, (at) => e[layer.ids[at]])];
@@ -2581,12 +2920,13 @@ function swapproofChecker() {
     return { A, e, n };
   }
 
-  function embeddingSize(words, { table, width, positions }, i) {
+  // Up, to multiples of 2^-bits.
+  function embeddingSize(words, { table, width, positions }, i, bits) {
     let most = 0n;
     for (const token of words.standing[positions[Math.floor(i / width)]]) {
       most = larger(most, absolute(numerator(table, token * width + (i % width))));
     }
-    return ceilDivide(most * ONE, table.den);
+    return ceilDivide(most << bits, table.den);
   }
 
   // One element z = sum of w x + b of an affine layer. With `check`, the conditions of the section.
@@ -2664,6 +3004,876 @@ function swapproofChecker() {
     return () => (made ??= make());
   }
 
+  // ---------------------------------------------------------------------------------------------------------------
+  // Smooth networks (section 15). Numbers are integers in units of 2^-q.
+  // ---------------------------------------------------------------------------------------------------------------
+
+  // ---- Enclosures: the floor and the ceiling of the true 2^q f(x 2^-q), for integers x and q
+  // A value is found with p bits behind the point and a bound on what it is off by, in units of 2^-p. If floors of both
+  // ends agree they are the floor of the true value; else it is found again with more bits. That ends: but for x = 0 the
+  // true values are irrational (exp, tanh and 1/(1 + exp(-x)) by Lindemann, erf by Siegel and Shidlovsky), and so their
+  // ceiling is the floor + 1.
+
+  // make(bits) gives low and high, around the true value times 2^(q + bits).
+  function settled(make) {
+    for (let bits = 24n; ; bits *= 2n) {
+      const [low, high] = make(bits);
+      const floor = low >> bits;
+      if (floor === high >> bits) return floor;
+    }
+  }
+  // What is made for a precision, kept.
+  function kept(make) {
+    const known = new Map();
+    return (p) => {
+      if (!known.has(p)) known.set(p, make(p));
+      return known.get(p);
+    };
+  }
+  // Both have an error below 2 for the following reasons. They are found with 32 bits more. Each term is rounded down
+  // twice at most, and there are fewer than 2^12 terms before they are 0 (p stays below 2^11), each counted up to 18
+  // times: less than 2^18 in all. The terms left out are less than the last one.
+  //
+  // ln 2 = 2 (1/3 + 1/(3 3^3) + 1/(5 3^5) + ...)
+  const logarithmOfTwo = kept((p) => {
+    let power = (2n << (p + 32n)) / 3n;
+    let sum = 0n;
+    for (let n = 1n; power > 0n; n += 2n) {
+      sum += power / n;
+      power /= 9n;
+    }
+    return sum >> 32n;
+  });
+  // pi = 16 (1/5 - 1/(3 5^3) + ...) - 4 (1/239 - 1/(3 239^3) + ...)
+  const pi = kept((p) => {
+    const arcTangent = (x) => {
+      let power = (1n << (p + 32n)) / x;
+      let sum = 0n;
+      for (let n = 1n; power > 0n; n += 2n) {
+        sum += n % 4n === 1n ? power / n : -(power / n);
+        power /= x * x;
+      }
+      return sum;
+    };
+    return (16n * arcTangent(5n) - 4n * arcTangent(239n)) >> 32n;
+  });
+  // 2^p exp(a / 64) for a < 45 and 2^p exp(b / 4096) for b < 64, off by less than 1.1: each of fewer than 2^11 terms, with
+  // 32 bits more, is off by less than 2 (what it is off by shrinks from term to term), and so is what is left out.
+  const powerTables = kept((p) => [[64n, 45], [4096n, 64]].map(([divisor, size]) => range(size).map((a) => {
+    let term = 1n << (p + 32n);
+    let sum = 0n;
+    for (let n = 1n; term > 0n; n++) {
+      sum += term;
+      term = (term * BigInt(a)) / (divisor * n);
+    }
+    return sum >> 32n;
+  })));
+  // exp(x 2^-q) = 2^n e 2^-p, where e is off by less than 1024. x 2^-q lies between -100 and 30.
+  //
+  // x 2^-q = n ln 2 + r, 0 <= r < ln 2; r is off by less than 2 |n| + 1 < 300 (ln 2 by less than 2, x by less than 1 where
+  // p < q), so exp(r) by less than 2.01 300 = 603. r = a/64 + b/4096 + t, t < 2^-12. exp(t) is
+  // 1 + t (1 + t/2 (1 + t/3 (...))): each step is off by less than 2, and by 2^-12 of what the one before is off by; what
+  // is left out is less than 1: less than 3.1 in all. The product of the tables is off by less than
+  // 1.1 1.02 + 1.1 2.1 + 1 < 4.5, and with exp(t) by less than 4.5 1.01 + 3.1 2.1 + 1 < 13. That is 616 in all.
+  function powerOf(x, q, p) {
+    const log = logarithmOfTwo(p);
+    const scaledX = p >= q ? x << (p - q) : x >> (q - p);
+    const n = floorDivide(scaledX, log);
+    const r = scaledX - n * log;
+    const [coarse, fine] = powerTables(p);
+    const step = Number(r >> (p - 12n));
+    const t = r - (BigInt(step) << (p - 12n));
+    const one = 1n << p;
+    let series = one;
+    for (let i = (p + 11n) / 12n; i > 0n; i--) series = one + ((t * series) >> p) / i;
+    return { n, e: (((coarse[step >> 6] * fine[step & 63]) >> p) * series) >> p };
+  }
+  const POWER_ERROR = 1024n;
+  // exp(x 2^-q) for x <= 0, with p bits behind the point, off by less than POWER_ERROR + 1.
+  function fallingPower(x, q, p) {
+    const { n, e } = powerOf(x, q, p);
+    return e >> -n;
+  }
+  // Is exp(x 2^-q) below 2^-bits for sure? 0.6932 is more than ln 2.
+  const isFlat = (x, q, bits) => 10000n * x <= -6932n * bits << q;
+
+  const EXACT_CURVES = {
+    // exp. Of more than 28 it is above 2^40.
+    1(x, q) {
+      if (x === 0n) return [1n << q, 1n << q];
+      if (x > 28n << q) refuse("exp of a number above 28");
+      if (isFlat(x, q, q)) return [0n, 1n];
+      const ahead = x > 0n ? 42n : 0n; // n is at most 41
+      const floor = settled((bits) => {
+        const p = q + bits + ahead;
+        const { n, e } = powerOf(x, q, p);
+        return [(e - POWER_ERROR) >> (ahead - n), ((e + POWER_ERROR) >> (ahead - n)) + 1n];
+      });
+      return [floor, floor + 1n];
+    },
+    // tanh(x) = (1 - e) / (1 + e), e = exp(-2 x), x > 0. Its slope over e is at most 2. 1 - tanh(x) < 2 e.
+    2(x, q) {
+      if (x === 0n) return [0n, 0n];
+      const double = -2n * absolute(x);
+      const floor = isFlat(double, q, q + 1n) ? (1n << q) - 1n : settled((bits) => {
+        const p = q + bits;
+        const one = 1n << p;
+        const e = fallingPower(double, q, p);
+        return around(((one - e) << p) / (one + e), 2n * (POWER_ERROR + 1n) + 1n);
+      });
+      return x > 0n ? [floor, floor + 1n] : [-floor - 1n, -floor];
+    },
+    // 1/(1 + exp(-x)) is e / (1 + e) for x < 0, e = exp(x), and 1 less that of -x for x > 0. Its slope over e is at most 1.
+    3(x, q) {
+      const one = 1n << q;
+      if (x === 0n) return [one >> 1n, one >> 1n];
+      const flipped = -absolute(x);
+      const floor = isFlat(flipped, q, q) ? 0n : settled((bits) => {
+        const p = q + bits;
+        const e = fallingPower(flipped, q, p);
+        return around((e << p) / ((1n << p) + e), POWER_ERROR + 2n);
+      });
+      return x < 0n ? [floor, floor + 1n] : [one - floor - 1n, one - floor];
+    },
+    // erf(x) = 2/sqrt(pi) exp(-x^2) (x + x (2 x^2)/3 + x (2 x^2)^2/(3 5) + ...), x > 0: no term is negative, so each
+    // factor is rounded down for the low end and up for the high one. 1 - erf(x) <= exp(-x^2).
+    4(x, q) {
+      if (x === 0n) return [0n, 0n];
+      const square = x * x;
+      const floor = isFlat(-square, 2n * q, q) ? (1n << q) - 1n : settled((bits) => {
+        // The sum is below exp(x^2) < 2^(3/2 x^2 + 1).
+        const more = (3n * square >> (2n * q + 1n)) + 2n;
+        const p = q + bits + more;
+        const { n, e } = powerOf(-square, 2n * q, p);
+        const up = (a, b) => ceilDivide(a, b);
+        const ends = [[-1n, floorDivide], [1n, up]].map(([sign, divide]) => {
+          const factor = divide(square << (p + 1n), 1n << (2n * q)); // 2 x^2
+          let term = divide(absolute(x) << p, 1n << q);
+          let sum = 0n;
+          // From where terms are halved at least, what is left out is less than the last one.
+          for (let i = 3n; term > 2n || 2n * factor > i << p; i += 2n) {
+            spend(4);
+            sum += term;
+            term = divide(divide(term * factor, 1n << p), i);
+          }
+          if (sign > 0n) sum += 2n * term;
+          const power = divide(e + sign * POWER_ERROR, 1n << -n);
+          const root = squareRoot((4n << (3n * p)) / (pi(p) - 2n * sign) + (sign > 0n ? 1n : 0n)) + (sign > 0n ? 1n : 0n);
+          return divide(divide(sum * power, 1n << p) * root, 1n << (p + more));
+        });
+        return ends;
+      });
+      return x > 0n ? [floor, floor + 1n] : [-floor - 1n, -floor];
+    },
+    // 1/x, of x on one side of 0.
+    5(x, q) {
+      const whole = 1n << (2n * q);
+      return x > 0n ? [whole / x, ceilDivide(whole, x)] : [-ceilDivide(whole, -x), -(whole / -x)];
+    },
+    // sqrt(x) 2^q = sqrt(x 2^q 2^-q 2^q)
+    6(x, q) {
+      const square = x << q;
+      const floor = squareRoot(square);
+      return [floor, floor * floor === square ? floor : floor + 1n];
+    },
+  };
+  const around = (value, error) => [value - error, value + error];
+
+  // ---- Exact sums of products
+  // Where many rows share a long list, integers are cut into limbs below 2^21 in magnitude, which floats hold: sums of up
+  // to 2048 products of two are below 2^53, so floats hold them too, and no rounding happens.
+
+  const [LIMB, BLOCK] = [2 ** 21, 2048];
+  function limbsOf(list) {
+    const limbs = [];
+    const digit = (place) => {
+      while (limbs.length <= place) limbs.push(new Float64Array(list.length));
+      return limbs[place];
+    };
+    for (let k = 0; k < list.length; k++) {
+      const x = list[k];
+      if (x === undefined || x === 0n) continue;
+      spend(1);
+      const sign = x < 0n ? -1 : 1;
+      let rest = x < 0n ? -x : x;
+      for (let place = 0; rest > 0n; place += 2) {
+        const part = Number(BigInt.asUintN(42, rest));
+        rest >>= 42n;
+        const high = Math.floor(part / LIMB);
+        digit(place)[k] = sign * (part - high * LIMB);
+        if (high > 0) digit(place + 1)[k] = sign * high;
+      }
+    }
+    return limbs;
+  }
+  // The sum over k of runs of matrix[at + k] vector[k], or of |matrix[at + k]| vector[k].
+  function dot(matrix, at, vector, runs, isAbsolute) {
+    let total = 0n;
+    for (let i = 0; i < matrix.length; i++) {
+      const w = matrix[i];
+      for (let j = 0; j < vector.length; j++) {
+        const x = vector[j];
+        let part = 0n;
+        for (const [from, to] of runs) {
+          spend((to - from) >> 3);
+          for (let start = from; start < to; start += BLOCK) {
+            const end = Math.min(to, start + BLOCK);
+            let sum = 0;
+            if (isAbsolute) for (let k = start; k < end; k++) sum += Math.abs(w[at + k]) * x[k];
+            else for (let k = start; k < end; k++) sum += w[at + k] * x[k];
+            if (sum !== 0) part += BigInt(sum);
+          }
+        }
+        if (part !== 0n) total += part << BigInt(21 * (i + j));
+      }
+    }
+    return total;
+  }
+
+  // What an affine layer is worked out with, made once: its rows by list, and all its numbers over den: a sum over
+  // 2 weightDen times `factor`, and biases. Weights that layers share are cut once.
+  const cutWeights = new WeakMap();
+  function sumsOfLayer(layer) {
+    if (layer.sums !== undefined) return layer.sums;
+    const { listOf, starts, weights, weightDen, bias, biasDen } = layer;
+    const den = leastMultiple(2n * weightDen, biasDen);
+    const lists = range(starts.length - 1).map((n) => ({ start: starts[n], width: starts[n + 1] - starts[n], rows: [] }));
+    for (const i of layer.elements) lists[listOf[i]].rows.push(i);
+    if (!cutWeights.has(weights)) {
+      const magnitudes = mapped(weights, absolute);
+      cutWeights.set(weights, {
+        magnitudes, limbs: null,
+        kinds: Uint8Array.from(magnitudes, (w) => (w === 0n ? 0 : w === weightDen ? 1 : 2)), // 1: added as it is, or taken away
+        most: magnitudes.reduce(larger, 0n),
+      });
+    }
+    const cut = cutWeights.get(weights);
+    layer.sums = {
+      lists, den, factor: den / (2n * weightDen), biases: mapped(bias, (b) => b * (den / biasDen)), cut,
+      bits: isPowerOfTwo(den) ? BigInt(den.toString(2).length - 1) : null,
+    };
+    return layer.sums;
+  }
+  const downBy = ({ den, bits }, x) => (bits === null ? floorDivide(x, den) : x >> bits);
+  const upBy = (sums, x) => -downBy(sums, -x);
+
+  // A part of the sums of an affine layer: over the places of ids at which `isIn` (null: all). input: ends (and sizes) by
+  // place of ids. Of row i: middle = sum w (l + u), spread = sum |w| (u - l), so the ends are (middle -+ spread) / 2. At
+  // level kernel also sizes, errors, and what counts roundings. Lists that lack an end are passed over.
+  function partOfSums(layer, input, isIn, isKernel) {
+    const { lists, cut } = sumsOfLayer(layer);
+    const { weights, weightsOf, weightStarts } = layer;
+    const part = { middle: [], spread: [], size: [], error: [], used: [], straight: [], inner: [] };
+    for (const { start, width, rows } of lists) {
+      spend(width);
+      const runs = [];
+      for (let k = 0; k < width; k++) {
+        if (isIn !== null && isIn[start + k] === 0) continue;
+        if (runs.length > 0 && runs[runs.length - 1][1] === k) runs[runs.length - 1][1] = k + 1;
+        else runs.push([k, k + 1]);
+      }
+      const places = runs.flatMap(([from, to]) => range(to - from).map((k) => from + k));
+      if (places.length === 0 || places.some((k) => input.low[start + k] === undefined)) continue;
+      const vectors = { sum: new Array(width), width: new Array(width), size: new Array(width), error: new Array(width) };
+      for (const k of places) {
+        const [l, u] = [input.low[start + k], input.high[start + k]];
+        vectors.sum[k] = l + u;
+        vectors.width[k] = u - l;
+        if (!isKernel) continue;
+        vectors.size[k] = input.size[start + k];
+        vectors.error[k] = input.error[start + k];
+      }
+      let sumOver; // by name of a vector, start of the weights, and whether these count as positive
+      if (rows.length >= 4 && places.length >= 16) {
+        cut.limbs ??= limbsOf(weights);
+        const limbs = {};
+        sumOver = (name, at, isAbsolute) => dot(cut.limbs, at, (limbs[name] ??= limbsOf(vectors[name])), runs, isAbsolute);
+      } else {
+        sumOver = (name, at, isAbsolute) => {
+          const [from, vector] = [isAbsolute ? cut.magnitudes : weights, vectors[name]];
+          let sum = 0n;
+          spend(places.length);
+          for (const k of places) if (vector[k] !== 0n) sum += from[at + k] * vector[k];
+          return sum;
+        };
+      }
+      for (const i of rows) {
+        const at = weightStarts[weightsOf[i]];
+        part.middle[i] = sumOver("sum", at, false);
+        part.spread[i] = sumOver("width", at, true);
+        if (!isKernel) continue;
+        part.size[i] = sumOver("size", at, true);
+        part.error[i] = sumOver("error", at, true);
+        [part.used[i], part.straight[i], part.inner[i]] = [0, 0, 0];
+        spend(places.length);
+        for (const k of places) {
+          const kind = cut.kinds[at + k];
+          if (kind === 0 || vectors.size[k] === 0n) continue;
+          part.used[i] += 1;
+          if (kind === 1) part.straight[i] += input.n[start + k];
+          else part.inner[i] = Math.max(part.inner[i], input.n[start + k]);
+        }
+      }
+    }
+    return part;
+  }
+
+  // ---- The rules of the layers (sections 15.1 and 15.3) at one level and precision
+
+  const emptyEnds = (isKernel) => (isKernel ? { low: [], high: [], size: [], n: [], error: [] } : { low: [], high: [] });
+
+  class Smooth {
+    constructor(words, level, precision) {
+      this.words = words;
+      this.network = words.network;
+      this.isKernel = level === "kernel";
+      this.q = BigInt(precision);
+      this.limit = 1n << (40n + this.q);
+      const { network } = this;
+      const { num, den } = network.constants;
+      this.constants = emptyEnds(this.isKernel);
+      num.forEach((x, i) => this.put(this.constants, i, ...this.ends(x, den)));
+      this.front = this.isKernel ? this.wholeSpace() : null;
+      this.memory = new Map();
+      this.remembered = 0;
+    }
+    // A number x / den, down and up.
+    ends(x, den) {
+      const scaledX = x << this.q;
+      return [floorDivide(scaledX, den), ceilDivide(scaledX, den)];
+    }
+    // An interval without errors; size is the greater of -l and u.
+    put(to, i, low, high) {
+      to.low[i] = low;
+      to.high[i] = high;
+      if (this.isKernel) [to.size[i], to.n[i], to.error[i]] = [larger(-low, high), 0, 0n];
+    }
+    // Of an element that is affine in the words.
+    putFront(to, i, id, [low, high]) {
+      if (!this.isKernel) return this.put(to, i, low, high);
+      const { size, n, error } = this.front;
+      [to.low[i], to.high[i], to.size[i], to.n[i], to.error[i]] = [low - error[id], high + error[id], size[id], n[id], error[id]];
+    }
+    copy(to, i, from, at) {
+      to.low[i] = from.low[at];
+      to.high[i] = from.high[at];
+      if (this.isKernel) [to.size[i], to.n[i], to.error[i]] = [from.size[at], from.n[at], from.error[at]];
+    }
+    // To what is there already.
+    hull(to, i, from) {
+      if (to.low[i] === undefined) return this.copy(to, i, from, i);
+      to.low[i] = smaller(to.low[i], from.low[i]);
+      to.high[i] = larger(to.high[i], from.high[i]);
+      if (!this.isKernel) return;
+      to.size[i] = larger(to.size[i], from.size[i]);
+      to.n[i] = Math.max(to.n[i], from.n[i]);
+      to.error[i] = larger(to.error[i], from.error[i]);
+    }
+
+    // Size, roundings and error of elements that are affine in the words, by id, over the whole space.
+    wholeSpace() {
+      const { network, words, q } = this;
+      if (!network.canBeFloat) refuse("the model cannot carry kernel claims");
+      const front = { size: [], n: [], error: [] };
+      for (const id of range(network.constants.size)) [front.size[id], front.n[id], front.error[id]] = [this.constants.size[id], 0, 0n];
+      for (const layer of network.back) if (layer.kind === "affine") this.checkWeights(layer);
+      for (const layer of network.front) {
+        if (layer.kind === "affine") {
+          this.checkWeights(layer);
+          const input = { low: [], high: [], size: [], n: [], error: [] };
+          layer.ids.forEach((id, at) => {
+            [input.low[at], input.high[at], input.size[at], input.n[at], input.error[at]] = [0n, 0n, front.size[id], front.n[id], front.error[id]];
+          });
+          this.checkTerms(layer, input);
+          const part = partOfSums(layer, input, null, true);
+          for (let i = 0; i < layer.size; i++) {
+            const id = layer.first + i;
+            ({ size: front.size[id], n: front.n[id], error: front.error[id] } = this.rounding(layer, i, [part]));
+          }
+        } else {
+          for (let i = 0; i < layer.size; i++) {
+            [front.size[layer.first + i], front.n[layer.first + i], front.error[layer.first + i]] = [embeddingSize(words, layer, i, q), 0, 0n];
+          }
+        }
+        for (let i = 0; i < layer.size; i++) if (front.size[layer.first + i] >= this.limit) refuse("kernel: a number of 2^40 or more");
+      }
+      return front;
+    }
+    checkWeights(layer) {
+      const { cut } = sumsOfLayer(layer);
+      for (const i of layer.elements) {
+        if (absolute(layer.bias[i]) > MOST * layer.biasDen) refuse("kernel: a bias is larger than 2^40");
+        if (cut.most <= MOST * layer.weightDen) continue;
+        const { start, end, at } = rowOf(layer, i);
+        spend(end - start);
+        for (let k = 0; k < end - start; k++) if (cut.magnitudes[at + k] > MOST * layer.weightDen) refuse("kernel: a weight is larger than 2^40");
+      }
+    }
+    // Terms that are not multiplied by 0 must be small. Few are large, so these are looked for first.
+    checkTerms(layer, { size }) {
+      for (let at = 0; at < size.length; at++) {
+        if (size[at] === undefined || size[at] <= this.limit) continue;
+        for (const i of layer.elements) {
+          const { start, end, at: first } = rowOf(layer, i);
+          spend(1);
+          if (at >= start && at < end && layer.weights[first + at - start] !== 0n) refuse("kernel: a term of a sum may be larger than 2^40");
+        }
+      }
+    }
+    // What widens row i of an affine layer, and its size, roundings and error.
+    rounding(layer, i, parts) {
+      const sums = sumsOfLayer(layer);
+      const [total, errors] = ["size", "error"].map((name) => parts.reduce((all, part) => all + (part[name][i] ?? 0n), 0n) * 2n * sums.factor);
+      const count = (name) => parts.reduce((all, part) => all + (part[name][i] ?? 0), 0);
+      const n = count("used") + 3 + count("straight") + parts.reduce((most, part) => Math.max(most, part.inner[i] ?? 0), 0);
+      if (n > 65280) refuse("kernel: a sum of too many terms");
+      const size = total + (absolute(sums.biases[i]) << this.q);
+      if (size > this.limit * sums.den) refuse("kernel: a sum may be larger than 2^40");
+      const widening = ceilDivide(BigInt(n) * 257n * size, sums.den << 32n) + 1n;
+      return { widening, size: upBy(sums, size), n, error: upBy(sums, errors) + widening };
+    }
+
+    // Elements of an affine layer from parts of its sums.
+    affine(layer, elements, parts, to) {
+      const sums = sumsOfLayer(layer);
+      spend(8 * elements.length);
+      for (const i of elements) {
+        let [middle, spread] = [0n, 0n];
+        for (const part of parts) {
+          middle += part.middle[i] ?? 0n;
+          spread += part.spread[i] ?? 0n;
+        }
+        const bias = sums.biases[i] << this.q;
+        let low = downBy(sums, (middle - spread) * sums.factor + bias);
+        let high = upBy(sums, (middle + spread) * sums.factor + bias);
+        if (this.isKernel) {
+          const { widening, size, n, error } = this.rounding(layer, i, parts);
+          low -= widening;
+          high += widening;
+          [to.size[i], to.n[i], to.error[i]] = [size, n, error];
+        }
+        [to.low[i], to.high[i]] = [low, high];
+        this.checkLimit(layer, i, low, high);
+      }
+    }
+    // Elements of another layer; input: by place of ids.
+    other(layer, elements, input, to) {
+      const { low, high } = input;
+      spend(20 * elements.length);
+      for (const i of elements) {
+        if (this.isKernel) spend(20);
+        let [l, u, more] = this[layer.kind](layer, i, low, high);
+        if (this.isKernel) {
+          l -= more;
+          u += more;
+        }
+        this.put(to, i, l, u);
+        this.checkLimit(layer, i, l, u);
+      }
+    }
+    // What exp reads may be larger: exp looks itself.
+    checkLimit(layer, i, low, high) {
+      if (low > -this.limit && high < this.limit) return;
+      if (this.network.readByExp[layer.first + i] === 0) refuse("an interval with a number of 2^40 or more");
+    }
+
+    // By kind: the ends, and at level kernel what they are widened by.
+    rectifier({ alpha: { num, den } }, i, low, high) {
+      const [l, u] = [low[i], high[i]];
+      const more = this.isKernel && num !== 0n ? ceilDivide(4n * 257n * larger(-l, u), 1n << 32n) + 1n : 0n;
+      return [l >= 0n ? l : floorDivide(l * num, den), u >= 0n ? u : ceilDivide(u * num, den), more];
+    }
+    maximum(layer, i, low, high) {
+      return [greatestOf(layer, i, (at) => low[at]), greatestOf(layer, i, (at) => high[at]), 0n];
+    }
+    product({ ids }, i, low, high) {
+      const [a, b, c, d] = [low[2 * i], high[2 * i], low[2 * i + 1], high[2 * i + 1]];
+      let ends = [a * c, a * d, b * c, b * d];
+      if (ids[2 * i] === ids[2 * i + 1]) ends = a < 0n && b > 0n ? [0n, a * a, b * b] : [a * a, b * b];
+      const [l, u] = [ends.reduce(smaller) >> this.q, -(-ends.reduce(larger) >> this.q)];
+      return [l, u, this.isKernel ? ceilDivide(2n * 257n * larger(-l, u), 1n << 32n) + 1n : 0n];
+    }
+    curve({ curve: number }, i, low, high) {
+      const { q } = this;
+      let [l, u] = [low[i], high[i]];
+      if (number === CURVES.Reciprocal) {
+        if (l <= 0n && u >= 0n) refuse("1/x of an interval that holds 0");
+        [l, u] = [u, l];
+      }
+      if (number === CURVES.Sqrt && l < 0n) refuse("sqrt of an interval with numbers below 0");
+      [l, u] = [EXACT_CURVES[number](l, q)[0], EXACT_CURVES[number](u, q)[1]];
+      let more = 0n;
+      if (this.isKernel) {
+        const p = larger(-l, u);
+        if (number === CURVES.Exp) more = ceilDivide(p, 1n << 22n) + 1n;
+        else if (number === CURVES.Reciprocal || number === CURVES.Sqrt) more = ceilDivide(p, 1n << 23n) + 1n;
+        else more = ceilDivide(1n << q, 1n << 21n) + 1n;
+      }
+      return [l, u, more];
+    }
+
+    // ---- One sentence: the intervals of all layers, of those behind the border by number. What layers computed from a
+    // few words hold is remembered by the swaps of these: sentences share much.
+    sentence(border, swaps) {
+      const { network, words } = this;
+      const stores = [];
+      const memories = new Map();
+      for (const layer of network.back) {
+        lookAtClock();
+        const set = words.reach.ofLayer[layer.number];
+        if (!memories.has(set)) {
+          const inside = words.reach.sets[set];
+          const key = `${set}:${swaps.filter(([word]) => inside.has(word)).join(";")}`;
+          if (this.remembered > 2 ** 20) {
+            this.memory.clear();
+            this.remembered = 0;
+          }
+          if (!this.memory.has(key)) this.memory.set(key, new Map());
+          memories.set(set, this.memory.get(key));
+        }
+        const memory = memories.get(set);
+        if (!memory.has(layer)) {
+          const input = emptyEnds(this.isKernel);
+          layer.ids.forEach((id, at) => layer.isRead[at] === 1 && this.endsIn(input, at, id, border, stores));
+          const to = emptyEnds(this.isKernel);
+          const { elements } = layer;
+          if (layer.kind === "affine") {
+            if (this.isKernel) this.checkTerms(layer, input);
+            this.affine(layer, elements, [partOfSums(layer, input, layer.isRead, this.isKernel)], to);
+          } else {
+            this.other(layer, elements, input, to);
+          }
+          memory.set(layer, to);
+          this.remembered += layer.elements.length;
+        }
+        stores[layer.number] = memory.get(layer);
+      }
+      return (id) => {
+        const to = emptyEnds(this.isKernel);
+        this.endsIn(to, 0, id, border, stores);
+        return { low: to.low[0], high: to.high[0], error: this.isKernel ? to.error[0] : 0n };
+      };
+    }
+    endsIn(to, at, id, border, stores) {
+      const { network } = this;
+      const number = network.layerOf[id];
+      const layer = network.layers[number];
+      if (layer.kind === "constant") this.copy(to, at, this.constants, id - layer.first);
+      else if (layer.front) this.putFront(to, at, id, this.ends(border[id], network.frontDen));
+      else this.copy(to, at, stores[number], id - layer.first);
+    }
+
+    // Is `winner` before `loser` for certain (section 15.2)? endsOf(id): an interval of each element.
+    wins(winner, loser, endsOf) {
+      const { network, q } = this;
+      const { terms, den, constant } = marginOf(network, winner, loser);
+      let least = 0n;
+      for (const [id, x] of terms) {
+        const { low, high } = endsOf(id);
+        least += x * (x > 0n ? low : high);
+      }
+      // Over den constant.den.
+      const margin = least * constant.den + ((constant.num * den) << q);
+      if (!this.isKernel) return margin > 0n || (margin === 0n && winner < loser);
+      const { logits } = network;
+      return margin > (endsOf(logits[winner]).error + endsOf(logits[loser]).error + 1n) * den * constant.den;
+    }
+  }
+
+  // z_winner - z_loser, down to what is affine in the words and what other layers hold.
+  function marginOf(network, winner, loser) {
+    const key = `${winner} ${loser}`;
+    if (!network.margins.has(key)) {
+      const { logits, layers } = network;
+      const sum = new Combination(network, [[logits[winner], 1n], [logits[loser], -1n]]);
+      try {
+        for (let number = layers.length - 1; number > 0; number--) {
+          if (layers[number].kind === "affine" && !layers[number].front) sum.passLinear(layers[number], number);
+        }
+        network.margins.set(key, { terms: layers.flatMap((_, number) => sum.take(number)), den: sum.den, constant: sum.constant });
+      } finally {
+        sum.finish();
+      }
+    }
+    return network.margins.get(key);
+  }
+
+  // Which words each element is computed from, also with weight 0: sets of words are numbered. Words of one option do
+  // not count.
+  function findReach({ network, wordAt, sizes }) {
+    const { layers, layerOf, size } = network;
+    const sets = [new Set()];
+    const numbers = new Map([["", 0]]);
+    const unions = new Map();
+    const numberOf = (words) => {
+      const key = words.join();
+      if (!numbers.has(key)) {
+        numbers.set(key, sets.length);
+        sets.push(new Set(words));
+      }
+      return numbers.get(key);
+    };
+    const union = (a, b) => {
+      if (a === b || b === 0) return a;
+      if (a === 0) return b;
+      const key = Math.min(a, b) * 2 ** 26 + Math.max(a, b);
+      if (!unions.has(key)) {
+        spend(sets[a].size + sets[b].size);
+        unions.set(key, numberOf([...new Set([...sets[a], ...sets[b]])].sort((x, y) => x - y)));
+      }
+      return unions.get(key);
+    };
+    const of = new Int32Array(size);
+    const ofPlaces = (ids, start, end) => {
+      let set = 0;
+      spend(end - start);
+      for (let at = start; at < end; at++) set = union(set, of[ids[at]]);
+      return set;
+    };
+    for (const layer of layers) {
+      const { kind, first, ids } = layer;
+      const lists = kind === "affine" ? range(layer.starts.length - 1).map((n) => ofPlaces(ids, layer.starts[n], layer.starts[n + 1])) : null;
+      for (let i = 0; i < layer.size; i++) {
+        let set = 0;
+        if (kind === "embed") {
+          const word = wordAt[layer.positions[Math.floor(i / layer.width)]];
+          set = word >= 0 && sizes[word] > 1 ? numberOf([word]) : 0;
+        } else if (kind === "affine") {
+          set = lists[layer.listOf[i]];
+        } else if (kind !== "constant") {
+          set = ofPlaces(ids, ...placesOf(layer, i));
+        }
+        of[first + i] = set;
+      }
+    }
+    const ofLayer = layers.map(({ first, size: count }) => {
+      let set = 0;
+      for (let id = first; id < first + count; id++) set = union(set, of[id]);
+      return set;
+    });
+    return { sets, of, ofLayer, layerOf };
+  }
+
+  // ---- Boxes (section 15.4)
+  // A budget of more swaps than words is as good as one of so many: of a layer B_j is kept for j up to `top`. Of an element
+  // B_j is none for j below `from`, and only for these (by induction over the rules), and so it is with C_(j,o).
+
+  class Boxes {
+    constructor(smooth, plan, segments) {
+      this.smooth = smooth;
+      this.plan = plan;
+      const { layers } = smooth.network;
+      const { reach } = smooth.words;
+      this.segmentOf = new Array(layers.length).fill(null);
+      for (const segment of segments) {
+        for (let number = segment.first; number < segment.end; number++) this.segmentOf[number + 1] = segment;
+      }
+      // Of each set of words: those that count in this region, and how many of them are forced.
+      this.active = reach.sets.map((set) => [...set].filter((word) => plan.placeOf[word] >= 0));
+      this.forced = this.active.map((words) => words.filter((word) => plan.isForced[plan.placeOf[word]] === 1).length);
+      this.stores = new Array(layers.length); // of layers behind the border: top, from, and by j the intervals
+      this.known = new Map(); // of elements of the border: by j
+      let last = null;
+      let held = []; // stores of the last segment, whose intervals by option nobody else reads
+      for (const layer of smooth.network.back) {
+        lookAtClock();
+        const segment = this.segmentOf[layer.number];
+        if (segment !== last) {
+          for (const store of held) store.chosen = null;
+          held = [];
+        }
+        last = segment;
+        this.pass(layer);
+        if (segment !== null) held.push(this.stores[layer.number]);
+      }
+    }
+    countOf(id) { return this.active[this.smooth.words.reach.of[id]].length; }
+    has(id, word) { return this.active[this.smooth.words.reach.of[id]].includes(word); }
+    fromOf(id) {
+      const { network, words } = this.smooth;
+      const layer = network.layers[network.layerOf[id]];
+      if (layer.kind === "constant") return 0;
+      return layer.front ? this.forced[words.reach.of[id]] : this.stores[layer.number].from[id - layer.first];
+    }
+
+    // B_j of an element, to a place of `to`. It must not be none.
+    box(to, at, id, j) {
+      const { smooth } = this;
+      const { network } = smooth;
+      const layer = network.layers[network.layerOf[id]];
+      if (layer.kind === "constant") return smooth.copy(to, at, smooth.constants, id - layer.first);
+      if (!layer.front) {
+        const { by, top } = this.stores[layer.number];
+        return smooth.copy(to, at, by[Math.min(j, top)], id - layer.first);
+      }
+      const most = Math.min(j, this.countOf(id));
+      if (!this.known.has(id)) this.known.set(id, []);
+      const known = this.known.get(id);
+      known[most] ??= this.extremes(id, most);
+      return smooth.putFront(to, at, id, known[most]);
+    }
+    extremes(id, j) {
+      const { plan, smooth } = this;
+      const { words, network } = smooth;
+      const free = j - this.forced[words.reach.of[id]];
+      const [gains, losses] = [[], []];
+      let [low, high] = [words.original[id], words.original[id]];
+      for (const [word, slot] of words.slots[id]) {
+        const place = plan.placeOf[word];
+        if (place < 0) continue;
+        const { most, least } = rangeOf(slot, plan.places[place].cell);
+        if (plan.isForced[place] === 1) {
+          low += least;
+          high += most;
+        } else {
+          if (most > 0n) gains.push(most);
+          if (least < 0n) losses.push(-least);
+        }
+      }
+      for (const gain of greatest(gains, free)) high += gain;
+      for (const loss of greatest(losses, free)) low -= loss;
+      return [smooth.ends(low, network.frontDen)[0], smooth.ends(high, network.frontDen)[1]];
+    }
+
+    // All B_j of a layer.
+    pass(layer) {
+      const { smooth, plan, active } = this;
+      const { words } = smooth;
+      const top = Math.min(plan.most, active[words.reach.ofLayer[layer.number]].length);
+      const store = { top, from: new Int32Array(layer.size), by: range(top + 1).map(() => emptyEnds(smooth.isKernel)), chosen: null };
+      this.stores[layer.number] = store;
+      const segment = this.segmentOf[layer.number];
+      const isInside = (i) => segment !== null && this.has(layer.first + i, segment.word);
+      const [outside, inside] = [false, true].map((side) => layer.elements.filter((i) => isInside(i) === side));
+      if (outside.length > 0) this.passOutside(layer, store, outside);
+      if (inside.length > 0) this.passInside(layer, store, inside, segment);
+    }
+    // The greatest of `of` over the places that each element reads, by element; lists are looked at once.
+    greatestFrom(layer, elements, lowest, of) {
+      const known = new Map();
+      return elements.map((i) => {
+        const key = layer.kind === "affine" ? layer.listOf[i] : i;
+        if (!known.has(key)) {
+          let most = lowest;
+          const [start, end] = placesOf(layer, i);
+          spend(end - start);
+          for (let at = start; at < end; at++) most = Math.max(most, of[at]);
+          known.set(key, most);
+        }
+        return known.get(key);
+      });
+    }
+    passOutside(layer, store, elements) {
+      const { smooth } = this;
+      const isRead = placesRead(layer, elements);
+      const froms = Int32Array.from(layer.ids, (id, at) => (isRead[at] === 1 ? this.fromOf(id) : 0));
+      this.greatestFrom(layer, elements, 0, froms).forEach((from, n) => (store.from[elements[n]] = from));
+      for (let j = 0; j <= store.top; j++) {
+        const input = emptyEnds(smooth.isKernel);
+        layer.ids.forEach((id, at) => {
+          if (isRead[at] === 1 && froms[at] <= j) this.box(input, at, id, j);
+        });
+        const there = elements.filter((i) => store.from[i] <= j);
+        if (layer.kind === "affine") this.sum(layer, there, [this.part(layer, input, isRead)], store.by[j]);
+        else smooth.other(layer, there, input, store.by[j]);
+      }
+    }
+    part(layer, input, isIn) {
+      const { smooth } = this;
+      if (smooth.isKernel) smooth.checkTerms(layer, input);
+      return partOfSums(layer, input, isIn, smooth.isKernel);
+    }
+    sum(layer, elements, parts, to) {
+      this.smooth.affine(layer, elements, parts, to);
+    }
+
+    // By options of the word of the segment. What is read is of one of three kinds: boxes with what swaps are left,
+    // elements of the segment with the same option, and what is affine in this word alone.
+    passInside(layer, store, elements, segment) {
+      const { smooth, plan } = this;
+      const { network, words } = smooth;
+      const { word } = segment;
+      const isRead = placesRead(layer, elements);
+      const [isBox, isChosen, isExact] = range(3).map(() => new Uint8Array(layer.ids.length));
+      layer.ids.forEach((id, at) => {
+        if (isRead[at] === 0) return;
+        const source = network.layers[network.layerOf[id]];
+        if (!this.has(id, word)) isBox[at] = 1;
+        else if (!source.front && this.segmentOf[source.number] === segment) isChosen[at] = 1;
+        else if (source.front && this.countOf(id) === 1) isExact[at] = 1;
+        else refuse("a segment reads what depends on its word, and on others, from outside");
+      });
+      const isExactly = (which, at) => which[at] === 1;
+      const { chosen: options } = plan.places[plan.placeOf[word]].cell;
+      const fromBox = Int32Array.from(layer.ids, (id, at) => (isExactly(isBox, at) ? this.fromOf(id) : 0));
+      const boxParts = [];
+      store.chosen = new Map();
+      for (const i of elements) store.from[i] = 2 ** 31 - 1;
+      for (const option of options) {
+        const swapped = option === 0 ? 0 : 1;
+        const sourceOf = (id) => {
+          const source = network.layers[network.layerOf[id]];
+          const { top, chosen } = this.stores[source.number];
+          return { ...chosen.get(option), top, i: id - source.first };
+        };
+        const froms = Int32Array.from(layer.ids, (id, at) => {
+          if (isExactly(isBox, at)) return swapped + fromBox[at];
+          if (!isExactly(isChosen, at)) return 0;
+          const { from, i } = sourceOf(id);
+          return from[i];
+        });
+        const chosen = { from: new Int32Array(layer.size), by: [] };
+        store.chosen.set(option, chosen);
+        this.greatestFrom(layer, elements, swapped, froms).forEach((from, n) => {
+          chosen.from[elements[n]] = from;
+          store.from[elements[n]] = Math.min(store.from[elements[n]], from);
+        });
+        const putBox = (input, at, j) => froms[at] <= j && this.box(input, at, layer.ids[at], j - swapped);
+        const putChosen = (input, at, j) => {
+          const { from, by, top, i } = sourceOf(layer.ids[at]);
+          if (from[i] <= j) smooth.copy(input, at, by[Math.min(j, top)], i);
+        };
+        const putExact = (input, at) => {
+          const id = layer.ids[at];
+          const more = option === 0 ? 0n : (words.slots[id].get(word)?.amounts[option - 1] ?? 0n);
+          smooth.putFront(input, at, id, smooth.ends(words.original[id] + more, network.frontDen));
+        };
+        const gathered = (pairs, j) => {
+          const input = emptyEnds(smooth.isKernel);
+          for (const [which, put] of pairs) which.forEach((is, at) => is === 1 && put(input, at, j));
+          return input;
+        };
+        let exactPart = null;
+        for (let j = swapped; j <= store.top; j++) {
+          lookAtClock();
+          const there = elements.filter((i) => chosen.from[i] <= j);
+          const to = emptyEnds(smooth.isKernel);
+          chosen.by[j] = to;
+          if (layer.kind === "affine") {
+            // What is left to swap says all about boxes, and the option about exact numbers.
+            boxParts[j - swapped] ??= this.part(layer, gathered([[isBox, putBox]], j), isBox);
+            exactPart ??= this.part(layer, gathered([[isExact, putExact]], j), isExact);
+            this.sum(layer, there, [boxParts[j - swapped], exactPart, this.part(layer, gathered([[isChosen, putChosen]], j), isChosen)], to);
+          } else {
+            smooth.other(layer, there, gathered([[isBox, putBox], [isExact, putExact], [isChosen, putChosen]], j), to);
+          }
+          for (const i of there) smooth.hull(store.by[j], i, to);
+        }
+      }
+    }
+  }
+
+  // Do boxes show that in the whole region, which holds a sentence, the label stays before all these rivals?
+  function boxesShow({ plan }, smooth, segments, label, rivals) {
+    const boxes = new Boxes(smooth, plan, segments);
+    const endsOf = (id) => {
+      const to = emptyEnds(smooth.isKernel);
+      boxes.box(to, 0, id, plan.most);
+      return { low: to.low[0], high: to.high[0], error: smooth.isKernel ? to.error[0] : 0n };
+    };
+    return rivals.every((rival) => smooth.wins(label, rival, endsOf));
+  }
+
   // ---- Leaves (section 6) ----
 
   // Does the recipe show that in the whole region `winner` stays before `loser`, for each of these pairs?
@@ -2680,9 +3890,15 @@ function swapproofChecker() {
     });
   }
 
-  // One sentence is "robust", "broken", or at float32 perhaps "neither".
-  function judgeSentence(words, border, level, label, rivals) {
+  // One sentence is "robust", "broken", or, but for exact numbers, perhaps "neither".
+  function judgeSentence(words, border, level, label, rivals, precision, swaps) {
     lookAtClock();
+    if (words.network.isSmooth) {
+      const smooth = words.smoothOf(level, precision);
+      const endsOf = smooth.sentence(border, swaps());
+      if (rivals.every((rival) => smooth.wins(label, rival, endsOf))) return "robust";
+      return rivals.some((rival) => smooth.wins(rival, label, endsOf)) ? "broken" : "neither";
+    }
     const values = words.evaluate(border);
     const judge = { words, level, closer: once(() => sentenceErrors(words, values)) };
     if (rivals.every((rival) => wins(judge, words.difference(values, label, rival), label, rival))) return "robust";
@@ -2690,7 +3906,7 @@ function swapproofChecker() {
     return "neither";
   }
 
-  // Calls visit(border) for every sentence of the region. Forced places come first, so that a sentence is complete once
+  // Calls visit(border, swaps) for every sentence of the region; swaps() gives pairs of a word and its option. Forced places come first, so that a sentence is complete once
   // they are passed; each further swap is at a later place than the one before.
   function forEachSentence({ words, plan }, visit) {
     const { forced, most } = plan;
@@ -2698,7 +3914,8 @@ function swapproofChecker() {
     const places = [...plan.places].sort((a, b) => Number(b.cell.forced) - Number(a.cell.forced));
     const border = words.original.slice();
     const stack = []; // a place, a swap there, and what it changed
-    if (forced === 0) visit(border);
+    const swaps = () => stack.map(([at, its]) => [places[at].word, places[at].cell.swaps[its]]).sort(([a], [b]) => a - b);
+    if (forced === 0) visit(border, swaps);
     let [place, option] = [0, 0];
     for (;;) {
       spend(1);
@@ -2714,7 +3931,7 @@ function swapproofChecker() {
       } else {
         const { word, cell } = places[place];
         stack.push([place, option, words.swap(border, word, cell.swaps[option])]);
-        if (stack.length >= forced) visit(border);
+        if (stack.length >= forced) visit(border, swaps);
         [place, option] = [place + 1, 0];
       }
     }
@@ -2732,6 +3949,7 @@ function swapproofChecker() {
       slopes: new Map(), // layer -> element -> value
       joint: new Map(), // layer -> groups: values (by element), and what is known of their patterns
       rivals,
+      precision: 32,
     };
     const above = []; // { right: makes the right child, undo: takes back what was last made }
     const counts = { broken: 0n, open: 0n, enumerated: 0n };
@@ -2823,8 +4041,8 @@ function swapproofChecker() {
       2() { // enumerate
         counts.enumerated += countSentences(space.plan);
         if (counts.enumerated > LIMIT.enumerated) refuse("too many enumerated sentences");
-        forEachSentence(space, (border) => {
-          const verdict = judgeSentence(words, border, level, label, region.rivals);
+        forEachSentence(space, (border, chosen) => {
+          const verdict = judgeSentence(words, border, level, label, region.rivals, region.precision, chosen);
           if (verdict === "robust") return;
           if (!counting || narrowed > 0) refuse("in an enumerated sentence a rival does not stay behind the label");
           counts[verdict === "broken" ? "broken" : "open"] += 1n;
@@ -2871,6 +4089,38 @@ function swapproofChecker() {
         split(() => keep(region, "joint", joint), null);
       },
     };
+    if (words.network.isSmooth) {
+      for (const kind of [1, 8, 10, 16]) delete NODES[kind];
+      NODES[11] = () => { // precision
+        const precision = reader.number();
+        if (precision < 16 || precision > 64) refuse("a precision that is not from 16 to 64");
+        split(() => keep(region, "precision", precision), null);
+      };
+      NODES[24] = () => { // boxes
+        const segments = readSegments();
+        if (space.plan.free >= 0 && !boxesShow(space, words.smoothOf(level, region.precision), segments, label, region.rivals)) {
+          refuse("boxes do not show that no rival beats the label");
+        }
+      };
+    }
+    // Layers first to end - 1, of each segment.
+    function readSegments() {
+      const segments = [];
+      const count = reader.number();
+      let first = 0;
+      for (let i = 0; i < count; i++) {
+        spend(1);
+        first += reader.number();
+        const length = reader.number();
+        const word = reader.number();
+        if (length < 1) refuse("a segment without layers");
+        if (first + length >= words.network.layers.length) refuse("a segment beyond the layers of the network");
+        if (word >= words.sizes.length) refuse("a word beyond the text");
+        segments.push({ first, end: first + length, word });
+        first += length;
+      }
+      return segments;
+    }
     // What a leaf counts that is not about robust sentences.
     function counted() {
       if (!counting) refuse("an open or broken leaf where nothing is counted");
@@ -2906,7 +4156,7 @@ function swapproofChecker() {
   // ---- The certificate (sections 1 and 3) ----
 
   const HASH = /^[0-9a-f]{64}$/;
-  const LEVELS = ["real", "float32", "replay"];
+  const LEVELS = ["real", "float32", "kernel", "replay"];
 
   const isInteger = (value, low, high) => typeof value === "number" && Number.isInteger(value) && value >= low && value <= high;
   const isHash = (value) => typeof value === "string" && HASH.test(value);
@@ -2998,8 +4248,8 @@ function swapproofChecker() {
     const count = part("count", [...treeKeys, "robust", "broken", "total"]);
     for (const claim of [lower, count]) {
       if (claim === null) continue;
-      if (claim.level !== "real" && claim.level !== "float32") refuse("the level of a tree");
-      if (claim.recipe !== "linear-2") refuse("another recipe");
+      if (!["real", "float32", "kernel"].includes(claim.level)) refuse("the level of a tree");
+      if (claim.recipe !== "linear-2" && claim.recipe !== "smooth-1") refuse("another recipe");
       if (!isInteger(claim.swaps, 0, 1000000)) refuse("the number of swaps of a tree");
       if (typeof claim.tree !== "string") refuse("the tree is not a string");
       claim.bytes = decodeBase64(claim.tree);
@@ -3026,6 +4276,16 @@ function swapproofChecker() {
   function checkUpper(words, { label, rivals, upper }) {
     const border = words.original.slice();
     for (const [word, option] of upper.swaps) words.swap(border, word, option);
+    if (words.network.isSmooth) {
+      for (const level of upper.levels.filter((other) => other !== "replay")) {
+        const smooth = words.smoothOf(level, 64);
+        const endsOf = smooth.sentence(border, upper.swaps);
+        if (!rivals.some((rival) => smooth.wins(rival, label, endsOf))) {
+          refuse(`in the sentence of the high end no rival beats the label for certain (${level})`);
+        }
+      }
+      return;
+    }
     const values = words.evaluate(border);
     const closer = once(() => sentenceErrors(words, values));
     for (const level of upper.levels) {
@@ -3122,8 +4382,13 @@ function swapproofChecker() {
       if (network.hash !== certificate.network) refuse("the canonical network is another");
       const classes = network.logits.length;
       if (label >= classes || rivals[rivals.length - 1] >= classes) refuse("a class beyond those of the model");
+      const claims = [lower, count].filter((claim) => claim !== null);
+      const levels = [...claims.map(({ level }) => level), ...(upper === null ? [] : upper.levels)];
+      if (claims.some(({ recipe }) => recipe !== (network.isSmooth ? "smooth-1" : "linear-2"))) refuse("the recipe of another kind of network");
+      if (levels.includes(network.isSmooth ? "float32" : "kernel")) refuse("a level of another kind of network");
       const words = new Words(network, statement);
-      if ([lower, count].some((claim) => claim !== null && claim.level === "float32") || (upper !== null && upper.levels.includes("float32"))) {
+      if (levels.includes("kernel") && !network.canBeFloat) refuse("the model cannot carry kernel claims");
+      if (levels.includes("float32")) {
         if (!network.canBeFloat) refuse("the model cannot carry float32 claims");
         wholeErrors(words);
       }
@@ -3230,7 +4495,7 @@ function swapproofChecker() {
   }
 
   // What is inside is for tests only.
-  const inside = { Words, Space, makeCell, greatestSum, greatestOverPatterns };
+  const inside = { Words, Space, makeCell, greatestSum, greatestOverPatterns, EXACT_CURVES };
   return { checkAll, lowered, sha256, hex, SECONDS: 3600, inside };
 }
 

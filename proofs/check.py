@@ -4,8 +4,10 @@
 
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
-exact_network.py reads these bytes. This file believes no number it can compute, says `accepted N of N` as its very
-last act and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2 (nothing to check).
+exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
+smooth_intervals.py, smooth_blocks.py and enclosures.py. This file believes no number it can compute, says
+`accepted N of N` as its very last act and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2
+(nothing to check).
 
 To be read from top to bottom, after exact_network.py: sentences, the linear recipe (FORMAT section 7), the float32
 level (8), the tree (5 and 6), the certificate (3), files (2).
@@ -36,12 +38,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 if TYPE_CHECKING or __package__:
     from . import exact_network as networks
     from . import lower as lowering
+    from . import smooth_blocks, smooth_intervals
+    from . import smooth_leaves as leaves
 else:
-    for name in ("lower", "exact_network"):
+    for name in ("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"):
         beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
     lowering, networks = sys.modules["lower"], sys.modules["exact_network"]
+    smooth_blocks, smooth_intervals, leaves = [
+        sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals", "leaves")
+    ]
 
 Refused, Unusable = lowering.Refused, lowering.Unusable
 """The certificate does not prove what it claims; there is nothing to check, or a model outside the format."""
@@ -57,6 +64,9 @@ Reach = networks.Reach
 Terms = networks.Terms
 sources_of, substitute = networks.sources_of, networks.substitute
 
+USUAL_PRECISION, WITNESS_PRECISION = 32, 64
+"""In bits, in smooth networks: where no node sets another, and of witnesses."""
+PRECISIONS = range(16, 65)
 GRID = 64
 """Bounds of elements, and all that is said about float32, are integers in units of 2**-GRID, rounded safely."""
 SLOPE_BITS = 16
@@ -163,13 +173,14 @@ class Rises(dict[tuple[int, int], int]):
 
 @dataclass(frozen=True)
 class Region:
-    """What a node of the tree has to prove, and the slopes and joint groups set above it, by element."""
+    """What a node of the tree has to prove, and what is set above it: slopes and joint groups by element, precision."""
 
     masks: tuple[int, ...]
     rivals: tuple[int, ...]
     depth: int = 0
     slopes: dict[int, int] = field(default_factory=dict)
     joint: dict[int, tuple[int, int]] = field(default_factory=dict)
+    precision: int = USUAL_PRECISION
 
     def child(self, **news: Any) -> Region:
         return replace(self, depth=self.depth + 1, **news)
@@ -217,6 +228,8 @@ class Space:
         for i, shifts in enumerate(self.shifts):
             for slot, added in shifts.items():
                 self.movers[slot].append((i, added))
+        self.known_rules: dict[tuple[int, bool], smooth_intervals.Intervals] = {}
+        self.known_enumerations: dict[tuple[int, bool], leaves.Enumeration] = {}
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
         self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
@@ -273,6 +286,27 @@ class Space:
     def rounding(self) -> Rounding:
         """For level float32; refused where no such claim is possible."""
         return Rounding(self.network, self.tokens)
+
+    # ---- smooth networks (FORMAT section 15)
+
+    @cached_property
+    def blocks(self) -> smooth_blocks.Blocks:
+        return smooth_blocks.Blocks(self.network, self.words)
+
+    def ruled(self, precision: int, kernel: bool) -> smooth_intervals.Intervals:
+        """Intervals of elements, at this precision and level."""
+        key = precision, kernel
+        if key not in self.known_rules:
+            self.known_rules[key] = smooth_intervals.Intervals(self, self.blocks, *key)
+        return self.known_rules[key]
+
+    def enumeration(self, precision: int, kernel: bool) -> leaves.Enumeration:
+        """One sentence after the other; what they share is kept."""
+        key = precision, kernel
+        if key not in self.known_enumerations:
+            self.known_enumerations.clear()
+            self.known_enumerations[key] = leaves.Enumeration(self.ruled(*key))
+        return self.known_enumerations[key]
 
     # ---- functions of the words
 
@@ -544,7 +578,8 @@ class Tree:
     ):
         self.space, self.data, self.at = space, data, 0
         self.rivals, self.swaps, self.counting = tuple(rivals), swaps, counting
-        self.rounding = space.rounding if level == "float32" else None
+        self.rounding, self.kernel = space.rounding if level == "float32" else None, level == "kernel"
+        self.rules = SMOOTH_RULES if space.network.smooth else RULES
         self.enumerated = self.open = self.broken = 0
         self.root = Region(space.masks, self.rivals)
 
@@ -559,8 +594,8 @@ class Tree:
             require(len(stack) * held <= 1 << 23, "too many regions wait while they hold so much")
             in_time(self.space.stop)
             kind = self.byte()
-            require(kind in RULES, f"tree byte {kind} is not in version 2")
-            stack += reversed(RULES[kind](self, region) or [])
+            require(kind in self.rules, f"tree byte {kind} is not in version 2, or not for such a network")
+            stack += reversed(self.rules[kind](self, region) or [])
         require(self.at == len(self.data), "bytes after the end of the tree")
 
     # ---- bytes
@@ -654,6 +689,12 @@ class Tree:
             joint.update({element: (group, slope) for element, slope in values.items()})
         return [region.child(joint=joint)]
 
+    def set_precision(self, region: Region) -> list[Region]:
+        """Bits of the numbers below."""
+        bits = self.number()
+        require(bits in PRECISIONS, f"a precision of {bits} bits")
+        return [region.child(precision=bits)]
+
     # ---- leaves
 
     def linear(self, region: Region) -> None:
@@ -698,27 +739,53 @@ class Tree:
             require(proved, f"a linear leaf does not hold: {shown}")
 
     def enumerate(self, region: Region) -> None:
-        """Every sentence is evaluated by itself."""
+        """Every sentence is evaluated by itself: exactly, or in a smooth network by intervals."""
         space, words = self.space, self.sentences(region)
         self.enumerated += words.count()
         require(self.enumerated <= 20_000_000, "too many sentences to enumerate")
+        if words.empty:
+            return
         free = [(i, mask) for i, mask in enumerate(region.masks) if mask & 1 and mask != 1]
         order = words.forced + free
-        # Where in the order to go on, the numbers of the cut, and the swaps left.
-        stack = [(0, space.base, self.swaps)]
+        swapped: Callable[..., list[int]] = space.swapped
+        judged: Callable[..., int] = partial(space.judged, float32=self.rounding is not None)
+        original = space.base
+        if space.network.smooth:
+            swapped, original = with_option, [0] * len(space.words)
+            judged = space.enumeration(region.precision, self.kernel).judged
+        # Where in the order to go on, the numbers of the cut or the options, and the swaps left.
+        stack = [(0, original, self.swaps)]
         while stack:
             at, vector, left = stack.pop()
             in_time(space.stop)
             if at < len(order):
                 i, mask = order[at]
                 options = [option for option in range(1, mask.bit_length()) if mask >> option & 1] if left else []
-                stack += [(at + 1, space.swapped(vector, i, option), left - 1) for option in options]
+                stack += [(at + 1, swapped(vector, i, option), left - 1) for option in options]
                 stack += [(at + 1, vector, left)] * (mask & 1)
                 continue
-            found = space.judged(vector, region.rivals, self.rounding is not None)
+            found = judged(vector, region.rivals)
             require(found > 0 or self.counts(region), "an enumerated sentence is not safe")
             self.broken += found < 0
             self.open += found == 0
+
+    def boxes(self, region: Region) -> None:
+        """The label beats every rival, by intervals for every number of swaps; segments of layers depend on a word."""
+        space, free = self.space, 0
+        segments = []
+        for _ in range(self.number()):
+            first, layers, word = free + self.number(), self.number(), self.number()
+            free = first + layers
+            fits = layers > 0 and free <= len(space.network.layers) and word < len(space.words)
+            require(fits, "a segment that is empty, or beyond the layers or words")
+            segments.append(leaves.Segment(first, layers, word))
+        if not self.sentences(region).empty:
+            boxes = leaves.Boxes(space.ruled(region.precision, self.kernel), region.masks, self.swaps, segments)
+            require(boxes.proved(region.rivals), "a boxes leaf does not hold")
+
+
+def with_option(options: list[int], i: int, option: int) -> list[int]:
+    return [*options[:i], option, *options[i + 1 :]]
 
 
 RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
@@ -732,6 +799,12 @@ RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
     16: Tree.break_all,
 }
 """By the first byte of a node: what it proves, or which children it has."""
+SMOOTH_RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
+    **{byte: RULES[byte] for byte in (2, 3, 4, 7)},
+    11: Tree.set_precision,
+    24: Tree.boxes,
+}
+"""The same in the tree of a smooth network."""
 
 
 # ---------------------------------------------------------------------------------------------------- the certificate
@@ -744,7 +817,8 @@ DECIMAL = re.compile("0|[1-9][0-9]{0,4816}")
 NUMBER_OF_FILE = re.compile("([0-9]{6})[.]json")
 BASE64 = re.compile("[A-Za-z0-9+/=]*")
 INTEGER = range(1 << 31)
-TREE = {"level": re.compile("real|float32"), "recipe": "linear-2", "swaps": range(10**6 + 1), "tree": BASE64}
+LEVEL, RECIPE = re.compile("real|float32|kernel"), re.compile("linear-2|smooth-1")
+TREE = {"level": LEVEL, "recipe": RECIPE, "swaps": range(10**6 + 1), "tree": BASE64}
 FILE = {"file": NAME, "sha256": HASH}
 CERTIFICATE = {
     "format": "swapproof certificate",
@@ -761,7 +835,10 @@ CERTIFICATE = {
     "rivals": [range(MAX_CLASSES)],
     "lower": TREE,
     "count": {**TREE, "robust": DECIMAL, "broken": DECIMAL, "total": DECIMAL},
-    "upper": {"levels": [re.compile("real|float32|replay")], "swaps": [(range(MAX_POSITIONS), range(MAX_POSITIONS))]},
+    "upper": {
+        "levels": [re.compile("real|float32|kernel|replay")],
+        "swaps": [(range(MAX_POSITIONS), range(MAX_POSITIONS))],
+    },
 }
 MAY_BE_NULL = ("vocabulary", "synonyms", "lower", "count", "upper")
 
@@ -896,6 +973,11 @@ def check_claims(top: dict[str, Any], model: lowering.Model, vocabulary_sha256: 
     require(max(label, *rivals, 0) < classes, f"label and rivals must be below {classes}")
     require(rivals and rivals == sorted(set(rivals)) and label not in rivals, "impossible rivals")
     lower, count, upper = top["lower"], top["count"], top["upper"]
+    recipe, foreign = ("smooth-1", "float32") if network.smooth else ("linear-2", "kernel")
+    for part in filter(None, (lower, count)):
+        require(part["recipe"] == recipe, f"the recipe {part['recipe']} for a network of {recipe}")
+    levels = [part["level"] for part in (lower, count) if part] + (upper["levels"] if upper else [])
+    require(foreign not in levels, f"the level {foreign} for a network of {recipe}")
     require(not lower or not count or count["swaps"] > lower["swaps"], "a count that adds nothing to lower")
     space = Space(network, top["words"], label, [token for _, tokens in top["inputs"] for token in tokens], stop)
     if lower:
@@ -967,13 +1049,19 @@ def check_count(entry: dict[str, Any], tree: Tree) -> Count:
 def check_witness(entry: dict[str, Any], space: Space, rivals: list[int]) -> None:
     """A rival beats the label when these words are swapped, at every level named but replay, which is not checked."""
     levels = entry["levels"]
-    ordered = [name for name in ("real", "float32", "replay") if name in levels]
+    ordered = [name for name in ("real", "float32", "kernel", "replay") if name in levels]
     require(levels and levels == ordered, "impossible levels")
-    vector, last = space.base, -1
+    vector, last, options = space.base, -1, [0] * len(space.words)
     for i, option in entry["swaps"]:
         require(last < i < len(space.words), "words of a witness must ascend, and be words of the text")
         require(0 < option < len(space.words[i][1]), f"option {option} is no swap of word {i}")
+        options[i] = option
         vector, last = space.swapped(vector, i, option), i
+    if space.network.smooth:
+        for name in ("real", "kernel"):
+            found = name in levels and space.enumeration(WITNESS_PRECISION, name == "kernel").judged(options, rivals)
+            require(name not in levels or found < 0, f"the witness changes nothing for certain ({name})")
+        return
     if "real" in levels:
         require(space.judged(vector, rivals, False) < 0, "the witness changes nothing over the reals")
     if "float32" in levels:

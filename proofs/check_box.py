@@ -80,7 +80,7 @@ class NumericModel(onnx_file.OnnxFile):
 
     def lower(self, stop: float = inf) -> lowering.Lowered:
         if self.known is None:
-            graph = lowering.Graph(self, stop)
+            graph = lowering.Graph(self, lowering.OPERATORS, stop)
             result = graph.output({self.name: graph.lay(lowering.Layer(self.inputs, ()), self.shape)})
             need(not any(node.operator in lowering.HEADS for node in self.nodes), "a head in a network of numbers")
             self.count = len(result.items)
@@ -117,7 +117,7 @@ class Network(check.Network):
         return self.add(check.Layer, (), reader.integer(), self.input_scale)
 
     kinds: ClassVar[dict[int, Callable[..., check.Layer]]] = {
-        kind: read for kind, read in check.Network.kinds.items() if kind != 1
+        kind: read for kind, read in check.Network.kinds.items() if kind in (2, 3, 4)
     } | {0: numbers}
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from math import isfinite, lcm
@@ -27,15 +27,18 @@ if TYPE_CHECKING or __package__:
 else:
     onnx_file = sys.modules["onnx_file"]  # that of lower.py: an error is of the same class wherever it is raised
 
+Refused = onnx_file.Refused
 require, need, in_time = onnx_file.require, onnx_file.need, onnx_file.in_time
 
 # Limits (FORMAT section 9).
 MAX_ELEMENTS = 1 << 23
 MAX_BITS = 20_000
 MAX_WORK = 3 * 10**8
+# The functions of curves: exp, tanh, sigmoid, erf, 1/x, sqrt.
+FUNCTIONS = range(1, 7)
 
-Terms = Iterable[tuple[int, int]]
-"""Elements and their coefficients."""
+Terms = Iterable[tuple[int, Any]]
+"""Elements and their coefficients, integers or fractions."""
 
 # ------------------------------------------------------------------------------------------------------ exact numbers
 
@@ -167,13 +170,38 @@ class Row(NamedTuple):
     bias: int
 
 
+Multiplied = dict[tuple[int, tuple[int, ...]], tuple[list[int], list[int]]]
+"""Weights and sizes of rows, by the list of weights that layers share, and the units."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Affine(Layer):
-    """A row an element, the elements it reads being those of its list; `size_scale` is the scale of all `sizes`."""
+    """An element for each of the `pairs` (list, weights): the sum of weights times the elements of the list, plus bias.
+
+    Weights are over `size_scale`, biases over `bias_scale`. Weight times unit times the integer of an element is over
+    the scale of the layer: `units` has that of each element of every list. Layers with the same weights share them.
+    """
 
     lists: list[tuple[int, ...]]
-    rows: list[Row]
+    weights: list[list[int]]
+    pairs: list[tuple[int, int]]
+    biases: list[int]
     size_scale: int
+    bias_scale: int
+    units: list[tuple[int, ...]]
+    shared: Multiplied
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """By element; of a layer that no exact integers can be given to they are never asked for."""
+        found, finer = [], self.scale // self.bias_scale
+        for (at, of), bias in zip(self.pairs, self.biases, strict=True):
+            weights, units = self.weights[of], self.units[at]
+            key = id(weights), units
+            if key not in self.shared:
+                self.shared[key] = list(map(mul, weights, units)), list(map(abs, weights))
+            found.append(Row(at, *self.shared[key], bias * finer))
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -201,6 +229,24 @@ class Maximum(Layer):
     windows: list[range]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Product(Layer):
+    """An element of the first list times the one in the same place of the second."""
+
+    firsts: Sequence[int]
+    seconds: Sequence[int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve(Layer):
+    """The function with this number of every source."""
+
+    function: int
+    sources: Sequence[int]
+
+
+NONLINEAR = (Rectifier, Maximum, Product, Curve)
+
 # -------------------------------------------------------------------------------------------------------- the network
 
 
@@ -208,7 +254,8 @@ class Network:
     """A canonical network: `layers` in order, the `owner` of every element, and which elements are the `logits`.
 
     The `earlier` layers are affine in the words, the `later` ones not. The `cut` are the elements of earlier layers
-    (and constants) that later ones, and the logits, read; each has a `slot`, its place in the cut.
+    (and constants) that later ones, and the logits, read; each has a `slot`, its place in the cut. Layers that depend
+    on a product or a curve cannot be given exact integers: theirs, and those of a `smooth` network's logits, are void.
     """
 
     def __init__(self, data: bytes, numbers: Mapping[bytes, bytes], no_float32: str = "") -> None:
@@ -217,6 +264,8 @@ class Network:
         float32, self.positions, count = reader.integers(3)
         self.no_float32 = no_float32 or ("" if float32 == 1 else "the network says so")
         self.owner: list[Layer] = []
+        self.units: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.shared: Multiplied = {}
         self.reached: Reach | None = None
         constants = reader.exact(count)
         self.constants = constants.part(0, count)
@@ -231,6 +280,7 @@ class Network:
         self.scale, self.factors = self.common(self.logits)
         self.earlier = [layer for layer in self.layers if not layer.depth]
         self.later = [layer for layer in self.layers if layer.depth]
+        self.smooth = any(isinstance(layer, Product | Curve) for layer in self.layers)
         self.nonlinear = [layer for layer in self.later if isinstance(layer, Rectifier | Maximum)]
         read = {i for layer in self.later for i in sources_of(layer)}.union(self.logits)
         self.cut = sorted(i for i in read if not self.owner[i].depth)
@@ -238,9 +288,9 @@ class Network:
 
     # ---- reading
 
-    def elements(self, reader: Reader) -> tuple[int, ...]:
-        """Those that a layer reads; they must be of layers before it."""
-        found = reader.several()
+    def elements(self, reader: Reader, each: int = 1) -> tuple[int, ...]:
+        """Those that a layer reads, so many at a time; they must be of layers before it."""
+        found = reader.integers(each * reader.integer())
         need(max(found, default=-1) < len(self.owner), "an element is read before it is defined")
         return found
 
@@ -252,7 +302,7 @@ class Network:
 
     def add(self, kind: Any, elements: Iterable[int], size: int, scale: int, **parts: Any) -> Layer:
         """A layer of this kind, after all others, that reads these elements."""
-        depth = max([self.owner[i].depth for i in elements], default=0) + (kind in (Rectifier, Maximum))
+        depth = max([self.owner[i].depth for i in elements], default=0) + (kind in NONLINEAR)
         need(len(self.owner) + size <= 2 * MAX_ELEMENTS, "the network has too many elements")
         narrow(scale)
         layer: Layer = kind(start=len(self.owner), size=size, scale=scale, depth=depth, **parts)
@@ -268,36 +318,33 @@ class Network:
         return self.add(Embedding, (), width * len(positions), table.scale, **parts)
 
     def affine(self, reader: Reader) -> Layer:
-        """Kind 2: lists of elements; lists of weights; and for every row which of either it has, and a bias.
-
-        Rows share what they can: weights, brought to the scale of the layer, are kept for each pattern of the units of
-        what they stand with.
-        """
+        """Kind 2: lists of elements; lists of weights; and for every row which of either it has, and a bias."""
         lists = [self.elements(reader) for _ in range(reader.integer())]
         lengths = reader.several()
         numbers = reader.exact(sum(lengths))
         weights = [numbers.part(*ends) for ends in pairwise(accumulate(lengths, initial=0))]
-        pairs = reader.integers(2 * reader.integer())
-        biases = reader.exact(len(pairs) // 2)
+        flat = reader.integers(2 * reader.integer())
+        pairs = list(zip(flat[::2], flat[1::2], strict=True))
+        need(all(len(lists[at]) == lengths[of] for at, of in pairs), "a row whose weights do not fit its list")
+        biases = reader.exact(len(pairs))
         read = {i for elements in lists for i in elements}
         scale = lcm(biases.scale, numbers.scale * self.common(read)[0])
-        # Weight times unit times the integer of an element is over the scale: the unit depends on the element's layer.
-        units = {owner: scale // (numbers.scale * owner.scale) for owner in {self.owner[i] for i in read}}
-        numbered: dict[tuple[int, ...], int] = {}
-        pattern_of = []
-        for elements in lists:
-            pattern = tuple([units[self.owner[i]] for i in elements])
-            pattern_of.append(numbered.setdefault(pattern, len(numbered)))
-        patterns = list(numbered)
-        multiplied: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-        rows = []
-        for at, of, bias in zip(pairs[::2], pairs[1::2], over(biases.items, scale), strict=True):
-            key = of, pattern_of[at]
-            if key not in multiplied:
-                need(len(lists[at]) == lengths[of], "a row whose weights do not fit its list")
-                multiplied[key] = list(map(mul, weights[of], patterns[key[1]])), list(map(abs, weights[of]))
-            rows.append(Row(at, *multiplied[key], bias))
-        return self.add(Affine, read, len(rows), scale, lists=lists, rows=rows, size_scale=numbers.scale)
+        units_of = {owner: scale // (numbers.scale * owner.scale) for owner in {self.owner[i] for i in read}}
+        found = [tuple([units_of[self.owner[i]] for i in elements]) for elements in lists]
+        return self.add(
+            Affine,
+            read,
+            len(pairs),
+            scale,
+            lists=lists,
+            weights=weights,
+            pairs=pairs,
+            biases=biases.part(0, len(pairs)),
+            size_scale=numbers.scale,
+            bias_scale=biases.scale,
+            units=[self.units.setdefault(units, units) for units in found],
+            shared=self.shared,
+        )
 
     def rectifier(self, reader: Reader) -> Layer:
         """Kind 3: alpha, and the sources."""
@@ -316,7 +363,22 @@ class Network:
         ranges = [range(*ends) for ends in pairwise(accumulate(map(len, windows), initial=0))]
         return self.add(Maximum, sources, len(windows), scale, sources=sources, factors=factors, windows=ranges)
 
-    kinds: ClassVar[dict[int, Callable[..., Layer]]] = {1: embedding, 2: affine, 3: rectifier, 4: maximum}
+    def product(self, reader: Reader) -> Layer:
+        """Kind 5: pairs of elements."""
+        pairs = self.elements(reader, 2)
+        firsts, seconds = pairs[::2], pairs[1::2]
+        return self.add(Product, pairs, len(firsts), 1, firsts=firsts, seconds=seconds)
+
+    def curve(self, reader: Reader) -> Layer:
+        """Kind 6: a function, and the sources."""
+        function = reader.integer()
+        need(function in FUNCTIONS, f"a curve of the reserved function {function}")
+        sources = self.elements(reader)
+        return self.add(Curve, sources, len(sources), 1, function=function, sources=sources)
+
+    kinds: ClassVar[dict[int, Callable[..., Layer]]] = dict(
+        enumerate((embedding, affine, rectifier, maximum, product, curve), 1)
+    )
 
     # ---- what it computes
 
@@ -328,7 +390,9 @@ class Network:
             elif isinstance(layer, Affine):
                 read = [[values[i] for i in elements] for elements in layer.lists]
                 found = [sum(map(mul, row.weights, read[row.read])) + row.bias for row in layer.rows]
-            elif isinstance(layer, Rectifier | Maximum):
+            else:
+                if not isinstance(layer, Rectifier | Maximum):
+                    raise Refused("a layer that has no exact numbers")
                 found = [values[i] * factor for i, factor in zip(layer.sources, layer.factors, strict=True)]
                 if isinstance(layer, Maximum):
                     found = [max(found[window.start : window.stop]) for window in layer.windows]
@@ -348,10 +412,12 @@ def sources_of(layer: Layer) -> Iterable[int]:
     """The elements that a layer reads."""
     if isinstance(layer, Affine):
         return {i for elements in layer.lists for i in elements}
-    return layer.sources if isinstance(layer, Rectifier | Maximum) else ()
+    if isinstance(layer, Product):
+        return (*layer.firsts, *layer.seconds)
+    return layer.sources if isinstance(layer, Rectifier | Maximum | Curve) else ()
 
 
-def substitute(function: dict[int, int], define: Callable[[int, int], Terms | None]) -> dict[int, int]:
+def substitute(function: dict[int, Any], define: Callable[[int, Any], Terms | None]) -> dict[int, Any]:
     """Replaces elements, later ones first, by the terms that `define` says c times an element is.
 
     Coefficients of the same element are added up before it is its turn. Returns those that `define` leaves, by None.

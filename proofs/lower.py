@@ -4,447 +4,70 @@
     lowered = model.lower(inputs, words)
 
 This file is trusted: check.py believes that the network proved about is the one in the file because of what is said
-here. onnx_file.py beside it reads the file itself. Standard library only, exact numbers only. Order: values, layers,
-the run through the nodes, operators, their table, the model. What is outside the format raises `Unusable`, what speaks
-against the certificate `Refused`.
+here. Beside it, onnx_file.py reads the file itself, onnx_graph.py runs through its nodes, smooth_operators.py has the
+operators that make products and curves. Standard library only, exact numbers only. Order: operators, their table, the
+model. What is outside the format raises `Unusable`, what speaks against the certificate `Refused`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import sys
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import accumulate, chain, pairwise, product
 from math import inf, isqrt, prod
 from operator import add, eq, ge, gt, le, lt, mul, sub
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or __package__:
     from . import onnx_file
+    from . import onnx_graph as graphs
+    from . import smooth_operators as smooth
 else:
-    beside = importlib.util.spec_from_file_location("onnx_file", Path(__file__).with_name("onnx_file.py"))
-    onnx_file = sys.modules["onnx_file"] = importlib.util.module_from_spec(beside)
-    beside.loader.exec_module(onnx_file)
+    for name in ("onnx_file", "onnx_graph", "smooth_operators"):
+        beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        sys.modules[name] = importlib.util.module_from_spec(beside)
+        beside.loader.exec_module(sys.modules[name])
+    onnx_file, graphs, smooth = [sys.modules[name] for name in ("onnx_file", "onnx_graph", "smooth_operators")]
 
 Refused, Unusable = onnx_file.Refused, onnx_file.Unusable
 require, need, in_time, sha256 = onnx_file.require, onnx_file.need, onnx_file.in_time, onnx_file.sha256
 TensorType, MAX_SHAPE = onnx_file.TensorType, onnx_file.MAX_SHAPE
 limited, broadcast, axis_of = onnx_file.limited, onnx_file.broadcast, onnx_file.axis_of
+Kind = graphs.Kind
+Tensor = graphs.Tensor
+Layer = graphs.Layer
+Embedding = graphs.Embedding
+Graph = graphs.Graph
+Lowered = graphs.Lowered
+Input = graphs.Input
+Operator = graphs.Operator
+Ints = graphs.Ints
+ZERO, OUTSIDE, stored, weights_of, distinct = (
+    graphs.ZERO,
+    graphs.OUTSIDE,
+    graphs.stored,
+    graphs.weights_of,
+    graphs.distinct,
+)
+places, picked, reshaped, spread = graphs.places, graphs.picked, graphs.reshaped, graphs.spread
+aligned, parts_of, lines_of, axes_of = graphs.aligned, graphs.parts_of, graphs.lines_of, graphs.axes_of
+averaged, combined, greatest = graphs.averaged, graphs.combined, graphs.greatest
+rectified, weighted = graphs.rectified, graphs.weighted
 
 # Limits (FORMAT section 9).
-MAX_ELEMENTS = 1 << 23
 MAX_APPLIED = 1 << 26
-MAX_NONLINEAR, MAX_CLASSES = 64, 1024
+MAX_CLASSES = 1024
 MAX_BITS = 20_000
-MAX_WORK = 3 * 10**8
 # Lowered networks that a model keeps.
 MAX_KEPT_BYTES = 1 << 28
 # Square roots are multiples of 2**-ROOT_BITS.
 ROOT_BITS = 40
 # Defaults of attributes.
 EPSILON, LEAKY_ALPHA = onnx_file.float32(1e-5), onnx_file.float32(0.01)
-START = b"swapproof net 2\n"
-
-
-class Kind(Enum):
-    """What the elements of a value are. Only the last are not constant."""
-
-    INTEGERS = "constant integers"
-    NUMBERS = "constant numbers"
-    TOKENS = "tokens"
-    VARIABLE = "values that depend on tokens"
-
-
-class Written(NamedTuple):
-    """Numbers as they are written apart, in one of three forms."""
-
-    form: int
-    data: bytes
-    digest: bytes
-
-
-def apart(form: int, data: bytes) -> Written:
-    return Written(form, data, hashlib.sha256(data).digest())
-
-
-def written(numbers: Sequence[Any]) -> Written:
-    """Form 1 if each is a float32, else 2 if each is a float64, else 3. A zero is never negative.
-
-    Float32 numbers of a tensor in the file are bytes already, and `plain` left no negative zero among them.
-    """
-    if isinstance(numbers, array) and numbers.typecode == "f":
-        return apart(1, numbers.tobytes())
-    try:
-        doubles = array("d", numbers)
-        exact = all(map(eq, doubles, numbers))
-    except OverflowError:
-        exact = False
-    if not exact:
-        ratios = [number.as_integer_ratio() for number in numbers]
-        return apart(3, ",".join([f"{above:x}/{below:x}" for above, below in ratios]).encode())
-    doubles = array("d", [number + 0.0 for number in doubles])
-    singles = array("f", doubles)
-    return apart(1, singles.tobytes()) if singles == doubles else apart(2, doubles.tobytes())
-
-
-def distinct(given: Iterable[Any]) -> tuple[list[Any], list[int]]:
-    """The distinct ones in the order in which they first come, and the place of each given one among them."""
-    places: dict[Any, int] = {}
-    found = [places.setdefault(each, len(places)) for each in given]
-    return list(places), found
-
-
-class Weights(NamedTuple):
-    """Sequences of numbers, written each once: which of these each given one is, their lengths, their numbers."""
-
-    places: list[int]
-    lengths: list[int]
-    numbers: Written
-
-
-def weights_of(given: Sequence[Sequence[Any]]) -> Weights:
-    """Float32 numbers from the file stay bytes."""
-    if all(isinstance(each, array) and each.typecode == "f" for each in given):
-        stored, places = distinct([each.tobytes() for each in given if isinstance(each, array)])
-        return Weights(places, [len(each) // 4 for each in stored], apart(1, b"".join(stored)))
-    sequences, places = distinct(map(tuple, given))
-    return Weights(places, list(map(len, sequences)), written(list(chain.from_iterable(sequences))))
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A value: its elements in row-major order. They are integers; numbers (floats or Fractions, both exact); tokens
-    (input positions); or variable: elements, by their numbers in the graph.
-    """
-
-    kind: Kind
-    shape: tuple[int, ...]
-    items: Sequence[Any]
-
-    @property
-    def rank(self) -> int:
-        return len(self.shape)
-
-    @cached_property
-    def numbers(self) -> Written:
-        return written(self.items)
-
-    @cached_property
-    def swapped(self) -> Tensor:
-        """The last two axes exchanged."""
-        return picked(self, {}, (*range(self.rank - 2), self.rank - 1, self.rank - 2))
-
-    @property
-    def line_items(self) -> list[Sequence[Any]]:
-        """The lines of each matrix."""
-        return parts_of(self.items, prod(self.shape[:-1]))
-
-    @cached_property
-    def lines(self) -> Weights:
-        return weights_of(self.line_items)
-
-
-def stored(kind: int, shape: tuple[int, ...], items: Sequence[Any]) -> Tensor:
-    """A tensor of the file."""
-    return Tensor(Kind.NUMBERS if kind in onnx_file.FLOATING else Kind.INTEGERS, shape, items)
-
-
-# A list of integers that may be absent.
-Ints = Sequence[int] | None
-
-
-def places(shape: Sequence[int], chosen: Sequence[Sequence[int]], order: Ints = None) -> list[int]:
-    """Where the elements x[i, j, ...] of a value of this shape are, i in chosen[0], j in chosen[1] and so on; they are
-    in row-major order, or in that of the transposed value.
-    """
-    limited([len(along) for along in chosen])
-    found = [0]
-    for axis in range(len(shape)) if order is None else order:
-        stride = prod(shape[axis + 1 :])
-        steps = [i * stride for i in chosen[axis]]
-        found = [at + step for at in found for step in steps]
-    return found
-
-
-# A place along an axis that is outside, whatever is chosen along the others.
-OUTSIDE = -(1 << 40)
-
-
-def picked(value: Tensor, chosen: Mapping[int, Sequence[int]], order: Ints = None, filler: Any = None) -> Tensor:
-    """What is chosen along some axes, and all along the others; the filler where a place is outside."""
-    along = [chosen.get(axis, range(size)) for axis, size in enumerate(value.shape)]
-    items: Sequence[Any] = [value.items[i] if i >= 0 else filler for i in places(value.shape, along, order)]
-    if filler is None and isinstance(value.items, array):
-        items = array(value.items.typecode, items)
-    return Tensor(value.kind, tuple([len(along[axis]) for axis in order or range(value.rank)]), items)
-
-
-def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
-    need(prod(shape) == len(value.items), f"shape {tuple(shape)} for {len(value.items)} elements")
-    return replace(value, shape=tuple(shape))
-
-
-def spread(value: Tensor, shape: Sequence[int]) -> Tensor:
-    """Broadcast to this shape."""
-    if value.shape == tuple(shape):
-        return value
-    own = (1,) * (len(shape) - value.rank) + value.shape
-    need(broadcast(own, shape) == tuple(shape), f"shape {value.shape} does not broadcast to {tuple(shape)}")
-    repeated = {axis: [0] * size for axis, size in enumerate(shape) if own[axis] != size}
-    return picked(replace(value, shape=own), repeated)
-
-
-def aligned(*values: Tensor) -> tuple[tuple[int, ...], list[tuple[Any, ...]]]:
-    """The shape of values that are broadcast together, and what they have in each place."""
-    shape = broadcast(*[value.shape for value in values])
-    return shape, list(zip(*[spread(value, shape).items for value in values], strict=True))
-
-
-def parts_of(items: Sequence[Any], count: int) -> list[Sequence[Any]]:
-    """Equal parts, one after the other."""
-    width = len(items) // max(count, 1)
-    return [items[i * width : (i + 1) * width] for i in range(count)]
-
-
-# What is written of a layer: integers, as u32, and numbers that stand apart.
-Parts = list[Sequence[int] | Written]
-
-
-def counted(given: Sequence[int]) -> Sequence[int]:
-    return [len(given), *given]
-
-
-def listed(given: Sequence[Sequence[int]]) -> Sequence[int]:
-    return [len(given), *[number for each in given for number in (len(each), *each)]]
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """So many elements; `lists` are those that it reads. Written with their final numbers in place of them.
-
-    By itself: the inputs of a network of numbers, which read nothing.
-    """
-
-    size: int
-    lists: Sequence[Sequence[int]]
-
-    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
-        return [[0, self.size]]
-
-
-@dataclass(frozen=True, eq=False)
-class Embedding(Layer):
-    """For each position the row of the table that the integer there names."""
-
-    table: Tensor
-    positions: Sequence[int]
-
-    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
-        return [[1, *self.table.shape], self.table.numbers, counted(self.positions)]
-
-
-@dataclass(frozen=True, eq=False)
-class Affine(Layer):
-    """For each row (a list, weights; by their places): the sum of weights times listed elements, plus a bias."""
-
-    weights: Weights
-    rows: Sequence[tuple[int, int]]
-    biases: Sequence[Any]
-
-    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
-        rows = [len(self.rows), *chain.from_iterable(self.rows)]
-        lengths, numbers = counted(self.weights.lengths), self.weights.numbers
-        return [[2], listed(lists), lengths, numbers, rows, written(self.biases)]
-
-
-@dataclass(frozen=True, eq=False)
-class Rectifier(Layer):
-    """max(x, 0) + alpha min(x, 0) of each element of one list."""
-
-    alpha: float
-
-    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
-        return [[3], written([self.alpha]), counted(lists[0])]
-
-
-class Maximum(Layer):
-    """The greatest of each list."""
-
-    def parts(self, lists: Sequence[Sequence[int]]) -> Parts:
-        return [[4], listed([sorted(set(window)) for window in lists])]
-
-
-# By name; None for outputs that cannot be read.
-Values = dict[str, Tensor | None]
-
-
-class Graph:
-    """Runs through ONNX nodes for a batch of one sentence and lays down the layers.
-
-    Elements are numbered as they come, constants among them; `owner` names the layer of each, None for a constant.
-    """
-
-    def __init__(self, model: onnx_file.OnnxFile, stop: float, choices: Sequence[Sequence[int]] = ()) -> None:
-        self.model = model
-        self.stop = stop
-        self.choices = choices
-        self.work = 0
-        self.compares = False
-        self.layers: list[Layer] = []
-        self.owner: list[Layer | None] = []
-        self.constants: dict[Any, int] = {}
-        self.no_float32 = ""
-
-    def output(self, inputs: Values) -> Tensor:
-        """The output of the model for these inputs."""
-        values: Values = {**self.model.initializers, **inputs}
-        for node in self.model.nodes:
-            self.node = node
-            try:
-                values.update(self.outputs_of(node, values))
-            except Unusable as error:
-                raise Unusable(f"node {node.number} ({node.operator}): {error}") from None
-        result = values.get(self.model.output)
-        if result is None:
-            raise Unusable("the output is not defined")
-        return result
-
-    def outputs_of(self, node: onnx_file.Node, values: Values) -> Values:
-        need(node.operator in OPERATORS, "outside the format")
-        operator, names = OPERATORS[node.operator], node.inputs
-        wanted = operator.inputs * max(len(names), 1) if operator.many else operator.inputs
-        need(len(names) <= len(wanted), f"{len(names)} inputs are too many")
-        names = names + [""] * (len(wanted) - len(names))
-        inputs = [each.argument(values, name) for each, name in zip(wanted, names, strict=True)]
-        attributes = node.attributes_of(operator.attributes)
-        if "axes" in attributes:
-            need(inputs[1] is None, "axes are given twice")
-            inputs[1] = attributes.pop("axes")
-        found = operator.function(self, *inputs, **attributes)
-        results = [found] if isinstance(found, Tensor) else found
-        need(len(node.outputs) >= len(results) and all(node.outputs[: len(results)]), "an output is missing")
-        for value in results:
-            limited(value.shape, MAX_SHAPE if value.kind is Kind.VARIABLE else onnx_file.MAX_STORED)
-            need(value.items or value.kind is not Kind.VARIABLE, "a variable without elements")
-            self.spend(len(value.items))
-        return {**dict.fromkeys(node.outputs), **dict(zip(node.outputs, results, strict=False))}
-
-    def spend(self, steps: int) -> None:
-        self.work += steps
-        need(self.work <= MAX_WORK, "the network is too large: too many weights are applied, or elements moved")
-        in_time(self.stop)
-
-    def no_claim(self, reason: str) -> None:
-        self.no_float32 = self.no_float32 or reason
-
-    def lay(self, layer: Layer, shape: Sequence[int]) -> Tensor:
-        """A new layer, as a value of this shape."""
-        need(0 < layer.size == prod(shape) <= MAX_SHAPE, f"shape {tuple(shape)} is outside the limits")
-        start = len(self.owner)
-        need(start + layer.size <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        self.layers.append(layer)
-        self.owner += [layer] * layer.size
-        return Tensor(Kind.VARIABLE, tuple(shape), range(start, start + layer.size))
-
-    def affine(
-        self, lists: Iterable[Sequence[int]], weights: Weights, shape: Sequence[int], biases: Any = None, rows: Any = ()
-    ) -> Tensor:
-        """A row for each list and weights; or these rows (list, weights), in which all first come in their order."""
-        members, at = distinct(map(tuple, lists))
-        laid = [(at[i], weights.places[k]) for i, k in rows or [(i, i) for i in range(len(at))]]
-        lengths = list(map(len, members))
-        self.spend(sum([lengths[i] for i, _ in laid]))
-        return self.lay(Affine(len(laid), members, weights, laid, biases or [0] * len(laid)), shape)
-
-    def variable(self, value: Tensor) -> Tensor:
-        """Numbers as constant elements; variables as they are."""
-        need(value.kind in (Kind.NUMBERS, Kind.VARIABLE), f"{value.kind.value} among numbers")
-        if value.kind is Kind.VARIABLE:
-            return value
-        need(value.items, "numbers without elements among variables")
-        for number in value.items:
-            if number not in self.constants:
-                self.constants[number] = len(self.owner)
-                self.owner.append(None)
-        need(len(self.owner) <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        return Tensor(Kind.VARIABLE, value.shape, [self.constants[number] for number in value.items])
-
-    def alike(self, *values: Tensor) -> tuple[Tensor, ...]:
-        """Of several kinds: all as variables."""
-        return values if len({value.kind for value in values}) == 1 else tuple(map(self.variable, values))
-
-    def options(self, kind: Kind, item: Any) -> Sequence[Any]:
-        """The exact numbers that a constant, or a token, can be."""
-        self.spend(1)
-        if kind is not Kind.TOKENS:
-            return [item if kind is Kind.INTEGERS else Fraction(item)]
-        self.compares = True
-        self.spend(len(self.choices[item]))
-        return self.choices[item]
-
-    def lowered(self, logits: Sequence[int], positions: int) -> Lowered:
-        """The canonical bytes: what the logits depend on, numbered anew; always the inputs of a network of numbers."""
-        needed = {self.owner[i] for i in logits}.union([layer for layer in self.layers if type(layer) is Layer])
-        for layer in reversed(self.layers):
-            if layer in needed:
-                needed.update([self.owner[i] for each in layer.lists for i in each])
-        kept = [layer for layer in self.layers if layer in needed]
-        need(sum(layer.size for layer in kept) <= MAX_ELEMENTS, "the network has too many elements")
-        nonlinear = [layer for layer in kept if isinstance(layer, Rectifier | Maximum)]
-        need(len(nonlinear) <= MAX_NONLINEAR, f"more than {MAX_NONLINEAR} nonlinear layers")
-        read = set(logits).union(*[each for layer in kept for each in layer.lists])
-        constants = sorted([number for number, i in self.constants.items() if i in read])
-        placed = [self.constants[number] for number in constants]
-        placed += [i for i, owner in enumerate(self.owner) if owner is not None and owner in needed]
-        final = array("I", bytes(4 * len(self.owner)))
-        for place, i in enumerate(placed):
-            final[i] = place
-        parts: Parts = [[not self.no_float32, positions, len(constants)], written(constants), [len(kept)]]
-        for layer in kept:
-            in_time(self.stop)
-            parts += layer.parts([[final[i] for i in each] for each in layer.lists])
-        parts.append([len(logits), *[final[i] for i in logits]])
-        numbers = {part.digest: part.data for part in parts if isinstance(part, Written)}
-        data = START + b"".join(map(stored_part, parts))
-        lookups = [layer for layer in self.layers if isinstance(layer, Embedding)]
-        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.choices if self.compares else None)
-
-
-def stored_part(part: Sequence[int] | Written) -> bytes:
-    if isinstance(part, Written):
-        return array("I", [part.form]).tobytes() + part.digest
-    return array("I", part).tobytes()
-
-
-class Lowered(NamedTuple):
-    """A canonical network: its bytes, and by their digests the numbers written apart.
-
-    `no_float32` says why there can be no claims about float32, and is empty if there can. `lookups` are all that are in
-    the model, `choices` what its tokens may be, if it computes with them.
-    """
-
-    data: bytes
-    sha256: str
-    numbers: Mapping[bytes, bytes]
-    no_float32: str
-    lookups: list[Embedding]
-    choices: Sequence[Sequence[int]] | None
-
-
-ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
-
-
-def axes_of(listed: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
-    axes = [axis_of(axis, rank) for axis in (default if listed is None else listed)]
-    need(len(set(axes)) == len(axes), "an axis occurs twice")
-    return axes
 
 
 def constant(graph: Graph, **values: Any) -> Tensor:
@@ -620,31 +243,16 @@ def arithmetic(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
         return folded(graph, name, a, b)
     if name in ("Add", "Sub"):
         return combined(graph, (1, a), (1 if name == "Add" else -1, b))
+    if name == "Div" and b.kind is Kind.VARIABLE:
+        return smooth.quotient(graph, a, b)
+    if kinds == {Kind.VARIABLE}:
+        return smooth.product(graph, a, b)
     x, factors = (a, b) if a.kind is Kind.VARIABLE else (b, a)
     possible = factors.kind is Kind.NUMBERS and (name == "Mul" or (name == "Div" and factors is b and all(b.items)))
     need(possible, f"{name} of {a.kind.value} and {b.kind.value}, or a division by 0, is outside the format")
     shape, pairs = aligned(x, factors)
     numbers = [1 / Fraction(n) if name == "Div" else n for _, n in pairs]
     return weighted(graph, shape, [(numbers, [i for i, _ in pairs])])
-
-
-def weighted(
-    graph: Graph, shape: Sequence[int], terms: Sequence[tuple[Sequence[Any], Sequence[int]]], biases: Any = None
-) -> Tensor:
-    """Element by element: the sum of factors times elements, plus a bias."""
-    factors, elements = zip(*terms, strict=True)
-    weights = weights_of(list(zip(*factors, strict=True)))
-    return graph.affine(zip(*elements, strict=True), weights, shape, biases)
-
-
-def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
-    """The sum of values, each times a sign: variables, and at most one of numbers."""
-    shape = broadcast(*[value.shape for _, value in terms])
-    need(all(value.kind in (Kind.NUMBERS, Kind.VARIABLE) for _, value in terms), "tokens or integers among numbers")
-    given = [(sign, value.kind, spread(value, shape).items) for sign, value in terms]
-    variables = [([sign] * len(items), items) for sign, kind, items in given if kind is Kind.VARIABLE]
-    biases = [sign * n for sign, kind, items in given if kind is Kind.NUMBERS for n in items]
-    return weighted(graph, shape, variables, biases)
 
 
 # Numbers below may be read as 0 in float32.
@@ -706,11 +314,6 @@ def opposite(graph: Graph, x: Tensor) -> Tensor:
 
 def negated(graph: Graph, x: Tensor) -> Tensor:
     return combined(graph, (-1, x))
-
-
-def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
-    need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
-    return graph.lay(Rectifier(len(x.items), [x.items], alpha), x.shape)
 
 
 def leaky(graph: Graph, x: Tensor, alpha: float = LEAKY_ALPHA) -> Tensor:
@@ -782,6 +385,8 @@ def times(value: Tensor, factor: float) -> Tensor:
 
 def matmul(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
     need(min(a.rank, b.rank) >= 2, f"shapes {a.shape} and {b.shape}")
+    if a.kind is b.kind is Kind.VARIABLE:
+        return smooth.matrix_product(graph, a, b)
     return lines_with_lines(graph, a, b.swapped)
 
 
@@ -872,17 +477,6 @@ def normalization(graph: Graph, x: Tensor, *parameters: Tensor, epsilon: float =
     return weighted(graph, x.shape, [(scales, x.items)], offsets)
 
 
-def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
-    graph.spend(sum(map(len, windows)))
-    return graph.lay(Maximum(len(windows), windows), shape)
-
-
-def averaged(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int], count: int | None = None) -> Tensor:
-    """The sum of each window over this count, or else over its own."""
-    weights = {size: (Fraction(1, count or size),) * size for size in set(map(len, windows))}
-    return graph.affine(windows, weights_of([weights[len(window)] for window in windows]), shape)
-
-
 def reduction(graph: Graph, x: Tensor, axes: Ints, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
     name = graph.node.operator
     constants = name == "ReduceSum" and x.kind in (Kind.INTEGERS, Kind.NUMBERS)
@@ -890,10 +484,7 @@ def reduction(graph: Graph, x: Tensor, axes: Ints, keepdims: int = 1, noop_with_
     found = axes_of(axes, x.rank)
     if noop_with_empty_axes and not found:
         return x
-    found = sorted(found) or [*range(x.rank)]
-    kept = [axis for axis in range(x.rank) if axis not in found]
-    shape = [1 if axis in found else size for axis, size in enumerate(x.shape) if keepdims or axis in kept]
-    windows = parts_of(transpose(graph, x, kept + found).items, prod([x.shape[axis] for axis in kept]))
+    shape, windows = lines_of(x, found or range(x.rank), keepdims)
     if constants:
         return calculated(graph, x.kind, shape, windows)
     if name in ("ReduceMax", "GlobalMaxPool"):
@@ -923,42 +514,17 @@ def pooling(graph: Graph, x: Tensor, kernel_shape: Ints = None, storage_order: i
 
 
 def head(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
-    need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
-    at_end = graph.node is graph.model.nodes[-1] and graph.node.outputs[0] == graph.model.output
-    need(at_end, f"nothing may come after {graph.node.operator}")
-    graph.no_claim(f"the model ends in {graph.node.operator}")
-    return x
+    """What keeps the order of the logits, at the end of the model; elsewhere an operator like others."""
+    name = graph.node.operator
+    if graph.node is graph.model.nodes[-1] and graph.node.outputs[0] == graph.model.output:
+        need(axis_of(axis, x.rank) == x.rank - 1, "the axis is not the last")
+        graph.no_claim(f"the model ends in {name}")
+        return x
+    need(name != "LogSoftmax", "nothing may come after LogSoftmax")
+    return smooth.softmax(graph, x, axis) if name == "Softmax" else smooth.curved(graph, x)
 
 
-class Input(NamedTuple):
-    """What may stand at an input of an operator. Lists are handed over as such."""
-
-    kinds: tuple[Kind, ...]
-    may_be_absent: bool = False
-    is_list: bool = False
-
-    def argument(self, values: Values, name: str) -> Tensor | Sequence[int] | None:
-        if not name:
-            need(self.may_be_absent, "an input is missing")
-            return None
-        value = values.get(name)
-        if value is None:
-            raise Unusable(f"{name!r} is read before it is defined, or cannot be read")
-        allowed = " or ".join([kind.value for kind in self.kinds])
-        need(value.kind in self.kinds, f"an input must be {allowed}, not {value.kind.value}")
-        need(not self.is_list or value.rank == 1, "a list must have rank 1")
-        return list(value.items) if self.is_list else value
-
-
-class Operator(NamedTuple):
-    """The function, what it reads (many: one or more of this), and its attributes, if they are there."""
-
-    function: Callable[..., Tensor | list[Tensor]]
-    inputs: tuple[Input, ...]
-    attributes: tuple[str, ...] = ()
-    many: bool = False
-
-
+LINES = ("axis", "epsilon", "stash_type")
 VALUE = Input(tuple(Kind))
 VARIABLE = Input((Kind.VARIABLE,))
 NUMBERS = Input((Kind.NUMBERS,))
@@ -968,13 +534,17 @@ LIST = Input((Kind.INTEGERS,), is_list=True)
 MAYBE_LIST = LIST._replace(may_be_absent=True)
 MAYBE_INTEGERS = CONSTANT_INTEGERS._replace(may_be_absent=True)
 MAYBE_NUMBERS = NUMBERS._replace(may_be_absent=True)
+MAYBE_STATE = NUMBERS_OR_VARIABLE._replace(may_be_absent=True)
 MAYBE_CONSTANT = Input((Kind.INTEGERS, Kind.NUMBERS), may_be_absent=True)
 
+LINES = ("axis", "epsilon", "stash_type")
 REDUCTION = ("axes", "keepdims", "noop_with_empty_axes")
 WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 POOL = (*WINDOW, "ceil_mode")
 HEADS = ("Softmax", "LogSoftmax", "Sigmoid", "Tanh")
 NORMALIZATION = ("epsilon", "momentum", "training_mode")
+SEQUENCE = (VARIABLE, NUMBERS, NUMBERS, MAYBE_NUMBERS, MAYBE_INTEGERS, MAYBE_STATE)
+RECURRENT = ("activations", "direction", "hidden_size", "layout")
 OPERATORS: dict[str, Operator] = {
     "Constant": Operator(constant, (), ("value", "value_int", "value_ints", "value_float", "value_floats")),
     "ConstantOfShape": Operator(constant_of_shape, (LIST,), ("value",)),
@@ -999,6 +569,15 @@ OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", *COMPARISONS), Operator(arithmetic, (VALUE, VALUE))),
     "Not": Operator(opposite, (CONSTANT_INTEGERS,)),
     **dict.fromkeys(("Sum", "Max", "Min"), Operator(several, (VALUE,), many=True)),
+    **dict.fromkeys(("Exp", "Erf", "Reciprocal", "Sqrt"), Operator(smooth.curved, (VARIABLE,))),
+    "Pow": Operator(smooth.power, (VARIABLE, NUMBERS)),
+    "HardSigmoid": Operator(smooth.hard_sigmoid, (VARIABLE,), ("alpha", "beta")),
+    "Gelu": Operator(smooth.gelu, (VARIABLE,), ("approximate",)),
+    "LayerNormalization": Operator(smooth.layer_normalization, (VARIABLE, NUMBERS, MAYBE_NUMBERS), LINES),
+    **dict.fromkeys(("ReduceL2", "ReduceSumSquare"), Operator(smooth.norm, (VARIABLE, MAYBE_LIST), REDUCTION)),
+    "LSTM": Operator(smooth.recurrent, (*SEQUENCE, MAYBE_STATE), (*RECURRENT, "input_forget"), may_lack_outputs=True),
+    "GRU": Operator(smooth.recurrent, SEQUENCE, (*RECURRENT, "linear_before_reset"), may_lack_outputs=True),
+    "RNN": Operator(smooth.recurrent, SEQUENCE, RECURRENT, may_lack_outputs=True),
     "Clip": Operator(clip, (VALUE, MAYBE_CONSTANT, MAYBE_CONSTANT)),
     "Neg": Operator(negated, (VARIABLE,)),
     "MatMul": Operator(matmul, (NUMBERS_OR_VARIABLE, NUMBERS_OR_VARIABLE)),
@@ -1051,7 +630,7 @@ class Model(onnx_file.OnnxFile):
         return known
 
     def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Lowered:
-        graph, values, count = Graph(self, stop, choices), Values(), 0
+        graph, values, count = Graph(self, OPERATORS, stop, choices), graphs.Values(), 0
         for item, (role, given) in zip(self.model_inputs, inputs, strict=True):
             tokens = Tensor(Kind.TOKENS, (1, len(given)), range(count, count + len(given)))
             values[item.name] = Tensor(Kind.INTEGERS, tokens.shape, given) if role == "constant" else tokens

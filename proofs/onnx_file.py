@@ -97,6 +97,7 @@ ATTRIBUTE = fields(
     tensor=(5, MESSAGE),
     floats=(7, FLOATS),
     integers=(8, INTEGERS),
+    texts=(9, TEXTS),
     type=(20, INTEGER),
 )
 TENSOR = fields(
@@ -205,18 +206,21 @@ class AttributeType(IntEnum):
     TENSOR = 4
     FLOATS = 6
     INTS = 7
+    STRINGS = 8
 
 
 # Attributes by what they hold, the same in all operators that have them; flags are 0 or 1.
 FLAGS = ("allowzero", "keepdims", "noop_with_empty_axes", "ceil_mode", "count_include_pad", "transA", "transB")
 WHOLE = ("axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode", "value_int")
+CELLS = ("hidden_size", "input_forget", "layout", "linear_before_reset", "stash_type")
 ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),
-    AttributeType.INT: (*FLAGS, *WHOLE),
-    AttributeType.STRING: ("auto_pad", "mode"),
+    AttributeType.INT: (*FLAGS, *WHOLE, *CELLS),
+    AttributeType.STRING: ("approximate", "auto_pad", "direction", "mode"),
     AttributeType.TENSOR: ("value",),
     AttributeType.FLOATS: ("value_floats",),
     AttributeType.INTS: ("axes", "dilations", "kernel_shape", "pads", "perm", "strides", "value_ints"),
+    AttributeType.STRINGS: ("activations",),
 }
 
 
@@ -360,8 +364,8 @@ class OnnxFile:
             return list(unpack("f", b"".join(attribute["floats"])))
         if kind == AttributeType.INT:
             return attribute["integer"] or 0
-        if kind == AttributeType.INTS:
-            return attribute["integers"]
+        if kind in (AttributeType.INTS, AttributeType.STRINGS):
+            return attribute["integers" if kind == AttributeType.INTS else "texts"]
         return self.tensor(attribute["tensor"])[1] if kind == AttributeType.TENSOR else attribute["text"]
 
     def tensor(self, data: memoryview | None) -> tuple[str, Any]:

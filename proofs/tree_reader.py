@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .certificate import (
+    Boxes,
     Broken,
     Enumerate,
     Joint,
     Linear,
     Node,
     Open,
+    Precision,
     Rivals,
+    Segment,
     Slopes,
     Words,
 )
@@ -47,9 +50,9 @@ def below(node: Node) -> tuple[Node, ...]:
     match node:
         case Words() | Rivals():
             return node.left, node.right
-        case Slopes() | Joint():
+        case Slopes() | Joint() | Precision():
             return (node.inner,)
-        case Linear() | Enumerate() | Open() | Broken():
+        case Linear() | Enumerate() | Open() | Broken() | Boxes():
             return ()
 
 
@@ -74,7 +77,9 @@ def joined(node: Node, inner: Sequence[Node]) -> Node:
             return Slopes(node.values, *inner)
         case Joint():
             return Joint(node.groups, *inner)
-        case Linear() | Enumerate() | Open() | Broken():
+        case Precision():
+            return Precision(node.bits, *inner)
+        case Linear() | Enumerate() | Open() | Broken() | Boxes():
             return node
 
 
@@ -117,6 +122,10 @@ class Reader:
                 return Slopes(self.table(), nothing)
             case 10:
                 return Joint(tuple((self.number(), self.pairs(self.number())) for _ in range(self.number())), nothing)
+            case 11:
+                return Precision(self.number(), nothing)
+            case 24:
+                return Boxes(self.segments())
             case _:
                 raise BadInput(f"no node begins with the byte {kind}")
 
@@ -142,6 +151,14 @@ class Reader:
         if value not in self.masks:
             self.masks[value] = frozenset(bit for bit in range(size) if value >> bit & 1)
         return self.masks[value]
+
+    def segments(self) -> tuple[Segment, ...]:
+        found: list[Segment] = []
+        free = 0
+        for _ in range(self.number()):
+            found.append(Segment(free + self.number(), self.number(), self.number()))
+            free = found[-1].first + found[-1].layers
+        return tuple(found)
 
     def pairs(self, count: int) -> dict[int, int]:
         found: dict[int, int] = {}

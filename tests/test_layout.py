@@ -15,9 +15,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("encodings", "models", "proofs", "verifier")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-HEAVY = {"torch", "onnx", "onnxruntime", "gurobipy", "pyscipopt", "highspy", "z3", "numpy", "networkx", "matplotlib"}
+SOLVERS_AND_PLOTS = {"gurobipy", "pyscipopt", "highspy", "z3", "matplotlib"}
+HEAVY = {"torch", "onnx", "onnxruntime", "gurobipy", "pyscipopt", "highspy", "z3", "numpy", "matplotlib"}
 MOST_IN_A_FOLDER = 15
-OPTIONAL = {"torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"}
+OWN = ("verifier", "swapproof")
+"""Where the files of the import package `swapproof` itself lie."""
+OPTIONAL = {
+    *("torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"),
+    *("sklearn", "joblib", "skops"),
+}
 
 
 def imports(tree: ast.AST, package: list[str]) -> set[str]:
@@ -33,7 +39,8 @@ def imports(tree: ast.AST, package: list[str]) -> set[str]:
 
 
 def package_of(path: Path) -> list[str]:
-    return ["swapproof", *path.relative_to(ROOT).parent.parts]
+    inside = path.relative_to(ROOT).parent.parts
+    return ["swapproof", *(() if inside == OWN else inside)]
 
 
 def test_encodings_has_no_init_file() -> None:
@@ -106,6 +113,19 @@ def test_light_imports_load_nothing_heavy(command: str) -> None:
     assert not HEAVY & set(loaded)
 
 
+def test_a_run_needs_no_solver_and_no_plots(tmp_path: Path) -> None:
+    """They are extras."""
+    code = (
+        f"import sys\nfor name in {SOLVERS_AND_PLOTS!r}:\n    sys.modules[name] = None\n"
+        "from swapproof.verifier.cli import main\n"
+        f"run = {str(tmp_path / 'run')!r}\n"
+        "codes = [main(['demo', '--out', run]), main(['check', run]), main(['report', run])]\n"
+        "print('codes', *codes)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.splitlines()[-1] == "codes 0 0 0"
+
+
 def test_help_loads_nothing_heavy_and_is_quick() -> None:
     code = (
         "import sys\nfrom swapproof.verifier.cli import main\n"
@@ -123,7 +143,28 @@ def test_help_loads_nothing_heavy_and_is_quick() -> None:
 def test_type_checkers_see_every_folder() -> None:
     """.typing/swapproof holds one link per folder, because type checkers cannot follow the package mapping."""
     links = {link.name: link.resolve() for link in (ROOT / ".typing" / "swapproof").iterdir()}
-    assert links == {folder: ROOT / folder for folder in FOLDERS}
+    own = {"__init__.py": ROOT.joinpath(*OWN, "__init__.py")}
+    assert links == {folder: ROOT / folder for folder in FOLDERS} | own
+
+
+def test_the_package_is_the_command_and_knows_its_version() -> None:
+    shown = [
+        subprocess.run([sys.executable, *arguments], cwd="/", check=True, capture_output=True, text=True).stdout
+        for arguments in (
+            ["-m", "swapproof", "--version"],
+            ["-c", "import swapproof; print('swapproof', swapproof.__version__)"],
+        )
+    ]
+    assert shown[0] == shown[1] != ""
+
+
+def test_the_package_has_the_names_of_its_api_and_no_others() -> None:
+    code = (
+        "import swapproof, swapproof.verifier as api\n"
+        "print(all(getattr(swapproof, name) is getattr(api, name) for name in api.__all__), hasattr(swapproof, 'x'))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd="/", check=True, capture_output=True, text=True)
+    assert run.stdout.split() == ["True", "False"]
 
 
 def test_nothing_is_left_for_later() -> None:

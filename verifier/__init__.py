@@ -1,7 +1,8 @@
 """The ladder and its engines, run folders, reports and the command line.
 
 The public API is `certify` and `measure_pr`, the same as `swapproof certify` and `swapproof measure --quantity pr`, and
-`sample_pr`, which samples any classifier that is a Python function (`Sampling`: how many samples `measure_pr` draws):
+`sample_pr`, which samples any classifier that is a Python function (`Sampling`: how many samples `measure_pr` draws);
+`attack` is the same as `swapproof attack`, with `AttackOptions`:
 
     from swapproof.verifier import certify
     outcome = certify("task.toml", "runs/first", limit=20)
@@ -16,18 +17,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .attacks.attack_run import AttackOptions, attack
     from .counting.any_classifier import sample_pr
     from .counting.whole_runs.measuring_runs import measure_pr
     from .counting.whole_runs.sample_request import Sampling
-    from .ladder.certifying import certify
+    from .roads import certify
     from .runs.life import Outcome
 
-__all__ = ["Outcome", "Sampling", "certify", "measure_pr", "sample_pr"]
+__all__ = ["AttackOptions", "Outcome", "Sampling", "attack", "certify", "measure_pr", "sample_pr"]
 
 HOMES = {
+    "AttackOptions": ".attacks.attack_run",
+    "attack": ".attacks.attack_run",
     "Outcome": ".runs.life",
     "Sampling": ".counting.whole_runs.sample_request",
-    "certify": ".ladder.certifying",
+    "certify": ".roads",
     "measure_pr": ".counting.whole_runs.measuring_runs",
     "sample_pr": ".counting.any_classifier",
 }

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
+from .collecting import collect_seldom
 from .exit_codes import BUG, CLOSED_PIPE, HOLDS, INTERRUPTED, UNCHECKED, USAGE
 
 MET_ANYWHERE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
@@ -92,7 +93,7 @@ def refuse_unwritable_names(arguments: Sequence[str]) -> None:
 def left_by(command: str | None, *, anew: bool) -> str:
     """What there is of an interrupted command."""
     match command:
-        case "certify" | "demo" | "measure":
+        case "certify" | "demo" | "measure" | "attack":
             return "a run can be resumed by the same command" + (" without --no-resume" if anew else "")
         case "train":
             return "no folder was written; the same command trains from the start"
@@ -109,7 +110,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 holds, 1 violated, 2 usage or bad input, 3 incomplete, 4 an answer did not check, 70 an "
     "error of ours, 130 interrupted, 141 nobody reads the output.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -124,6 +125,13 @@ TaskFile = Annotated[
 Out = Annotated[
     Path,
     typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
+TrustPickle = Annotated[
+    bool, typer.Option("--trust-pickle", help="Load a pickled model, which may run any code when it is loaded.")
+]
+AllowEndpoint = Annotated[
+    bool, typer.Option("--allow-endpoint", help="Send texts to the endpoint that the task names.")
 ]
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False, readable=False)
@@ -158,6 +166,70 @@ def demo(
 
 
 @app.command()
+def init(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A file or folder (ONNX, Hugging Face, scikit-learn, model2vec, fastText), package.module:function, "
+            "or a URL.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path, typer.Option("--data", help="Labelled texts: .csv, .tsv, .jsonl, .json, .parquet.", readable=False)
+    ],
+    synonyms: Annotated[
+        Path | None,
+        typer.Option("--synonyms", help="A synonym table.", show_default="WordNet, if installed", readable=False),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The task file to write.", readable=False)] = Path("task.toml"),
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Say what cannot be told: a key of the task file.", show_default=False
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a task file that is there.")] = False,
+    trust_pickle: TrustPickle = False,
+    allow_endpoint: AllowEndpoint = False,
+) -> None:
+    """Write a task file for a model of any kind.
+
+    Looks at the model and the data, tries a few texts, and says what it found and what it could not tell.
+    """
+    from .commands.init_task import command
+
+    raise typer.Exit(
+        command(
+            model,
+            data,
+            synonyms,
+            out,
+            settings or [],
+            force=force,
+            trust_pickle=trust_pickle,
+            allow_endpoint=allow_endpoint,
+        )
+    )
+
+
+@app.command()
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="As `init` takes it.", show_default=False)],
+    json: Annotated[bool, typer.Option("--json", help="The same as JSON.")] = False,
+    trust_pickle: TrustPickle = False,
+) -> None:
+    """Show what a model is made of, and whether it will be read or run.
+
+    Inputs and their roles, outputs, operators, sizes, and everything that cannot be read, all at once.
+    """
+    from .commands.inspect_model import command
+
+    raise typer.Exit(command(model, as_json=json, trust_pickle=trust_pickle))
+
+
+@app.command()
 def certify(
     task: TaskFile,
     out: Out,
@@ -165,7 +237,17 @@ def certify(
     radius: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Require every text to be robust to R swaps; decides the exit code.", show_default=False
+            min=0,
+            help="Require every text that is answered rightly to be robust to R swaps; decides the exit code.",
+            show_default=False,
+        ),
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts; may be given again.",
+            metavar="WHAT",
+            show_default=False,
         ),
     ] = None,
     engines: Annotated[
@@ -183,6 +265,9 @@ def certify(
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
     ] = False,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
+    trust_pickle: TrustPickle = False,
+    allow_endpoint: AllowEndpoint = False,
+    json: AsJson = False,
 ) -> None:
     """Find the minimum number of swaps of every text.
 
@@ -190,7 +275,21 @@ def certify(
     """
     from .commands.certify import command
 
-    code = command(task, out, limit, radius, engines, seconds, jobs, small_proofs=small_proofs, resume=resume)
+    code = command(
+        task,
+        out,
+        limit,
+        radius,
+        engines,
+        seconds,
+        jobs,
+        require=require or (),
+        small_proofs=small_proofs,
+        resume=resume,
+        trust_pickle=trust_pickle,
+        allow_endpoint=allow_endpoint,
+        as_json=json,
+    )
     raise typer.Exit(code)
 
 
@@ -201,6 +300,16 @@ def check(
         bool, typer.Option("--exact", help="Exact arithmetic for every proof, not only where float64 is unsure.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")] = None,
+    share: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Of a model that is run: ask again this share of the sentences, at random."),
+    ] = 1.0,
+    trust_pickle: TrustPickle = False,
+    allow_endpoint: AllowEndpoint = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No line for a text that is accepted; else the first of them have one.")
+    ] = False,
+    json: AsJson = False,
 ) -> None:
     """Check every certificate and witness of a run, or one certificate of `verify --proof`.
 
@@ -209,15 +318,37 @@ def check(
     """
     from .commands.check_evidence import command
 
-    raise typer.Exit(command(run, exact=exact, jobs=jobs))
+    code = command(
+        run,
+        exact=exact,
+        jobs=jobs,
+        quiet=quiet,
+        as_json=json,
+        share=share,
+        trust_pickle=trust_pickle,
+        allow_endpoint=allow_endpoint,
+    )
+    raise typer.Exit(code)
 
 
 @app.command()
-def report(run: RunFolder) -> None:
+def report(
+    run: RunFolder,
+    junit: Annotated[
+        Path | None, typer.Option(help="Also as JUnit XML: what is required, and every text.", show_default=False)
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also every text as CSV.", show_default=False)] = None,
+    latex: Annotated[Path | None, typer.Option(help="Also the numbers as a LaTeX table.", show_default=False)] = None,
+    card: Annotated[
+        Path | None, typer.Option(help="Also a section of a model card: Markdown with YAML.", show_default=False)
+    ] = None,
+    json: AsJson = False,
+) -> None:
     """Show what a run found, also as report.html."""
     from .commands.report import command
 
-    raise typer.Exit(command(run))
+    files = {"junit": junit, "csv": csv, "latex": latex, "card": card}
+    raise typer.Exit(command(run, as_json=json, files=files))
 
 
 @app.command()
@@ -244,6 +375,70 @@ def bundle(
     from .commands.bundle import command
 
     raise typer.Exit(command(run, out, key, verify, public_key, new_key))
+
+
+@app.command()
+def attack(
+    task: TaskFile,
+    out: Out,
+    method: Annotated[
+        str | None, typer.Option(help="The attack, such as pdp; a wrong name lists them all.", show_default=False)
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(help="Several attacks, each in a folder of its own.", metavar="A,B", show_default=False),
+    ] = None,
+    exact: Annotated[
+        Path | None,
+        typer.Option(help="A certify run of the same task: how far each attack is from it.", show_default=False),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    target: Annotated[str | None, typer.Option(help="The class to reach, by name.", show_default="any other")] = None,
+    k_max: Annotated[int | None, typer.Option(min=1, help="Candidates of a word.", show_default=False)] = None,
+    rho_max: Annotated[
+        str | None, typer.Option(help="Share of the words that may be swapped, rounded down.", show_default=False)
+    ] = None,
+    rho_up: Annotated[bool, typer.Option("--rho-up", help="Round it up.")] = False,
+    q_max: Annotated[bool, typer.Option("--q-max", help="At most k-max x words requests a text.")] = False,
+    similarity: Annotated[
+        float | None, typer.Option(help="Least angular similarity to the original text.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the attacks that draw.")] = 1,
+    kappa: Annotated[
+        Path | None, typer.Option(help="sp-attack: a kappa.csv.", show_default=False, readable=False)
+    ] = None,
+    language_model: Annotated[
+        Path | None,
+        typer.Option(help="bert-attack, bae, clare: a folder of transformers.", show_default=False, readable=False),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
+    json: AsJson = False,
+    trust_pickle: TrustPickle = False,
+    allow_endpoint: AllowEndpoint = False,
+) -> None:
+    """Attack every text with a published attack.
+
+    What it finds is replayed and counted; it gives the high end only.
+    """
+    from .attacks.attack_limits import Limits
+    from .attacks.attack_run import AttackOptions
+    from .commands.attack_texts import command
+    from .tasks.deployed_model import Trust
+
+    options = AttackOptions(
+        limit,
+        target,
+        Limits(k_max, rho_max, rho_up, q_max, similarity),
+        seed,
+        jobs,
+        resume,
+        True,
+        kappa,
+        language_model,
+        Trust(trust_pickle, allow_endpoint),
+    )
+    raise typer.Exit(command(task, out, method, compare, exact, options, as_json=json))
 
 
 @app.command()
@@ -284,6 +479,7 @@ def measure(
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
     jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
+    json: AsJson = False,
 ) -> None:
     """Measure how much of a data set's swaps a model withstands.
 
@@ -311,10 +507,10 @@ def measure(
     if quantity == "kappa":
         from .commands import measure_kappa
 
-        raise typer.Exit(measure_kappa.command(task, out, asked))
+        raise typer.Exit(measure_kappa.command(task, out, asked, as_json=json))
     from .commands import measure_pr
 
-    raise typer.Exit(measure_pr.command(task, out, asked))
+    raise typer.Exit(measure_pr.command(task, out, asked, as_json=json))
 
 
 @app.command()
@@ -349,11 +545,38 @@ def bench_exact(
     The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
     """
     from .bench.comparison import print_comparison
-    from .commands.bench_exact import bench_exact
+    from .commands.benches.bench_exact import bench_exact
 
     names = [name.strip() for name in engines.split(",") if name.strip()]
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
     print_comparison(table)
+    raise typer.Exit(table.exit_code)
+
+
+@bench.command("deep")
+def bench_deep(
+    task: TaskFile,
+    engines: Annotated[
+        str, typer.Option(help="Ways of deciding, separated by commas.")
+    ] = "boxes,sequence,enumerate,lirpa-ibp,lirpa-crown",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    seconds: Annotated[float, typer.Option(help="Time for each way and text.")] = 10.0,
+    radius: Annotated[int, typer.Option(min=1, help="Sentences with up to so many swaps.")] = 4,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="A file for every answer, as JSON lines.", show_default=False)
+    ] = None,
+) -> None:
+    """Decide a smooth network in several ways, one thread each.
+
+    Our engines and their certificates, plain enumeration in onnxruntime, and what auto_LiRPA claims, on the same texts;
+    exit code 4 if two of them disagree or a proof is refused.
+    """
+    from .bench.deep_table import print_deep
+    from .commands.benches.bench_deep import bench_deep
+
+    names = [name.strip() for name in engines.split(",") if name.strip()]
+    table = bench_deep(task, names, limit, seconds, radius, progress=True, json_file=json)
+    print_deep(table)
     raise typer.Exit(table.exit_code)
 
 
@@ -370,11 +593,51 @@ def bench_check(
     swapproof check, check.py and check.js (where there is node), one after the other; exit code 4 if one refuses, 3 if
     one was stopped.
     """
-    from .commands.bench_check import bench_check, print_timings
+    from .commands.benches.bench_check import bench_check, print_timings
 
     timings = bench_check(run, seconds, json)
     print_timings(timings)
     raise typer.Exit(timings.exit_code)
+
+
+@bench.command("run")
+def bench_run(
+    task: TaskFile,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    radius: Annotated[int, typer.Option(min=1, help="Sentences with up to so many swaps.")] = 1,
+    threads: Annotated[int, typer.Option(min=1, help="Cores for a batch.")] = 1,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="A file for the figures, as JSON.", show_default=False)
+    ] = None,
+    trust_pickle: TrustPickle = False,
+) -> None:
+    """Time a model that is run, beside a bare loop.
+
+    Every sentence with a few swaps, as certify asks about it, and the same through onnxruntime alone with the best
+    batches; and what certify says beforehand.
+    """
+    from .commands.benches.bench_run import bench_run, print_figures
+    from .tasks.deployed_model import Trust
+
+    trust = Trust(pickle=trust_pickle)
+    print_figures(bench_run(task, limit, radius, trust=trust, threads=threads, shown=True, json_file=json))
+
+
+@bench.command("page")
+def bench_page(
+    page: Annotated[Path, typer.Argument(metavar="PAGE.md", help="A page with the places of tables.", readable=False)],
+    write: Annotated[bool, typer.Option("--write", help="Into the page, instead of printing it.")] = False,
+) -> None:
+    """Write the tables of a page of measurements.
+
+    A line `<!-- table NAME -->` is followed by the table of measurements/NAME.json, beside the page.
+    """
+    from .commands.benches import bench_page as command
+
+    if write:
+        command.write_page(page)
+    else:
+        typer.echo(command.bench_page(page), nl=False)
 
 
 @app.command()
@@ -451,19 +714,40 @@ def verify(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    kernels: Annotated[
+        bool,
+        typer.Option(
+            "--kernels",
+            help="Measure onnxruntime's tanh, sigmoid, erf, exp, ... over every float32 input, and keep it.",
+        ),
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --kernels: every 64th input only.")] = False,
+    json: AsJson = False,
+) -> None:
     """Show what is installed and what is missing."""
-    from .commands.doctor import doctor
+    from .commands import doctor
 
-    doctor()
+    if quick and not kernels:
+        raise typer.BadParameter("--quick is for --kernels", param_hint="--quick")
+    if json and kernels:
+        raise typer.BadParameter("--kernels has none; it keeps its table in a file", param_hint="--json")
+    if json:
+        doctor.doctor_as_json()
+    elif kernels:
+        doctor.kernels(quick=quick)
+    else:
+        doctor.doctor()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Bad input is one line on stderr; anything else that fails is a bug, shown
     with its traceback."""
     open_closed_streams()
+    collect_seldom()
     for variable, number in ONE_THREAD.items():
         os.environ.setdefault(variable, number)  # before numpy loads; the answer is the same with any --jobs
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looks through all that is installed, for nothing
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a text never fails to be shown
@@ -477,7 +761,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refused = code_of(error)
         if refused is None:
             return bug()
-        print(f"swapproof: {one_line(error)}", file=sys.stderr)
+        for line in getattr(error, "lines", None) or [one_line(error)]:
+            print(f"swapproof: {line}", file=sys.stderr)
         if isinstance(error, OSError):
             discard_output()
         return refused
@@ -510,7 +795,7 @@ def code_of(error: BaseException) -> int | None:
     from swapproof.models import errors as models
     from swapproof.proofs import errors as proofs
 
-    if isinstance(error, encodings.Disagreement):
+    if isinstance(error, encodings.Disagreement | models.Disagreement):
         return UNCHECKED
     if isinstance(error, OSError) and error.errno in MET_ANYWHERE:
         return USAGE

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -36,3 +37,20 @@ def leave_interrupts_to_parent() -> None:
     """For a process of ours: a signal to the whole group means the parent, which decides what becomes of the others."""
     for number in (signal.SIGINT, *STOPS):
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, *STOPS))
+
+
+@contextmanager
+def stops_held_back() -> Iterator[None]:
+    """A process that is started inside begins without such signals, and has the time to say that it leaves them to its
+    parent: in the middle of its imports one would end it with a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # started later, it would let them through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, *STOPS))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from swapproof.proofs.certificate import Node as Tree
 
-Level = Literal["real", "float32"]
+Level = Literal["real", "float32", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Interval:
     def raised(self, low: int, proof: Proof) -> Interval:
         """No sentence with fewer than `low` swaps breaks the text."""
         low = min(low, self.ceiling)
-        sure = max(self.low_float32, low) if proof.level == "float32" else self.low_float32
+        sure = max(self.low_float32, low) if proof.level != "real" else self.low_float32
         if low < self.low or (low == self.low and sure == self.low_float32):
             return self
         return replace(self, low=low, low_float32=sure, low_evidence=proof).covered(self.cover)

@@ -14,7 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import AFFINE, Affine, At, Constant, Embedding, Maximum, Node, Rearrangement, Rectifier, Scaling, Sum
+from ..network import (
+    AFFINE,
+    SMOOTH,
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Maximum,
+    Node,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from ..walk import Meaning, gather
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
@@ -239,6 +252,7 @@ class ElementBounds:
         return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
 
 
+UNBOUNDED = "smooth networks are bounded by intervals"
 ENDS: Meaning[tuple[Array, Array]] = Meaning(
     "bounds of its elements",
     {
@@ -250,7 +264,10 @@ ENDS: Meaning[tuple[Array, Array]] = Meaning(
         Rectifier: ElementBounds.rectify,
         Maximum: ElementBounds.take_greatest,
     },
-    {Embedding: "words are bounded at the cut, and this one is read across it"},
+    {
+        Embedding: "words are bounded at the cut, and this one is read across it",
+        **dict.fromkeys(SMOOTH, UNBOUNDED),
+    },
 )
 
 
@@ -267,5 +284,5 @@ def follow_greatest(layer: Maximum, given: Coefficients, low: Array, high: Array
 LINES: Meaning[Relaxed] = Meaning(
     "linear bound",
     {Rectifier: follow_lines, Maximum: follow_greatest},
-    dict.fromkeys(AFFINE, "it is linear, and substituted as it is"),
+    {**dict.fromkeys(AFFINE, "it is linear, and substituted as it is"), **dict.fromkeys(SMOOTH, UNBOUNDED)},
 )

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import Unsupported
 from ..network import (
+    SMOOTH,
     Affine,
     At,
     Constant,
@@ -260,7 +261,11 @@ RULES: Mapping[Kind, Callable[..., Functions]] = {
     Rectifier: Stacking.rectify,
     Maximum: Stacking.take_greatest,
 }
-NORMAL_FORM: Meaning[Functions] = Meaning("normal form", {kind: sized(rule) for kind, rule in RULES.items()})
+NORMAL_FORM: Meaning[Functions] = Meaning(
+    "normal form",
+    {kind: sized(rule) for kind, rule in RULES.items()},
+    dict.fromkeys(SMOOTH, "it is made of rectifiers"),
+)
 
 
 def stack_of(network: Network) -> Stack:

@@ -19,7 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluation import Batch, add_up, rectify, values
-from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import (
+    SMOOTH,
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Floats,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from ..walk import Kind, Meaning
 
 Array = NDArray[Any]
@@ -170,7 +183,7 @@ class Tail:
         last = len(self.network.nodes) - 1
         given = {}
         for index, found in known.items():
-            if index == last or any(reader in self.dense for reader in self.network.graph.successors(index)):
+            if index == last or any(reader in self.dense for reader in self.network.readers[index]):
                 whole = np.repeat(self.base[index][None], count, axis=0)
                 whole[:, self.changing[index]] = found
                 given[index] = whole.reshape(count, *self.network.nodes[index].shape)
@@ -224,7 +237,9 @@ class Tail:
         return whole
 
 
-WHOLE: Mapping[Kind, str] = dict.fromkeys((Embedding, Constant, Affine), "from here on whole vectors are computed")
+WHOLE: Mapping[Kind, str] = dict.fromkeys(
+    (Embedding, Constant, Affine, *SMOOTH), "from here on whole vectors are computed"
+)
 CHANGES: Meaning[Array] = Meaning(
     "account of which elements change",
     {

@@ -101,7 +101,7 @@ class Differences:
         network, tables = self.query.network, dict[int, Array]()
         for index, node in enumerate(network.nodes):
             if isinstance(node.layer, Embedding):
-                tables[index] = greatest(node.layer.table, self.query.space)[node.layer.positions][None]
+                tables[index] = greatest(node.layer.table, [self.query.space])[:, node.layer.positions]
         return {index: array[0] for index, array in magnitudes(network, tables, {}).items()}
 
     def for_rivals(self, classes: Array) -> Floats:

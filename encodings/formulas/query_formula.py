@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from ..exact_evaluation import exact_values
-from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import SMOOTH, Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
 from ..programs.exact_functions import Function, Terms, combined
 from ..programs.polarity import Polarity
 from ..query import Query
@@ -155,7 +155,10 @@ TERMS: Meaning[Forms] = Meaning(
         Rectifier: Writer.rectify,
         Maximum: Writer.take_greatest,
     },
-    {Embedding: "words are reached at the cut, and this one is read across it"},
+    {
+        Embedding: "words are reached at the cut, and this one is read across it",
+        **dict.fromkeys(SMOOTH, "formulas are piecewise linear"),
+    },
 )
 
 

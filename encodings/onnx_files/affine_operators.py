@@ -143,9 +143,11 @@ def batch_normalisation(builder: Builder, call: Call) -> list[Value]:
     epsilon = Fraction(float(np.float32(call.attributes.get("epsilon", 1e-5))))
     roots = [inverse_root(float(number), epsilon, call.where) for number in variance.ravel()]
     builder.real_only.append(f"{call.where}: its constants, which runtimes fold")
-    # Runtimes fold the four constants before use: a few roundings more than one product and one sum.
+    # Runtimes fold the four constants before use: a few roundings more than one product and one sum. Their roots are
+    # those of their float type, up to 2**-40 from ours, which counts in float64.
+    coarse = int(2.0 ** (np.finfo(wire.dtype).nmant + 1 - 40) / min(roots))
     centred = builder.scale(wire, call.where, add=-mean, roundings=8)
-    normal = builder.scale(centred, call.where, multiply=np.array(roots).reshape(channel), roundings=8)
+    normal = builder.scale(centred, call.where, multiply=np.array(roots).reshape(channel), roundings=8 + coarse)
     return [builder.scale(normal, call.where, multiply=scale, add=bias, roundings=8)]
 
 

@@ -106,6 +106,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
     "Flatten": all_of,
     "Floor": all_of,
     "Gather": gathered,
+    "GatherElements": all_of,
     "Greater": broadcast,
     "GreaterOrEqual": broadcast,
     "Identity": all_of,
@@ -144,7 +145,8 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
 }
 EXACT = {
     "Abs", "And", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand", "Flatten", "Floor",
-    "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
+    "Gather", "GatherElements",
+    "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Tile", "Transpose",
     "Unsqueeze", "Where",
 }  # fmt: skip
@@ -234,7 +236,18 @@ def exact_product(left: Array, right: Array) -> tuple[Array, Array]:
     return product, b * d - (((product - a * c) - b * c) - a * d)
 
 
+def flat(array: Array, axis: int) -> Array:
+    """Flatten: the dimensions before the axis become one, and those from it on."""
+    if not -array.ndim <= axis <= array.ndim:
+        raise ValueError(f"axis {axis} of {array.ndim} dimensions")
+    return array.reshape(math.prod(array.shape[:axis]), -1)
+
+
 def reference(operator: str, attributes: dict[str, Any], arrays: Arrays, outputs: int, opset: int) -> list[Array]:
+    if operator == "Flatten":  # nearly every model has one, and the reference implementation takes long to load
+        return [flat(given(arrays, 0), attributes.get("axis", 1))]
+    if operator == "GatherElements":  # the reference implementation fails on tables that are longer than the indices
+        return [picked_elements(given(arrays, 0), given(arrays, 1), attributes.get("axis", 0))]
     import onnx
     from onnx.reference import ReferenceEvaluator
 
@@ -255,3 +268,10 @@ def reference(operator: str, attributes: dict[str, Any], arrays: Arrays, outputs
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
     with np.errstate(all="ignore"):  # NaN and infinity are refused where they reach a layer
         return [np.asarray(result) for result in ReferenceEvaluator(model).run(None, feeds)]
+
+
+def picked_elements(table: Array, indices: Array, axis: int) -> Array:
+    """out[i, j, ...] = table[i, indices[i, j, ...], ...] along the axis; both fit but for that axis."""
+    places: list[Array] = list(np.indices(indices.shape))
+    places[axis] = np.where(indices < 0, indices + table.shape[axis], indices)
+    return np.asarray(table[tuple(places)])

@@ -20,12 +20,15 @@ from ..network import (
     Account,
     Affine,
     Constant,
+    Curve,
     Embedding,
     Floats,
+    Function,
     Indices,
     Layer,
     Maximum,
     Node,
+    Product,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -115,6 +118,7 @@ class Builder:
         self.real_only: list[str] = []
         self.types: set[str] = set()  # floating ones of the file's tensors
         self.number: int | None = None  # of the ONNX node being translated
+        self.head: int | None = None  # of the node whose function is left out at the end
         self.coarsest = "float64"
         self.moved = 0
 
@@ -132,6 +136,10 @@ class Builder:
             Node(layer, tuple(wire.node for wire in inputs), tuple(int(n) for n in shape), origin, self.number)
         )
         return Wire(len(self.nodes) - 1, self.nodes[-1].shape, dtype)
+
+    def step(self) -> None:
+        """What comes now is another layer of the same ONNX node: nothing of it is composed with what there is."""
+        self.number = None if self.number is None else self.number + self.size
 
     def room(self, shape: Sequence[int], origin: str) -> int:
         """The number of values of this shape, refused when absurd: to be asked before an array is made."""
@@ -154,9 +162,25 @@ class Builder:
             source = self.nodes[wire.node]
             if isinstance(source.layer, Rearrangement) and not self.finishes(source):  # two moves in a row are one
                 merged = source.layer.index.ravel()[index]
-                inputs = tuple(Wire(i, self.nodes[i].shape, wire.dtype) for i in source.inputs)
+                inputs = [Wire(i, self.nodes[i].shape, wire.dtype) for i in source.inputs]
+                inputs, merged = self.only_read(inputs, merged)
+                if len(inputs) == 1:
+                    return self.rearrange(inputs, merged, origin)
                 return self.emit(Rearrangement(merged), inputs, index.shape, origin, wire.dtype)
         return self.emit(Rearrangement(index), wires, index.shape, origin, coarsest(wires))
+
+    def only_read(self, wires: Sequence[Wire], index: Indices) -> tuple[list[Wire], Indices]:
+        """Those that are read at the index, and it among these alone: of many states of a recurrence, one."""
+        if len(wires) < MANY or not index.size:
+            return list(wires), index
+        starts = np.cumsum([0, *(math.prod(wire.shape) for wire in wires)])
+        place = np.searchsorted(starts, index, side="right") - 1
+        read, which = np.unique(place, return_inverse=True)
+        if len(read) == len(wires) or all(isinstance(self.nodes[wires[one].node].layer, Constant) for one in read):
+            return list(wires), index
+        sizes = np.diff(starts)[read]
+        moved = np.cumsum(sizes) - sizes - starts[read]
+        return [wires[one] for one in read.tolist()], index + moved[which.reshape(index.shape)]
 
     def finishes(self, node: Node) -> bool:
         """Whether it moves what another ONNX node has just computed to where that has it: the order of its elements."""
@@ -203,6 +227,16 @@ class Builder:
         out = self.emit(Affine(np.ones((count, 1)), np.zeros(1)), [wire], (*wire.shape[:-1], 1), origin, wire.dtype)
         return self.reshape(out, wire.shape[:-1], origin)
 
+    def product(self, left: Wire, right: Wire, origin: str) -> Wire:
+        """Broadcast."""
+        shape = np.broadcast_shapes(left.shape, right.shape)
+        self.room(shape, origin)
+        wires = [self.broadcast(wire, shape, origin) for wire in (left, right)]
+        return self.emit(Product(), wires, shape, origin, coarsest(wires))
+
+    def bend(self, wire: Wire, function: Function, origin: str) -> Wire:
+        return self.emit(Curve(function), [wire], wire.shape, origin, wire.dtype)
+
     def reshape(self, wire: Wire, shape: Sequence[int], origin: str) -> Wire:
         return self.rearrange([wire], numbered(wire.shape).reshape(shape), origin)
 
@@ -219,6 +253,8 @@ def numbered(shape: Sequence[int]) -> Indices:
     return np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
 
 
+MANY = 8
+"""Inputs of a rearrangement: from here on it pays to leave out those that are not read."""
 MOST_MOVES = 2**26
 """Indices kept in all rearrangements together: half a gigabyte."""
 FLOATS = ("float16", "float32", "float64")
@@ -258,3 +294,34 @@ def window_index(call: Call, shape: tuple[int, ...], kernel: Sequence[int]) -> I
         call.attributes.get("auto_pad", "NOTSET"),
     )  # fmt: skip
     return windows(shape, kernel, strides, dilations, pads, ceil_mode=bool(call.attributes.get("ceil_mode", 0)))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What a reduction goes over."""
+
+    chosen: tuple[int, ...]
+    shape: tuple[int, ...]
+    """Of the result."""
+
+    @classmethod
+    def of(cls, call: Call, wire: Wire) -> Axes | None:
+        """None where nothing is reduced."""
+        rank = len(wire.shape)
+        axes = call.known(1, "axes")
+        if call.operator.startswith("Global"):
+            chosen, keep = list(range(2, rank)), True
+        else:
+            listed = call.attributes.get("axes") if axes is None else axes.tolist()
+            if not listed and call.attributes.get("noop_with_empty_axes", 0):
+                return None
+            chosen = sorted({call.axis(int(axis), rank) for axis in listed}) if listed else list(range(rank))
+            keep = bool(call.attributes.get("keepdims", 1))
+        shape = [1 if axis in chosen else wire.shape[axis] for axis in range(rank) if keep or axis not in chosen]
+        return cls(tuple(chosen), tuple(shape))
+
+    def gathered(self, shape: tuple[int, ...]) -> Indices:
+        """[*kept, reduced]"""
+        kept = [axis for axis in range(len(shape)) if axis not in self.chosen]
+        index = numbered(shape).transpose([*kept, *self.chosen])
+        return index.reshape(*(shape[axis] for axis in kept), -1)

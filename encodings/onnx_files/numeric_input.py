@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, Unsupported
-from ..network import Embedding, Network, Node
+from ..network import SMOOTH, Embedding, Network, Node
 from .computed import is_floating
 from .construction import Builder, Known, Value, Wire
-from .onnx_reading import HEADS, UNITS, Model, call_of, moved, needed_nodes, translate
+from .model_ports import TOKENS, ModelInput, type_named
+from .onnx_reading import UNITS, Model, call_of, moved, needed_nodes, translate
 
-OPSETS = range(7, 21)
+OPSETS = range(7, 23)
 CHANGED = {"Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
 """Operators whose attributes or inputs were others before this opset."""
 
@@ -72,7 +73,7 @@ def open_numeric(path: Path) -> NumericModel:
     tensor = inputs[0].type.tensor_type
     kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64", onnx.TensorProto.FLOAT16: "float16"}
     if tensor.elem_type not in kinds:
-        name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
+        name = type_named(tensor.elem_type)
         raise Unsupported(f"{path}: input {inputs[0].name} is {name}; a tensor of floats is needed here")
     if not tensor.HasField("shape"):
         raise BadInput(f"{path}: input {inputs[0].name} has no shape")
@@ -96,13 +97,14 @@ def numeric_network(model: NumericModel) -> Network:
         array = np.asarray(onnx.numpy_helper.to_array(tensor, str(model.path.parent)))
         values[tensor.name] = Known(array)
         builder.types.update([str(array.dtype)] if is_floating(array) else [])
-    reader = Model(model.path, model.proto, model.opset, model.input, model.kind, model.output, None, 1)
+    read = (ModelInput(model.input, model.kind, TOKENS, None),)
+    reader = Model(model.path, model.proto, model.opset, read, model.output, 1)
     for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(reader, node, position, values)
-        if node.op_type in HEADS:
-            raise Unsupported(f"{call.where}: not piecewise linear; export the network without it")
-        builder.number = position
+        builder.number, before = position, len(builder.nodes)
         results = translate(builder, call)
+        if any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
+            raise Unsupported(f"{call.where}: not piecewise linear; export the network without it")
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
     value = values.get(model.output)
     if not isinstance(value, Wire):

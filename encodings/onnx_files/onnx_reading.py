@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, Unsupported
-from ..network import Embedding, Head, Network, Node
+from ..network import SMOOTH, Embedding, Head, Network, Node, Rearrangement
+from ..space import SwapSpace
 from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
 from .construction import FLOATS, Array, Builder, Call, Known, Tokens, Value, Wire
+from .model_ports import LENGTH, TOKENS, Given, ModelInput, roles_of, type_named
 from .operators import OPERATORS
 
-OPSETS = range(13, 21)
+OPSETS = range(13, 23)
 HEADS: dict[str, Head] = {
     "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
@@ -26,10 +28,12 @@ HEADS: dict[str, Head] = {
     "Tanh": "tanh",
 }
 UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
-RECURRENT = "recurrent layers are not supported: use convolutions, pooling and feed-forward layers"
-SMOOTH = "only piecewise-linear layers are supported: use Relu or LeakyRelu"
-TOKENS = "tokens may select embeddings, and be compared with constants (a mask of the padding)"
+CURVES = "of smooth functions Exp, Tanh, Sigmoid, Erf, Gelu and HardSigmoid are supported"
+SELECT = "tokens may select embeddings, and be compared with constants (a mask of the padding)"
 COMPARED = "a comparison of values that depend on the text is not supported: use Relu, Max, Min or Clip"
+BENT = "the network is smooth: certify proves about it, and all else is for piecewise linear networks"
+LARGEST = 1 << 20
+"""Numbers that a smooth network may compute for a sentence: larger ones are sooner run than proved about."""
 LOOPS = (
     "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
 )
@@ -43,21 +47,12 @@ COMPUTE_TOKENS = {
 }  # fmt: skip
 """Operators on tokens and constants that are done for every choice: where all give the same, that is a constant."""
 HINTS = {
-    "LSTM": RECURRENT,
-    "GRU": RECURRENT,
-    "RNN": RECURRENT,
-    "Gelu": SMOOTH,
-    "Erf": SMOOTH,
-    "Exp": SMOOTH,
-    "Pow": SMOOTH,
-    "Sqrt": SMOOTH,
-    "LayerNormalization": SMOOTH,
-    "Elu": SMOOTH,
-    "Selu": SMOOTH,
-    "Softplus": SMOOTH,
-    "HardSigmoid": "write it as Clip(alpha x + beta, 0, 1): Mul, Add and Clip are supported",
-    "HardSwish": SMOOTH,
-    "Mish": SMOOTH,
+    "LogSoftmax": "it is read as the last operator only",
+    "Elu": CURVES,
+    "Selu": CURVES,
+    "Softplus": CURVES,
+    "HardSwish": CURVES,
+    "Mish": CURVES,
     "If": "control flow is not supported: export the model with fixed branches",
     "Loop": LOOPS,
     "Scan": LOOPS,
@@ -65,15 +60,14 @@ HINTS = {
     "ArgMax": "the model must answer with its logits, not with a class",
     "TopK": "the model must answer with its logits, not with a class",
     "Equal": COMPARED,
-    "Mod": TOKENS,
+    "Mod": SELECT,
     "Not": COMPARED,
     "Greater": COMPARED,
     "GreaterOrEqual": COMPARED,
     "Less": COMPARED,
     "LessOrEqual": COMPARED,
-    "NonZero": TOKENS,
+    "NonZero": SELECT,
     "ReduceMin": "use Neg, ReduceMax and Neg",
-    "ReduceL2": SMOOTH,
     "CumSum": "cumulative sums are not supported: use MatMul with a triangular constant",
 }
 RANDOM = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
@@ -86,13 +80,41 @@ class Model:
     path: Path
     proto: Any
     opset: int
-    input: str
-    input_type: str
+    inputs: tuple[ModelInput, ...]
+    """In the order of the file; one of them reads the tokens."""
     output: str
-    length: int | None
-    """Fixed number of tokens, or None when the model takes any."""
     batch: int | None
     """Fixed batch size (1), or None when the model takes any."""
+    given: Given | None = None
+    """What it was made from, where it was."""
+
+    @property
+    def named(self) -> Path:
+        """The file that people know it by."""
+        return self.path if self.given is None or self.given.path is None else self.given.path
+
+    @property
+    def place(self) -> int:
+        """Of the tokens among the inputs."""
+        return next(place for place, one in enumerate(self.inputs) if one.role == TOKENS)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return tuple(one.role for one in self.inputs)
+
+    @property
+    def input(self) -> str:
+        """The name of the one that reads the tokens."""
+        return self.inputs[self.place].name
+
+    @property
+    def input_type(self) -> str:
+        return self.inputs[self.place].type
+
+    @property
+    def length(self) -> int | None:
+        """Fixed number of tokens, or None when the model takes any."""
+        return self.inputs[self.place].length
 
     @cached_property
     def constants(self) -> dict[str, Array]:
@@ -110,8 +132,49 @@ class Model:
         return found
 
 
-def open_model(path: Path) -> Model:
-    """Read the file and check that it maps token ids [batch, length] to one output."""
+def open_model(path: Path, roles: Mapping[str, str] | None = None) -> Model:
+    """Read the file and check that it maps token ids [batch, length], and constants of a text, to one output.
+
+    `roles`: of several inputs which is the tokens, the mask and so on, by name; those of usual names need none.
+    """
+    import onnx
+
+    proto = load(path)
+    opset = opset_of(proto)
+    if opset not in OPSETS:
+        raise Unsupported(
+            f"{path}: opset {opset}; opsets {OPSETS[0]} to {OPSETS[-1]} are read (onnx.version_converter)"
+        )
+    if proto.functions:
+        raise Unsupported(f"{path}: model-local functions ({proto.functions[0].name}); inline them with onnx.inliner")
+    graph = proto.graph
+    if graph.sparse_initializer:
+        raise Unsupported(f"{path}: sparse weights ({graph.sparse_initializer[0].values.name}); store them dense")
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    if not inputs:
+        raise BadInput(f"{path}: 0 inputs (none); a classifier reads token ids")
+    if len(graph.output) != 1:
+        names = ", ".join(value.name for value in graph.output)
+        raise BadInput(f"{path}: {len(graph.output)} outputs ({names}); one is read: choose it by [model] output")
+    found = roles_of([value.name for value in inputs], roles, str(path))
+    sizes = [sizes_of(value, role, str(path)) for value, role in zip(inputs, found, strict=True)]
+    lengths = {length for (_, length), role in zip(sizes, found, strict=True) if length and role != LENGTH}
+    if len(lengths) > 1:
+        raise Unsupported(
+            f"{path}: its inputs read different numbers of tokens: {', '.join(map(str, sorted(lengths)))}"
+        )
+    kinds = {onnx.TensorProto.INT64: "int64", onnx.TensorProto.INT32: "int32"}
+    read = tuple(
+        ModelInput(value.name, kinds[value.type.tensor_type.elem_type], role, next(iter(lengths), None))
+        for value, role in zip(inputs, found, strict=True)
+    )
+    batch = next((batch for batch, _ in sizes if batch), None)
+    return Model(path, proto, opset, read, graph.output[0].name, batch)
+
+
+def load(path: Path) -> Any:
+    """The ModelProto of a file, its external data included."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -125,40 +188,34 @@ def open_model(path: Path) -> Model:
     except (DecodeError, onnx.checker.ValidationError, OSError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadInput(f"{path}: not a readable ONNX model ({reason})") from None
-    opset = next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
-    if opset not in OPSETS:
-        raise Unsupported(
-            f"{path}: opset {opset}; opsets {OPSETS[0]} to {OPSETS[-1]} are read (onnx.version_converter)"
-        )
-    if proto.functions:
-        raise Unsupported(f"{path}: model-local functions ({proto.functions[0].name}); inline them with onnx.inliner")
-    graph = proto.graph
-    if graph.sparse_initializer:
-        raise Unsupported(f"{path}: sparse weights ({graph.sparse_initializer[0].values.name}); store them dense")
-    constants = {tensor.name for tensor in graph.initializer}
-    inputs = [value for value in graph.input if value.name not in constants]
-    if len(inputs) != 1:
-        names = ", ".join(value.name for value in inputs) or "none"
-        raise BadInput(f"{path}: {len(inputs)} inputs ({names}); a classifier of token ids has one")
-    if len(graph.output) != 1:
-        names = ", ".join(value.name for value in graph.output)
-        raise BadInput(f"{path}: {len(graph.output)} outputs ({names}); a classifier has one, the logits")
-    (tokens,) = inputs
-    tensor = tokens.type.tensor_type
-    kinds = {onnx.TensorProto.INT64: "int64", onnx.TensorProto.INT32: "int32"}
-    if tensor.elem_type not in kinds:
-        name = onnx.TensorProto.DataType.Name(tensor.elem_type).lower()
-        raise BadInput(f"{path}: input {tokens.name} is {name}; token ids are int64 or int32")
+    return proto
+
+
+def opset_of(proto: Any) -> int:
+    return next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0)
+
+
+def sizes_of(value: Any, role: str, path: str) -> tuple[int | None, int | None]:
+    """Batch and length of an input, None where open; refused unless it is whole numbers [batch, length]."""
+    import onnx
+
+    what = "token ids" if role == TOKENS else role
+    tensor = value.type.tensor_type
+    if tensor.elem_type not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+        name = type_named(tensor.elem_type)
+        refused = BadInput if role == TOKENS and "float" in name else Unsupported  # others can be run
+        raise refused(f"{path}: input {value.name} is {name}; {what} are int64 or int32")
     if not tensor.HasField("shape") or len(tensor.shape.dim) != 2:
         rank = len(tensor.shape.dim) if tensor.HasField("shape") else "unknown"
-        raise BadInput(f"{path}: input {tokens.name} has rank {rank}; token ids are [batch, length]")
+        refused = BadInput if role == TOKENS else Unsupported
+        raise refused(f"{path}: input {value.name} has rank {rank}; {what} are [batch, length]")
     batch, length = (
         dimension.dim_value if dimension.HasField("dim_value") and dimension.dim_value > 0 else None
         for dimension in tensor.shape.dim
     )
     if batch not in (None, 1):
         raise Unsupported(f"{path}: a fixed batch of {batch}; export with a dynamic batch, or a batch of 1")
-    return Model(path, proto, opset, tokens.name, kinds[tensor.elem_type], graph.output[0].name, length, batch)
+    return batch, length
 
 
 def read_network(path: Path, length: int | None = None) -> Network:
@@ -166,54 +223,79 @@ def read_network(path: Path, length: int | None = None) -> Network:
     return network_of(open_model(path), length)
 
 
-def network_of(model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None) -> Network:
+def network_of(
+    model: Model,
+    length: int | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    constants: Sequence[Sequence[int]] = (),
+) -> Network:
     """The network that the model is for sentences of `length` tokens, made of these choices if they are given.
 
     A model that computes with tokens, a mask of the padding say, is a network only where all choices of a position
-    come to the same.
+    come to the same. `constants`: what its other inputs are given, in the order of the file.
     """
-    return reading_of(model, length, choices)[0]
+    return reading_of(model, length, choices, constants)[0]
+
+
+def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Network:
+    """The network that the model is for the sentences of this space; a `smooth` one only for those who can use it."""
+    network = network_of(model, space.length, space.choices, (*space.before, *space.after))
+    bent = next((node for node in network.nodes if isinstance(node.layer, SMOOTH)), None)
+    if bent is not None and not smooth:
+        raise Unsupported(f"{bent.origin}: {BENT}")
+    size = 0 if bent is None else sum(node.size for node in network.nodes if not isinstance(node.layer, Rearrangement))
+    if size > LARGEST:
+        raise Unsupported(
+            f"a smooth network that computes {size:,} numbers for a sentence; {LARGEST:,} are proved about"
+        )
+    return network
 
 
 def reading_of(
-    model: Model, length: int | None = None, choices: Sequence[Sequence[int]] | None = None
+    model: Model,
+    length: int | None = None,
+    choices: Sequence[Sequence[int]] | None = None,
+    constants: Sequence[Sequence[int]] = (),
 ) -> tuple[Network, list[tuple[Call, Array]]]:
     """Also what the model made of tokens, in order, and what came of it: all that depends on the choices."""
     if length is None:
         length = model.length
     if length is None:
-        raise BadInput(f"{model.path}: the model takes any number of tokens; say how many")
+        raise BadInput(f"{model.named}: the model takes any number of tokens; say how many")
     if model.length not in (None, length):
-        raise BadInput(f"{model.path}: the model reads {model.length} tokens, not {length}")
+        raise BadInput(f"{model.named}: the model reads {model.length} tokens, not {length}")
     if length < 1:
-        raise BadInput(f"{model.path}: a sentence of {length} tokens")
+        raise BadInput(f"{model.named}: a sentence of {length} tokens")
     if choices is not None and len(choices) != length:
-        raise BadInput(f"{model.path}: choices for {len(choices)} positions, and sentences of {length} tokens")
+        raise BadInput(f"{model.named}: choices for {len(choices)} positions, and sentences of {length} tokens")
+    others = [one for one in model.inputs if one.role != TOKENS]
+    if len(others) != len(constants):
+        names = ", ".join(f"{one.name} ({one.role})" for one in others)
+        raise BadInput(f"{model.named}: beside the tokens it reads {names or 'nothing'}; {len(constants)} were given")
     builder = Builder(moved, len(model.proto.graph.node), choices)
     values: dict[str, Value] = {
         model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
     }
+    for one, integers in zip(others, constants, strict=True):
+        if len(integers) != (1 if one.role == LENGTH else length):
+            raise BadInput(f"{model.named}: {len(integers)} numbers for {one.name}, and sentences of {length} tokens")
+        values[one.name] = Known(np.array([integers], dtype=one.type))
     values.update((name, Known(array)) for name, array in model.constants.items())
     builder.types.update(str(array.dtype) for array in model.constants.values() if is_floating(array))
-    heads: dict[str, Head] = {}
-    for position, node in needed_nodes(model.proto.graph, model.output):
+    nodes = needed_nodes(model.proto.graph, model.output)
+    builder.head = head_of(nodes, model.output)
+    head: Head = "logits"
+    for position, node in nodes:
         call = call_of(model, node, position, values)
-        headed = next((name for name in node.input if name in heads), None)
-        if headed is not None:
-            if node.op_type != "Identity":
-                raise Unsupported(
-                    f"{call.where}: reads the result of a {heads[headed]}, which is supported at the very end only"
-                )
-            heads[node.output[0]] = heads[headed]
-            builder.foreign.append(f"{call.where}: after the {heads[headed]}, which is not the last node then")
         builder.number = position
         results = translate(builder, call)
-        if node.op_type in HEADS and any(isinstance(value, Wire) for value in call.values):
-            heads[node.output[0]] = HEADS[node.op_type]
+        if position == builder.head and isinstance(call.value(0), Wire):
+            head = HEADS[node.op_type]
             builder.real_only.append(f"{call.where}: a function of the logits, which is rounded")
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
-    network = finish(model, builder, values.get(model.output), heads.get(model.output, "logits"), length)
-    return network, builder.settled
+    network = finish(model, builder, values.get(model.output), head, length)
+    given = tuple(tuple(map(int, integers)) for integers in constants)
+    return replace(network, before=given[: model.place], after=given[model.place :]), builder.settled
 
 
 def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
@@ -224,6 +306,15 @@ def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
             read.update(node.input)
             found.append((position, node))
     return found[::-1]
+
+
+def head_of(nodes: Sequence[tuple[int, Any]], output: str, through: Collection[str] = ()) -> int | None:
+    """The place of the function that the output ends with, which leaves the order of the scores as it is."""
+    makers = {name: (position, node) for position, node in nodes for name in node.output if name}
+    found = makers.get(output)
+    while found is not None and found[1].op_type in through:
+        found = makers.get(found[1].input[0])
+    return None if found is None or found[1].op_type not in HEADS else found[0]
 
 
 def call_of(model: Model, node: Any, position: int, values: dict[str, Value]) -> Call:
@@ -297,8 +388,8 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
     if tokens == 1 and operator in COMPUTE_TOKENS and not any(isinstance(value, Wire) for value in call.values):
         return [Known(settled(builder, call))]
     if tokens and operator not in READ_TOKENS:
-        raise Unsupported(f"{call.where}: {TOKENS}")
-    if operator in HEADS:
+        raise Unsupported(f"{call.where}: {SELECT}")
+    if builder.head is not None and builder.number == builder.head:
         wire = call.wire(0)
         axis = call.axis(call.attributes.get("axis", -1), len(wire.shape))
         if operator in ("Softmax", "LogSoftmax") and axis != len(wire.shape) - 1:
@@ -381,15 +472,15 @@ def moved(call: Call, arrays: Sequence[Array | None]) -> list[Array]:
 def finish(model: Model, builder: Builder, value: Value | None, head: Head, length: int) -> Network:
     """Check the logits and drop the nodes that nothing reads."""
     if not isinstance(value, Wire):
-        raise BadInput(f"{model.path}: the output {model.output} does not depend on embedded tokens")
+        raise BadInput(f"{model.named}: the output {model.output} does not depend on embedded tokens")
     if len(value.shape) != 2 or value.shape[0] != 1:
         raise BadInput(
-            f"{model.path}: output {model.output} has shape {list(value.shape)} for one text; "
+            f"{model.named}: output {model.output} has shape {list(value.shape)} for one text; "
             "a classifier answers [batch, classes]"
         )
     if value.shape[1] < 2:
         raise BadInput(
-            f"{model.path}: output {model.output} has one class; argmax needs two logits or more "
+            f"{model.named}: output {model.output} has one class; argmax needs two logits or more "
             "(a single logit z becomes two by Concat with the constant 0)"
         )
     needed: set[int] = set()
@@ -406,7 +497,7 @@ def finish(model: Model, builder: Builder, value: Value | None, head: Head, leng
     )
     tables = [node.layer.table for node in nodes if isinstance(node.layer, Embedding)]
     if not tables:
-        raise BadInput(f"{model.path}: the output {model.output} does not depend on embedded tokens")
+        raise BadInput(f"{model.named}: the output {model.output} does not depend on embedded tokens")
     return Network(
         nodes=nodes,
         length=length,

@@ -13,11 +13,14 @@ from ..network import (
     Affine,
     At,
     Constant,
+    Curve,
     Embedding,
     Floats,
+    Function,
     Indices,
     Maximum,
     Network,
+    Product,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -131,7 +134,21 @@ class Graph:
     def take_greatest(self, layer: Maximum, inputs: list[str], at: At) -> str:
         return self.call("ReduceMax", inputs[0], axes=[-1], keepdims=0)
 
+    def multiply_pairs(self, layer: Product, inputs: list[str], at: At) -> str:
+        return self.call("Mul", *inputs)
 
+    def bend(self, layer: Curve, inputs: list[str], at: At) -> str:
+        return self.call(NAMES[layer.function], inputs[0])
+
+
+NAMES: dict[Function, str] = {
+    "exp": "Exp",
+    "tanh": "Tanh",
+    "sigmoid": "Sigmoid",
+    "erf": "Erf",
+    "reciprocal": "Reciprocal",
+    "sqrt": "Sqrt",
+}
 OPERATORS: Meaning[str] = Meaning(
     "ONNX operators to write",
     {
@@ -143,6 +160,8 @@ OPERATORS: Meaning[str] = Meaning(
         Sum: Graph.add_up,
         Rectifier: Graph.rectify,
         Maximum: Graph.take_greatest,
+        Product: Graph.multiply_pairs,
+        Curve: Graph.bend,
     },
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import BadInput, Unsupported
 from ..network import Maximum
-from .construction import Builder, Call, Value, Wire, numbered, variable, window_index
+from .construction import Axes, Builder, Call, Value, Wire, numbered, variable, window_index
 from .rectifying_operators import limited_by_constant
 from .windows import OUTSIDE
 
@@ -85,24 +85,14 @@ def average_pool(builder: Builder, call: Call) -> list[Value]:
 def reduce(builder: Builder, call: Call) -> list[Value]:
     """ReduceMax, ReduceSum, ReduceMean and the global poolings: reduced axes laid out last, then one layer."""
     wire = call.wire(0)
-    rank = len(wire.shape)
-    axes = call.known(1, "axes")
-    if call.operator.startswith("Global"):
-        chosen, keep = list(range(2, rank)), True
-    else:
-        listed = call.attributes.get("axes") if axes is None else axes.tolist()
-        if not listed and call.attributes.get("noop_with_empty_axes", 0):
-            return [wire]
-        chosen = sorted({call.axis(int(axis), rank) for axis in listed}) if listed else list(range(rank))
-        keep = bool(call.attributes.get("keepdims", 1))
-    kept = [axis for axis in range(rank) if axis not in chosen]
-    index = numbered(wire.shape).transpose([*kept, *chosen])
-    gathered = builder.rearrange([wire], index.reshape(*(wire.shape[axis] for axis in kept), -1), call.where)
+    axes = Axes.of(call, wire)
+    if axes is None:
+        return [wire]
+    gathered = builder.rearrange([wire], axes.gathered(wire.shape), call.where)
     if "Max" in call.operator:
         result = builder.emit(Maximum(), [gathered], gathered.shape[:-1], call.where, wire.dtype)
     else:
         result = builder.total(gathered, call.where)
         if call.operator in ("ReduceMean", "GlobalAveragePool"):
             result = builder.scale(result, call.where, divide=float(gathered.shape[-1]))
-    shape = [1 if axis in chosen else wire.shape[axis] for axis in range(rank) if keep or axis not in chosen]
-    return [builder.reshape(result, shape, call.where)]
+    return [builder.reshape(result, axes.shape, call.where)]

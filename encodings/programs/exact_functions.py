@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import Unsupported
 from ..exact_evaluation import dyadic, dyadic_weight
-from ..network import Affine, At, Constant, Embedding, Floats, Maximum, Rearrangement, Rectifier, Scaling, Sum
+from ..network import SMOOTH, Affine, At, Constant, Embedding, Floats, Maximum, Rearrangement, Rectifier, Scaling, Sum
 from ..query import Query
 from ..space import SwapSpace
 from ..walk import Meaning, backward, needed
@@ -230,5 +230,5 @@ FUNCTIONS: Meaning[Sequence[Given]] = Meaning(
         Sum: Rewriting.add_up,
         Rectifier: Rewriting.rectify,
     },
-    {Maximum: "only feed-forward networks of affine layers and rectifiers can be written"},
+    dict.fromkeys((Maximum, *SMOOTH), "only feed-forward networks of affine layers and rectifiers can be written"),
 )

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, At, Constant, Embedding, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import (
+    Affine,
+    At,
+    Constant,
+    Curve,
+    Embedding,
+    Maximum,
+    Network,
+    Product,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from ..query import Query
 from ..walk import Meaning, backward
 
@@ -76,6 +89,16 @@ def take_greatest(network: Network, layer: Maximum, own: Flags, at: At) -> list[
     return [np.repeat(own, network.nodes[at.node.inputs[0]].size // at.node.size, axis=1)]
 
 
+def multiply_pairs(network: Network, layer: Product, own: Flags, at: At) -> list[Flags]:
+    """Either, as the sign of the other factor says."""
+    return [own | own[::-1]] * 2
+
+
+def bend(network: Network, layer: Curve, own: Flags, at: At) -> list[Flags]:
+    """All of them rise, but 1 / x."""
+    return [own | own[::-1] if layer.function == "reciprocal" else own]
+
+
 DIRECTIONS: Meaning[Sequence[Flags]] = Meaning(
     "known direction",
     {
@@ -87,5 +110,7 @@ DIRECTIONS: Meaning[Sequence[Flags]] = Meaning(
         Sum: add_up,
         Rectifier: rectify,
         Maximum: take_greatest,
+        Product: multiply_pairs,
+        Curve: bend,
     },
 )

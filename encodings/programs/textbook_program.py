@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..evaluation import values
-from ..network import At, Embedding, Maximum, Rectifier
+from ..network import SMOOTH, At, Embedding, Maximum, Rectifier
 from ..query import Query
 from ..space import SwapSpace
 from ..walk import Meaning, forward
@@ -198,4 +198,5 @@ class Writer(Rows):
 ROWS: Meaning[Expressions] = Meaning(
     "rows in the textbook's program",
     {**LINEAR, Embedding: Writer.embed, Rectifier: Writer.rectify, Maximum: Writer.take_greatest},
+    dict.fromkeys(SMOOTH, "rows are linear"),
 )

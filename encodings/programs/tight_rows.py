@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..network import At, Embedding, Maximum, Network, Rectifier
+from ..network import SMOOTH, At, Embedding, Maximum, Network, Rectifier
 from ..query import Query
 from ..walk import Meaning, forward
 from .affine_functions import Expressions, added
@@ -268,5 +268,8 @@ class Writer(Rows):
 ROWS: Meaning[Expressions] = Meaning(
     "rows in our program",
     {**LINEAR, Rectifier: Writer.rectify, Maximum: Writer.take_greatest},
-    {Embedding: "words are reached at the cut, and this one is read across it"},
+    {
+        Embedding: "words are reached at the cut, and this one is read across it",
+        **dict.fromkeys(SMOOTH, "rows are linear"),
+    },
 )

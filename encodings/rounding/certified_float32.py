@@ -14,9 +14,9 @@ of the checker's, upward to multiples of 2**-64. So they are never less than the
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,6 @@ STEP = 2.0**-63
 SLOP = 1.0 + 2.0**-20
 HEAVIEST = 2.0**40
 MOST_ROUNDINGS = 65_280
-KEPT = 16
-"""Networks that are kept."""
 GRID = 2
 """Lists times weights may be so many times the rows made of them, for all to be computed in one product."""
 
@@ -164,7 +162,7 @@ class Claims:
         for layer in self.layers:
             match layer.step:
                 case Lookup(table, positions):
-                    found = np.array([greatest(table, space)[positions] for space in spaces])
+                    found = greatest(table, spaces)[:, positions]
                     sizes.magnitude[:, layer.part] = enlarged(found.reshape(len(spaces), -1))
                 case Bends(_, read) | Greatest(read):
                     reach = sizes.magnitude[:, read.reshape(-1)]
@@ -202,11 +200,20 @@ class Claims:
         return np.asarray(np.where(np.isnan(found), np.inf, found))
 
 
-@lru_cache(maxsize=KEPT)
+KEPT: weakref.WeakKeyDictionary[Network, Claims | None] = weakref.WeakKeyDictionary()
+"""As long as their networks are."""
+
+
 def claims_of(network: Network) -> Claims | None:
     """None where nothing can be claimed."""
+    if network not in KEPT:
+        KEPT[network] = made(network)
+    return KEPT[network]
+
+
+def made(network: Network) -> Claims | None:
     canonical = canonical_of(network)
-    if canonical.form is None or not canonical.float32:
+    if canonical.form is None or not canonical.float32 or network.is_smooth:
         return None
     reads = {layer: network.nodes[node].inputs[0] for node, layer in canonical.layer_of.items()}
     first, layers = len(canonical.form.constants), list[Layer]()

@@ -23,7 +23,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Affine, At, Constant, Embedding, Head, Maximum, Network, Rearrangement, Rectifier, Scaling, Sum
+from ..network import (
+    SMOOTH,
+    Affine,
+    At,
+    Constant,
+    Embedding,
+    Head,
+    Maximum,
+    Network,
+    Rearrangement,
+    Rectifier,
+    Scaling,
+    Sum,
+)
 from ..walk import Meaning, forward, gather
 
 Array = NDArray[Any]
@@ -156,6 +169,7 @@ ERRORS: Meaning[Bound] = Meaning(
         Rectifier: Rounding.rectify,
         Maximum: Rounding.take_greatest,
     },
+    dict.fromkeys(SMOOTH, "how it passes errors on depends on what it reads: smooth networks are bounded by intervals"),
 )
 
 

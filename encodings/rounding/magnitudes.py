@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import (
+    SMOOTH,
     Affine,
     At,
     Constant,
@@ -81,6 +83,7 @@ MAGNITUDES: Meaning[Array] = Meaning(
         Rectifier: Embedded.rectify,
         Maximum: Embedded.take_greatest,
     },
+    dict.fromkeys(SMOOTH, "it depends on both ends of what is read: smooth networks are bounded by intervals"),
 )
 
 
@@ -106,13 +109,15 @@ def constants(network: Network, index: int) -> Floats:
     return np.full(node.size, np.nan)
 
 
-def greatest(table: Floats | Table, space: SwapSpace) -> Floats:
-    """[positions, width]: the greatest |value| over the choices of each position."""
-    magnitude: Floats = np.abs(table[list(space.original)])
-    others = [token for options in space.choices for token in options[1:]]
-    if others:
-        counts = [len(space.choices[position]) - 1 for position in space.swappable]
-        highest = np.maximum.reduceat(np.abs(table[others]), np.cumsum(counts, dtype=np.int64) - counts, axis=0)
-        at = list(space.swappable)
+def greatest(table: Floats | Table, spaces: Sequence[SwapSpace]) -> Floats:
+    """[texts, positions, width]: the greatest |value| over the choices of each position."""
+    magnitude: Floats = np.abs(table[np.array([space.original for space in spaces], dtype=np.int64)])
+    places = [(text, position) for text, space in enumerate(spaces) for position in space.swappable]
+    if places:
+        options = [spaces[text].choices[position][1:] for text, position in places]
+        counts = np.array(list(map(len, options)))
+        others = np.abs(table[list(chain.from_iterable(options))])
+        highest = np.maximum.reduceat(others, np.cumsum(counts) - counts, axis=0)
+        at = tuple(np.array(places).T)
         magnitude[at] = np.maximum(magnitude[at], highest)
     return magnitude

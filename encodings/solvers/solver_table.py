@@ -1,7 +1,7 @@
 """The outside solvers: one row each, all on the same plain data.
 
-    GUROBI, SCIP, HIGHS, Z3    SOLVER.solve(problem, seconds)     in a child process that is killed when it overruns
-                               SOLVER.here(problem, seconds)      in this process
+    GUROBI, SCIP, HIGHS, Z3, LIRPA...    SOLVER.solve(problem, seconds)    in a child that is killed when it overruns
+                                         SOLVER.here(problem, seconds)     in this process
 
 Everything a solver says is a claim.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +24,12 @@ from .ask_scip import ask_scip
 from .ask_z3 import ask_z3
 from .solver_answer import Clock, Found, Limits, Outcome, Stop
 
-Problem = Program | Formula
+if TYPE_CHECKING:
+    from .margin_problem import MarginProblem
+
+    Problem = Program | Formula | MarginProblem
+else:
+    Problem = object  # margin problems hold our network, which the process of another solver does not load
 NEVER = Stop()
 
 
@@ -35,10 +41,22 @@ class Solver:
     distribution: str
     ask: Callable[[Any, Limits, Clock], Found]
     most: int | None = None
+    module: str | None = None
+    """What it is imported as, where that is not the name of the distribution."""
+    options: str = ""
+    """Of pip, when it is installed."""
+
+    @property
+    def installed(self) -> bool:
+        return find_spec(self.module or self.distribution) is not None
+
+    @property
+    def install(self) -> str:
+        return " ".join(part for part in ("pip install", self.options, self.distribution) if part)
 
     def fits(self, problem: Problem) -> bool:
         """Whether the free licence is enough, known beforehand."""
-        if self.most is None or isinstance(problem, Formula):
+        if self.most is None or not isinstance(problem, Program):
             return True
         size = problem.size
         return max(size.variables, size.rows, size.special) <= self.most
@@ -67,7 +85,7 @@ class Solver:
             empty = isinstance(problem, Program) and not problem.variables
             found = without_variables(problem) if empty else self.ask(problem, limits, clock)
         except ImportError as error:
-            found = Found("unavailable", detail=f"pip install {self.distribution} ({error})")
+            found = Found("unavailable", detail=f"{self.install} ({error})")
         except MemoryError:
             found = Found("memory", detail="out of memory")
         return clock.outcome(found)
@@ -80,13 +98,25 @@ def without_variables(program: Any) -> Found:
     return Found("infeasible", nodes=0)
 
 
+def ask_lirpa(problem: MarginProblem, limits: Limits, clock: Clock, *, method: str) -> Found:
+    """The only one that needs our network, which no other shall load."""
+    from .ask_lirpa import ask_lirpa
+
+    return ask_lirpa(problem, limits, clock, method=method)
+
+
+LIRPA_METHODS = {"lirpa-ibp": "IBP", "lirpa-crown": "CROWN", "lirpa-alpha": "CROWN-Optimized"}
 GUROBI = Solver("gurobi", "gurobipy", ask_gurobi, most=2000)
 SCIP = Solver("scip", "pyscipopt", ask_scip)
 HIGHS = Solver("highs", "highspy", ask_highs)
-Z3 = Solver("z3", "z3-solver", ask_z3)
+Z3 = Solver("z3", "z3-solver", ask_z3, module="z3")
 MILP_SOLVERS: tuple[Solver, ...] = (GUROBI, SCIP, HIGHS)
-SOLVERS: tuple[Solver, ...] = (*MILP_SOLVERS, Z3)
-"""Z3 is asked formulas, the others programs."""
+LIRPA_SOLVERS: tuple[Solver, ...] = tuple(
+    Solver(name, "auto-LiRPA", partial(ask_lirpa, method=method), module="auto_LiRPA", options="--no-deps")
+    for name, method in LIRPA_METHODS.items()
+)
+SOLVERS: tuple[Solver, ...] = (*MILP_SOLVERS, Z3, *LIRPA_SOLVERS)
+"""Z3 is asked formulas, auto_LiRPA margins, the others programs."""
 
 
 @lru_cache

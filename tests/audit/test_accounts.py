@@ -19,9 +19,9 @@ from tiny import WORDS, model, write_task
 from swapproof.verifier.cli import main
 from swapproof.verifier.ladder.station import Station
 from swapproof.verifier.pages.report_file import write_report
-from swapproof.verifier.runs.inputs import Text
 from swapproof.verifier.runs.run_folder import Run
 from swapproof.verifier.runs.work import Settled
+from swapproof.verifier.tasks.inputs import Text
 
 Capture = pytest.CaptureFixture[str]
 Change = Callable[[Any], object]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import sqlite3
@@ -24,8 +23,7 @@ import pytest
 from onnx import numpy_helper
 from tiny import ROWS, SYNONYMS, model, write_task
 
-from swapproof.proofs.check import Refused
-from swapproof.verifier.audit.handed_over.bundled_run import compared
+from swapproof.verifier.audit.handed_over.bundled_run import differences, how_far
 from swapproof.verifier.cli import main
 from swapproof.verifier.counting.whole_runs.pr_summary import summarise
 from swapproof.verifier.pages.report_file import write_report
@@ -537,12 +535,12 @@ class TestHandedOver:
         self, copied: Callable[[str], Path], name: str, file: str, before: str, after: str, refusal: str
     ) -> None:
         run = copied(name)
-        assert "claim no more than the certificates state" in compared(run)
+        assert not list(differences(run))
+        assert "claim no more than the certificates state" in how_far(run)
         text = (run / file).read_text()
         assert before in text
         (run / file).write_text(text.replace(before, after, 1))
-        with pytest.raises(Refused, match=re.escape(refusal)):
-            compared(run)
+        assert any(refusal in fault for fault in differences(run))
 
     def test_a_certificate_about_fewer_swaps_is_refused(self, copied: Callable[[str], Path]) -> None:
         """It proves what it says, and not what is said beside it of all swaps."""
@@ -552,15 +550,15 @@ class TestHandedOver:
         assert certificate["upper"] is None
         certificate["words"] = [[start, options[:2]] for start, options in certificate["words"]]
         path.write_text(json.dumps(certificate, sort_keys=True, separators=(",", ":")))
-        with pytest.raises(Refused, match="text 7: the certificate is for other words or options"):
-            compared(run)
+        assert "text 7: the certificate is for other words or options" in set(differences(run))
 
     def test_texts_that_are_said_to_be_ambiguous_are_counted(self, copied: Callable[[str], Path]) -> None:
         """No certificate shows it, so the sentence says how many there are."""
         run = copied("certified")
         unsure = {"status": "ambiguous", "reason": "rounding", "min_swaps": {"low": 0, "high": 1}}
         change(run, "min_swaps", 0, lambda line: line.update(unsure))
-        assert "but that rounding decides 1 texts" in compared(run)
+        assert not list(differences(run))
+        assert "but that rounding decides 1 texts" in how_far(run)
 
 
 class TestStopped:

@@ -62,6 +62,14 @@ def truncate(name: str) -> Spoil:
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:200])
 
 
+def both(first: Spoil, second: Spoil) -> Spoil:
+    def spoil(folder: Path) -> None:
+        first(folder)
+        second(folder)
+
+    return spoil
+
+
 def edit(before: str, after: str) -> Spoil:
     def replace(folder: Path) -> None:
         text = (folder / "task.toml").read_text()
@@ -96,10 +104,12 @@ def save_with_external_data_in(name: str) -> Spoil:
     )
 
 
+SMOOTH = classifier(output=helper.make_node("Softsign", ["other"], ["logits"]))
+
 BAD: dict[str, tuple[Spoil, str]] = {
     "external data under a name of ours": (save_with_external_data_in("summary.json"), "external data in"),
     "external data under a name that cannot be bound": (save_with_external_data_in("my weights"), "external data in"),
-    "pairs of texts": (edit('label = "label"', 'label = "label"\ncontext = "text"'), "pairs of texts"),
+    "pairs of texts": (edit('label = "label"', 'label = "label"\ncontext = "text"'), "name the input of each text"),
     "model missing": (remove("model.onnx"), "model.onnx: no such file"),
     "model is a directory": (directory("model.onnx"), "directory"),
     "model truncated": (truncate("model.onnx"), "not a readable ONNX model"),
@@ -107,9 +117,12 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "model of floats": (classifier(input=value_info(TensorProto.FLOAT, ["b", LENGTH])), "model.onnx"),
     "model of rank 3": (classifier(input=value_info(TensorProto.INT64, ["b", LENGTH, 1])), "rank 3"),
     "model of another length": (edit("length = 6", "length = 7"), "length"),
-    "model with another operator": (
-        classifier(output=helper.make_node("Erf", ["other"], ["logits"])),
-        "operator Erf is not supported",
+    "model with another operator, to be read": (
+        both(
+            classifier(output=helper.make_node("Softsign", ["other"], ["logits"])),
+            edit("[model]", '[model]\nroad = "read"'),
+        ),
+        "operator Softsign is not supported",
     ),
     "three labels": (edit('["negative", "positive"]', '["a", "b", "c"]'), "label 'positive' is outside the classes"),
     "three labels, two classes": (
@@ -143,8 +156,9 @@ class TestBadInput:
         assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert len(captured.err.splitlines()) == 1
-        assert message in captured.err
+        first, *others = captured.err.splitlines()
+        assert message in first
+        assert all(f"texts.tsv line {number}: label" in line for number, line in enumerate(others, start=3))
         assert sorted(tmp_path.rglob("*")) == before
 
     @pytest.mark.parametrize(

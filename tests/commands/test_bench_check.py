@@ -12,7 +12,7 @@ from tiny import ROWS, write_task
 
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands.bench_check import bench_check, made_in
+from swapproof.verifier.commands.benches.bench_check import bench_check, made_in
 from swapproof.verifier.runs.run_folder import Run
 
 

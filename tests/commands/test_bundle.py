@@ -134,7 +134,7 @@ class TestArchive:
         for name in names | {"summary.json"} | {f"certificates/{id:06d}.json" for id in range(len(ROWS))}:
             assert held.pop(f"run/{name}") == (made / "run" / name).read_bytes()
         proofs = Path(checker.__file__ or "").parent
-        for name in ("FORMAT.md", "check.py", "exact_network.py", "lower.py", "onnx_file.py", "check.js", "check.html"):
+        for name in bundle.CHECKERS:
             assert held.pop(name) == (proofs / name).read_bytes()
         assert held.keys() == {"HOW-TO-CHECK.md", "run/certificates/root", "statement.dsse.json"}
 

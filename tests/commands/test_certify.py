@@ -97,8 +97,10 @@ class TestCertify:
         [
             ([("the a the", "positive"), ("awful", "negative")], "2", None, 0),
             ([("a good film", "positive"), ("awful", "negative")], "1", None, 1),
-            ([("the a the", "positive")], "0", None, 0),
-            ([("awful", "positive")], "0", None, 1),
+            ([("the a the", "positive"), ("a good film", "positive")], "0", None, 0),
+            ([("the a the", "positive")], "0", None, 3),
+            ([("awful", "positive")], "0", None, 3),
+            ([("awful", "positive"), ("awful", "negative")], "2", None, 0),
             ([("awful", "negative")], "1", "greedy", 3),
             ([("a good film", "positive"), ("awful", "negative")], "1", "greedy", 1),
             ([("awful", "negative")], None, "greedy", 0),

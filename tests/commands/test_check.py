@@ -46,6 +46,30 @@ class TestCheck:
         assert main(["check", str(tmp_path / "run"), "--jobs", "2"]) == 0
         assert capsys.readouterr().out.splitlines()[-1] == "accepted 32 of 32"
 
+    def test_of_many_texts_that_are_accepted_the_first_have_a_line(self, tmp_path: Path, capsys: Capture) -> None:
+        run = tmp_path / "run"
+        assert main(["certify", str(write_task(tmp_path / "task", ROWS * 5)), "--out", str(run)]) == 0
+        capsys.readouterr()
+        assert main(["check", str(run)]) == 0
+        shown = capsys.readouterr().out.splitlines()
+        assert [line[:6] for line in shown[:24]] == [f"{id:06d}" for id in range(24)]
+        assert shown[24] == "and 16 more texts of which nothing is refused"
+        assert (len(shown), shown[-1]) == (27, "accepted 40 of 40")
+        assert main(["check", str(run), "--quiet"]) == 0
+        assert capsys.readouterr().out.splitlines() == shown[25:]
+
+    def test_what_is_refused_has_a_line_wherever_it_is(self, tmp_path: Path, capsys: Capture) -> None:
+        run = tmp_path / "run"
+        assert main(["certify", str(write_task(tmp_path / "task", ROWS * 5)), "--out", str(run)]) == 0
+        for id in (30, 39):
+            (run / "certificates" / f"{id:06d}.json").write_bytes(b"{}")
+        capsys.readouterr()
+        assert main(["check", str(run), "--quiet"]) == 4
+        out = capsys.readouterr().out
+        assert "refused 000030.json: " in out
+        assert "refused 000039.json: " in out
+        assert "text 0" not in out
+
     def test_the_bare_checker_accepts_the_run_too(self, run: Path) -> None:
         command = [sys.executable, "-I", "-S", str(ROOT / "proofs" / "check.py"), str(run)]
         result = subprocess.run(command, capture_output=True, text=True, check=False)

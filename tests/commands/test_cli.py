@@ -43,6 +43,27 @@ class TestOthers:
         assert name == "swapproof"
         assert version[0].isdigit()
 
+    def test_a_short_h_is_help_everywhere(self, capsys: Capture) -> None:
+        for command in ([], ["certify"], ["bench", "exact"]):
+            assert main([*command, "-h"]) == 0
+            short = capsys.readouterr().out
+            assert main([*command, "--help"]) == 0
+            assert short == capsys.readouterr().out != ""
+
+    @pytest.mark.parametrize(
+        ("words", "completed"), [("swapproof cert", "certify"), ("swapproof check --q", "--quiet")]
+    )
+    def test_the_shell_completes_commands_and_options(self, words: str, completed: str) -> None:
+        script = str(Path(sys.executable).with_name("swapproof"))
+        asked = {"_SWAPPROOF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        run = subprocess.run([script], env={**os.environ, **asked}, capture_output=True, text=True, check=True)
+        assert run.stdout.split() == [completed]
+
+    def test_the_completion_of_a_shell_is_shown(self, capsys: Capture, monkeypatch: Any) -> None:
+        monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+        assert main(["--show-completion", "bash"]) == 0
+        assert "_SWAPPROOF_COMPLETE=complete_bash" in capsys.readouterr().out
+
     def test_help_of_every_command_loads_nothing_heavy(self) -> None:
         code = (
             "import sys; from swapproof.verifier.cli import main\n"
@@ -94,8 +115,8 @@ class TestOthers:
                 "train",
                 "no folder was written; the same command trains from the start",
             ),
-            ("bench exact task.toml", "bench_exact.bench_exact", "the same command measures everything again"),
-            ("bench check run", "bench_check.bench_check", "the same command measures everything again"),
+            ("bench exact task.toml", "benches.bench_exact.bench_exact", "the same command measures everything again"),
+            ("bench check run", "benches.bench_check.bench_check", "the same command measures everything again"),
             ("check run", "check_evidence.question_of", "the same command starts from the beginning"),
             ("verify q.vnnlib", "verify.command", "the same command starts from the beginning"),
         ],

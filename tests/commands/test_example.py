@@ -16,12 +16,13 @@ import onnx
 import pytest
 
 from swapproof.models.corpus import read_corpus
-from swapproof.models.export import onnx_logits
+from swapproof.models.export.trained_graph import onnx_logits
 from swapproof.models.readers import label_index, read_rows
 from swapproof.models.recipe import read_recipe
-from swapproof.models.vocabulary import WordVocabulary, read_vocabulary
+from swapproof.models.vocabulary import WordVocabulary
 from swapproof.verifier.rebuild_example import EXAMPLE, rebuild, table_text
-from swapproof.verifier.runs.task import Task, read_task
+from swapproof.verifier.tasks.inputs import vocabulary_of
+from swapproof.verifier.tasks.task import Task, onnx_of, read_task
 
 
 def has(*packages: str) -> bool:
@@ -46,10 +47,7 @@ def task() -> Task:
 
 @pytest.fixture(scope="module")
 def words(task: Task) -> WordVocabulary:
-    model = task.model
-    found = read_vocabulary(
-        model.vocabulary, pad=model.pad, unknown=model.unknown, lowercase=model.lowercase, split=model.split
-    )
+    found = vocabulary_of(task, EXAMPLE / "vocabulary.json")
     assert isinstance(found, WordVocabulary)
     return found
 
@@ -62,7 +60,7 @@ def test_the_files_are_small() -> None:
 
 
 def test_model_vocabulary_and_task_agree(task: Task, words: WordVocabulary) -> None:
-    model = onnx.load(task.model.onnx)
+    model = onnx.load(onnx_of(task))
     table = next(value for value in model.graph.initializer if value.name == "embedding")
     assert table.dims[0] == words.size == len(words.ids)
     assert (words.ids["<pad>"], words.ids["<unk>"]) == (0, 1)
@@ -72,7 +70,7 @@ def test_model_vocabulary_and_task_agree(task: Task, words: WordVocabulary) -> N
 
 def test_training_json_is_about_this_model_and_this_recipe(task: Task) -> None:
     said, recipe = read_json("training.json"), read_recipe(EXAMPLE / "recipe.toml")
-    assert said["model_sha256"] == hashlib.sha256(task.model.onnx.read_bytes()).hexdigest()
+    assert said["model_sha256"] == hashlib.sha256(onnx_of(task).read_bytes()).hexdigest()
     assert said["training"] == asdict(recipe.training)
     assert said["network"]["hidden"] == list(recipe.network.hidden or ())
     assert (said["network"]["length"], recipe.data.labels) == (task.model.length, task.model.labels)
@@ -86,7 +84,7 @@ def test_the_stated_accuracy_is_the_accuracy_on_the_held_out_rows(task: Task, wo
     """Recomputed with onnxruntime, from the recipe's data, without torch; the vocabulary is the recipe's too."""
     corpus = read_corpus(read_recipe(EXAMPLE / "recipe.toml"))
     assert corpus.words == tuple(words.ids)
-    answers = onnx_logits(task.model.onnx, corpus.held_out.tokens.astype(np.int64)).argmax(axis=1)
+    answers = onnx_logits(onnx_of(task), corpus.held_out.tokens.astype(np.int64)).argmax(axis=1)
     # One text may lie inside the rounding of another machine.
     assert (
         abs(float(np.mean(answers == corpus.held_out.labels)) - read_json("training.json")["accuracy"]["held_out"])
@@ -132,7 +130,7 @@ def test_the_texts_are_sentences_of_both_classes_most_of_them_answered_right(tas
     assert all(6 <= len(re.findall(r"[\w']+", row.text)) <= 25 for row in rows)
     assert len({row.text for row in rows}) == len(rows)
     tokens = np.array([words.encode(row.text, task.model.length).tokens for row in rows], dtype=np.int64)
-    right = onnx_logits(task.model.onnx, tokens).argmax(axis=1) == labels
+    right = onnx_logits(onnx_of(task), tokens).argmax(axis=1) == labels
     assert 0.85 <= right.mean() < 1
     assert all(words.encode(row.text, task.model.length).cut == 0 for row in rows)
 
@@ -149,7 +147,7 @@ def test_the_demo_shows_every_kind_of_answer(task: Task, words: WordVocabulary) 
         ]
         sentences = np.array(list(itertools.product(*choices)), dtype=np.int64)
         padding = np.zeros((len(sentences), (task.model.length or 0) - len(choices)), dtype=np.int64)
-        answers = onnx_logits(task.model.onnx, np.hstack([sentences, padding])).argmax(axis=1)
+        answers = onnx_logits(onnx_of(task), np.hstack([sentences, padding])).argmax(axis=1)
         swaps = (sentences != sentences[0]).sum(axis=1)
         broken = swaps[answers != label_index(str(row.label), task.model.labels)]
         minima.append(int(broken.min()) if len(broken) else None)

@@ -19,7 +19,7 @@ from tiny import ROWS, WORDS, write_task
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.verifier.cli import main
 from swapproof.verifier.ladder.replay import Replay
-from swapproof.verifier.pages.kappa_printing import speed_line
+from swapproof.verifier.pages.printing.kappa_printing import speed_line
 from swapproof.verifier.single_words.brute_force import flips_by_force
 from swapproof.verifier.single_words.replacements import Candidates
 

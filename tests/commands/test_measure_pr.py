@@ -28,9 +28,9 @@ from swapproof.verifier.ladder import run_certificates
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.ladder.station import Station
-from swapproof.verifier.runs.inputs import Text, read_inputs
-from swapproof.verifier.runs.task import read_task
 from swapproof.verifier.runs.work import Settled
+from swapproof.verifier.tasks.inputs import Text, read_inputs
+from swapproof.verifier.tasks.task import read_task
 
 ROOT = Path(__file__).parent.parent.parent
 Capture = pytest.CaptureFixture[str]

@@ -25,6 +25,7 @@ from swapproof.encodings.network import (
     Maximum,
     Network,
     Node,
+    Product,
     Rearrangement,
     Rectifier,
     Scaling,
@@ -78,6 +79,10 @@ def layer(node: Node, inputs: list[list[Fraction]], tokens: Sequence[int]) -> li
         case Maximum():
             width = len(inputs[0]) // node.size
             return [max(inputs[0][start : start + width]) for start in range(0, len(inputs[0]), width)]
+        case Product():
+            return [x * y for x, y in zip(*inputs, strict=True)]
+        case other:
+            raise AssertionError(f"{other} has no exact value")
 
 
 def read(sample: Sample) -> Network:

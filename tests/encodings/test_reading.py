@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from random_networks import HEADS, STEPS, TINY, Graph, Sample, assembled, finished, networks, tiny, tiny_networks
+from smooth_steps import SMOOTH_STEPS, smooth
 
 from swapproof.encodings.agreement import agree, random_sentences
 from swapproof.encodings.evaluation import logits, values
@@ -42,7 +43,7 @@ def agreed(sample: Sample, *, sentences: int = 3) -> Network:
 @pytest.mark.parametrize("step", sorted(STEPS))
 def test_every_step_reads_as_onnxruntime_computes(step: str) -> None:
     """Each operator in turn, in float32, with small integers, and over the range of opsets."""
-    for source, opset in enumerate(range(13, 21)):
+    for source, opset in enumerate(range(13, 23)):
         agreed(assembled((step,), source, opset=opset, small=source % 2 == 0))
 
 
@@ -53,13 +54,16 @@ def test_the_steps_cover_every_operator() -> None:
         for source in range(25):
             sample = assembled((step,), source)
             met |= {node.op_type for node in sample.model.graph.node}
+    for step in SMOOTH_STEPS:
+        for source in range(25):
+            met |= {node.op_type for node in smooth((step,), source, opset=20).model.graph.node}
     assert set(OPERATORS) <= met
 
 
 @cases(120)
 @given(networks(half=True))
 def test_mixtures_read_as_onnxruntime_computes(sample: Sample) -> None:
-    """Random graphs over all operators, opsets 13 to 20, three precisions, with and without a head."""
+    """Random graphs over all operators, opsets 13 to 22, three precisions, with and without a head."""
     agreed(sample)
 
 

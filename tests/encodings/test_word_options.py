@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from swapproof.encodings.word_options import inputs_of, option_counts, options_o
 @st.composite
 def spaces(draw: st.DrawFn) -> SwapSpace:
     row = st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True)
-    return SwapSpace.of(draw(st.lists(row, min_size=1, max_size=5)))
+    constant = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
+    before, after = (tuple(draw(st.lists(constant, max_size=2))) for _ in range(2))
+    return replace(SwapSpace.of(draw(st.lists(row, min_size=1, max_size=5))), before=before, after=after)
 
 
 @given(spaces(), st.data())
@@ -28,13 +31,13 @@ def test_what_is_named_by_words_is_the_same_by_positions(space: SwapSpace, data:
     assert option_counts(space) == [len(options) for _, options in words]
     tokens = [data.draw(st.sampled_from(options)) for options in space.choices]
     swaps = space.swaps_of(tokens)
-    assert swaps_of(words, options_of(space, swaps)) == swaps
+    assert swaps_of(inputs_of(space), words, options_of(space, swaps)) == swaps
 
 
 @given(spaces())
 def test_words_of_one_option_change_nothing(space: SwapSpace) -> None:
-    every = [[position, [[token] for token in options]] for position, options in enumerate(space.choices)]
-    assert space_of([["words", list(space.original)]], every) == space
+    every = [[space.offset + p, [[token] for token in options]] for p, options in enumerate(space.choices)]
+    assert space_of([[role, list(given)] for role, given in inputs_of(space)], every) == space
 
 
 @pytest.mark.parametrize(
@@ -48,10 +51,13 @@ def test_words_of_one_option_change_nothing(space: SwapSpace) -> None:
         ([["words", [1, 2]]], [[0, [[1], [3]]], [0, [[1], [4]]]]),
         ([["words", [1, 2]]], [[2, [[1], [3]]]]),
         ([["words", [1, 2]]], 7),
+        ([["constant", [1]], ["words", [1, 2]]], [[0, [[1], [3]]]]),
+        ([["words", [1, 2]], ["constant", [1]]], [[2, [[1], [3]]]]),
+        ([["words", [1, 2]], ["mask", [1]]], []),
     ],
 )
 def test_what_is_no_space_is_refused(inputs: Any, words: Any) -> None:
-    """Several inputs, longer words, other originals, another order, a place twice or beyond the text."""
+    """Several inputs of words, longer words, other originals, another order, a place twice or beyond the words."""
     with pytest.raises(BadInput):
         space_of(inputs, words)
 

@@ -33,17 +33,17 @@ from swapproof.encodings.solvers.solver_answer import Clock, Found, Limits, Outc
 from swapproof.encodings.solvers.solver_process import Apart
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Z3, Solver
 from swapproof.verifier.cli import main
-from swapproof.verifier.engines import engines_named
+from swapproof.verifier.engines.engine_table import engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact_engine import Exact
-from swapproof.verifier.engines.milp_solvers import Milp
+from swapproof.verifier.engines.outside.milp_solvers import Milp
+from swapproof.verifier.engines.outside.smt_solver import Smt
+from swapproof.verifier.engines.outside.solver_asking import Here
 from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
-from swapproof.verifier.engines.smt_solver import Smt
-from swapproof.verifier.engines.solver_asking import Here
-from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.text_verdict import Verdict
+from swapproof.verifier.roads import certify
 
 ENGINES: tuple[Milp | Smt, ...] = (
     *(Milp(solver, apart=False) for solver in MILP_SOLVERS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from oracles import loaded, query_of
 from random_networks import swap_spaces, tiny_networks
 
-from swapproof.encodings.errors import BadInput
+from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Enumerate, Linear
-from swapproof.verifier.engines import ENGINES, OUTSIDE, SMALL_PROOFS, engines_named, names
+from swapproof.verifier.engines import NAMES
+from swapproof.verifier.engines.engine_table import ENGINES, OUTSIDE, SMALL_PROOFS, SMOOTH, engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
 from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
@@ -241,6 +243,18 @@ def test_engines_are_named_and_misspellings_get_the_nearest_name() -> None:
         engines_named(" , ")
 
 
+@pytest.mark.parametrize(
+    ("name", "module", "distribution"), [("gurobi", "gurobipy", "gurobipy"), ("z3", "z3", "z3-solver")]
+)
+def test_an_engine_that_is_not_installed_says_what_to_install(
+    name: str, module: str, distribution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(Unsupported, match=f"{distribution}, which is not installed: pip install {distribution}$"):
+        engines_named(f"greedy,{name}")
+    assert engines_named("greedy,highs")
+
+
 def test_narrowing_never_widens() -> None:
     interval = Interval(ceiling=5)
     assert interval.raised(3, Proof(Enumerate(), "real", "e")).raised(2, Proof(Enumerate(), "real", "e")).low == 3
@@ -251,4 +265,4 @@ def test_narrowing_never_widens() -> None:
 
 
 def test_the_names_of_the_engines_are_known_without_them() -> None:
-    assert tuple(engine.name for engine in (*ENGINES, *OUTSIDE, *SMALL_PROOFS.values())) == names.NAMES
+    assert tuple(engine.name for engine in (*ENGINES, *SMOOTH, *OUTSIDE, *SMALL_PROOFS.values())) == NAMES

@@ -70,6 +70,7 @@ def test_a_changed_answer_is_exit_code_4_and_names_the_optimiser_and_the_node(tm
 def test_a_change_that_no_sentence_shows_is_refused_too(tmp_path: Path, capsys: Capture) -> None:
     """Whether the sentences tried hold a window of negative numbers is luck; robustness is not to depend on it."""
     task = pooled_task(tmp_path / "task", PADDED, lowest=0.0)
+    task.write_text(task.read_text().replace("[model]", '[model]\nroad = "read"'))
     assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "turns the zeros put around the input of node pool (MaxPool) into its own padding" in line

@@ -19,7 +19,7 @@ from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.ladder.truth import beaten
+from swapproof.verifier.ladder.truth import beaten, firm_within
 
 
 @given(st.data(), tiny_networks())
@@ -52,3 +52,20 @@ def test_no_error_bound_settles_a_tie(tmp_path: Path, label: int) -> None:
     query = Query.of(read_network(path), SwapSpace(tuple((i, i + 1, i + 2) for i in range(6))), label)
     for tokens in (query.space.original, (1, 1, 4, 3, 4, 7)):
         assert beaten(query, tokens) == (label == 1, False)
+
+
+@given(st.data(), tiny_networks())
+@cases(60)
+def test_what_bounds_call_firm_no_sentence_breaks(data: Any, sample: Sample) -> None:
+    """Neither over the reals nor as deployed; each sentence by itself."""
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    label = data.draw(st.integers(0, sample.classes - 1))
+    with TemporaryDirectory() as folder:
+        model, replay = loaded(sample, Path(folder))
+        query = query_of(model, choices, label)
+        swaps = data.draw(st.integers(0, max(1, len(query.space.swappable))))
+        if firm_within(query, swaps):
+            sentences = list(all_sentences(query.space, swaps))
+            assert (replay.answers(np.array(sentences, dtype=np.int64)) == label).all()
+            assert not any(beaten(query, tokens)[0] for tokens in sentences)
+            assert all(beaten(query, tokens)[1] for tokens in sentences)

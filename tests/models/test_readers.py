@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.models.errors import BadInput, Unsupported
-from swapproof.models.readers import Row, label_index, read_rows
+from swapproof.models.errors import BadInput, BrokenRows, Unsupported
+from swapproof.models.readers import Defect, Row, label_index, read_rows, scan_rows
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the development data is not here")
@@ -45,6 +46,11 @@ def jsonl(rows: list[tuple[Any, ...]]) -> bytes:
     return "".join(json.dumps(dict(zip(header, row, strict=True))) + "\n" for row in rest).encode()
 
 
+def as_json(rows: list[tuple[Any, ...]]) -> bytes:
+    header, *rest = rows
+    return json.dumps([dict(zip(header, row, strict=True)) for row in rest], indent=1).encode()
+
+
 def parquet(rows: list[tuple[Any, ...]]) -> bytes:
     arrow = pytest.importorskip("pyarrow")
     tables = pytest.importorskip("pyarrow.parquet")
@@ -59,6 +65,8 @@ WRITERS = {
     ".tsv.gz": tsv,
     ".csv": as_csv,
     ".csv.gz": as_csv,
+    ".json": as_json,
+    ".json.gz": as_json,
     ".jsonl": jsonl,
     ".jsonl.gz": jsonl,
     ".parquet": parquet,
@@ -87,6 +95,9 @@ def test_a_missing_column_is_named_beside_those_there_are(tmp_path: Path, suffix
         read_rows(path, text="content", label="label")
 
 
+EMPTY = {".jsonl": b"", ".json": b"[]"}
+
+
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_a_file_without_rows_is_refused(tmp_path: Path, suffix: str) -> None:
     if suffix == ".parquet":
@@ -94,7 +105,7 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, suffix: str) -> None:
         path = tmp_path / "data.parquet"
         tables.write_table(arrow.table({"text": arrow.array([], arrow.string())}), path)
     else:
-        path = written(tmp_path, "data" + suffix, b"" if suffix.startswith(".jsonl") else b"text\n")
+        path = written(tmp_path, "data" + suffix, EMPTY.get(suffix.removesuffix(".gz"), b"text\n"))
     with pytest.raises(BadInput, match="has no rows"):
         read_rows(path, text="text")
 
@@ -143,7 +154,7 @@ BROKEN: list[tuple[str, str, bytes, str]] = [
     ("text is a number", "a.jsonl", b'{"text": 5, "label": 1}', "line 1: text is 5, not a text"),
     ("text is null", "a.jsonl", b'{"text": null, "label": 1}', "line 1: text is null, not a text"),
     ("label is a boolean", "a.jsonl", b'{"text": "a", "label": true}', "line 1: label is true, neither"),
-    ("label is a fraction", "a.jsonl", b'{"text": "a", "label": 1.0}', "line 1: label is 1.0, neither"),
+    ("label is a fraction", "a.jsonl", b'{"text": "a", "label": 0.5}', "line 1: label is 0.5, neither"),
     ("label is null", "a.jsonl", b'{"text": "a", "label": null}', "line 1: label is null, neither"),
     ("not parquet", "a.parquet", b"PAR1 but not really", "not a parquet file"),
     ("empty parquet", "a.parquet", b"", "not a parquet file"),
@@ -221,7 +232,7 @@ def test_a_limit_below_one_is_refused(tmp_path: Path) -> None:
 def test_without_pyarrow_a_parquet_file_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "a.parquet", b"")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(Unsupported, match=r"pip install swapproof\[parquet\]"):
+    with pytest.raises(Unsupported, match=r"pip install pyarrow"):
         read_rows(path, text="text")
 
 
@@ -233,7 +244,53 @@ def test_names_win_over_indices_when_classes_are_named_by_numbers() -> None:
     assert [label_index(value, ["1", "2", "3"]) for value in (1, "1", 3, "3")] == [0, 0, 2, 2]
 
 
-@pytest.mark.parametrize("value", [2, -1, "2", "-1", "Positive", "", "+1", "01", "1.0", "١", True, "1" * 5000])
+@pytest.mark.parametrize(
+    ("value", "index"),
+    [("1.0", 1), (" 1", 1), ("0.00", 0), ("Positive", 1), (" NEGATIVE ", 0), ("positive", 1), ("1", 1), (0, 0)],
+)
+def test_spaces_capitals_and_decimals_of_a_whole_number_do_not_matter(value: str | int, index: int) -> None:
+    assert label_index(value, ["negative", "positive"]) == index
+
+
+def test_what_could_be_two_classes_is_none() -> None:
+    assert label_index("a", ["A", "a"]) == 1
+    with pytest.raises(BadInput, match="outside the classes"):
+        label_index(" a", ["A", "a"])
+
+
+def test_an_index_is_no_label_where_names_are_numbers() -> None:
+    """0 to 2 of classes named 1 to 3 would else be read as 1, 1, 2."""
+    assert [label_index(value, ["1", "2", "3"]) for value in ("1.0", 3)] == [0, 2]
+    with pytest.raises(BadInput, match=r"label '0' is outside the classes: '1', '2', '3'; say"):
+        label_index("0", ["1", "2", "3"])
+
+
+def test_a_map_says_what_stands_in_the_data_and_nothing_else_does() -> None:
+    spelt = {"-1": "negative", "1": "positive", "pos": "positive"}
+    found = [label_index(value, ["negative", "positive"], "", spelt) for value in (-1, "1", "1.0", " Pos", "-1.0")]
+    assert found == [0, 1, 1, 1, 0]
+    for value in ("positive", 0, "0"):
+        with pytest.raises(BadInput, match=r"label .* is not in the map \[model\] labels: '-1', '1', 'pos'"):
+            label_index(value, ["negative", "positive"], "", spelt)
+
+
+@pytest.mark.parametrize(
+    ("value", "names", "shown"),
+    [
+        ("-1", ["bad", "good"], '{ "-1" = "bad", "1" = "good" }'),
+        (2, ["bad", "good"], '{ "1" = "bad", "2" = "good" }'),
+        ("5", ["a", "b", "c", "d", "e"], '{ "1" = "a", "2" = "b", "3" = "c", "4" = "d", "5" = "e" }'),
+        ("pos", ["bad", "good"], '{ "pos" = "bad", "1" = "good" }'),
+    ],
+)
+def test_a_label_outside_the_classes_shows_the_map_to_write(value: str | int, names: list[str], shown: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        label_index(value, names)
+    assert str(refusal.value).endswith(f"labels = {shown}")
+    assert tomllib.loads(str(refusal.value).split("in the data: ")[1])["labels"]
+
+
+@pytest.mark.parametrize("value", [2, -1, "2", "-1", "posit", "", "+1", "01", "1.5", "1.", "١", True, "1" * 5000])
 def test_a_label_outside_the_classes_is_refused_naming_the_line(value: Any) -> None:
     with pytest.raises(
         BadInput, match=r"dev\.tsv line 7: label .* outside the classes: 'negative', 'positive', or 0 to 1"
@@ -251,6 +308,62 @@ def test_any_text_survives_csv_and_jsonl(tmp_path_factory: pytest.TempPathFactor
         ("a.jsonl", jsonl([("text",), *((text,) for text in texts)])),
     ):
         assert [row.text for row in read_rows(written(folder, name, content), text="text")] == texts
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\t", ","])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_the_delimiter_is_the_one_by_which_the_header_names_the_columns(
+    tmp_path: Path, name: str, delimiter: str
+) -> None:
+    content = f"id{delimiter}text{delimiter}label\n1{delimiter}so good{delimiter}1\n".encode()
+    rows = read_rows(written(tmp_path, name, content), text="text", label="label")
+    assert [(row.text, row.label) for row in rows] == [("so good", "1")]
+
+
+def test_a_delimiter_that_is_said_is_used(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", b"text~label\ngood, very~1\n")
+    with pytest.raises(BadInput, match="no column 'text': there are 'text~label'"):
+        read_rows(path, text="text", label="label")
+    assert read_rows(path, text="text", label="label", delimiter="~")[0].text == "good, very"
+    with pytest.raises(BadInput, match="a delimiter has no effect here"):
+        read_rows(tmp_path / "a.jsonl", text="text", delimiter="~")
+
+
+def test_the_first_ten_defects_are_listed_one_a_line(tmp_path: Path) -> None:
+    rows = "".join(f"text {n}\t1\n" if n % 2 else "x\n" for n in range(60))
+    path = written(tmp_path, "a.tsv", f"text\tlabel\n{rows}".encode())
+    with pytest.raises(BrokenRows) as refusal:
+        read_rows(path, text="text", label="label")
+    assert [line.split(":")[0] for line in refusal.value.lines] == [f"{path} line {2 + 2 * n}" for n in range(10)]
+    with pytest.raises(BrokenRows) as refusal:
+        read_rows(path, text="text", label="label", limit=5)
+    assert len(refusal.value.lines) == 3
+
+
+def test_what_ends_a_file_is_listed_after_its_defects(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.csv", b'text,label\nbad\ngood,1\n"open,1\n')
+    with pytest.raises(BrokenRows) as refusal:
+        read_rows(path, text="text", label="label")
+    assert ["line 2: 1 fields" in refusal.value.lines[0], "line 4: broken row" in refusal.value.lines[1]] == [True] * 2
+
+
+def test_rows_after_a_defect_are_whole(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text"\n\xff\n[]\n\n{"text": "b"}\n')
+    found = list(scan_rows(path, text="text"))
+    assert [one.text for one in found if isinstance(one, Row)] == ["a", "b"]
+    assert [one.what.removeprefix(str(path)).split(":")[0] for one in found if isinstance(one, Defect)] == [
+        f" line {number}" for number in (2, 3, 4, 5)
+    ]
+
+
+def test_a_json_line_that_breaks_off_is_named_by_its_last_column(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"line 2: not JSON \(Expecting value, column 10\)"):
+        read_rows(written(tmp_path, "a.jsonl", b'{"text": "a"}\n{"text": \n'), text="text")
+
+
+def test_the_answer_of_the_deployed_system_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.jsonl", b'{"text": "a", "label": 1, "said": 0.0}\n')
+    assert read_rows(path, text="text", label="label", answer="said")[0].answer == 0
 
 
 @needs_data

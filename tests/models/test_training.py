@@ -1,4 +1,4 @@
-"""`swapproof train`: recipes, the three architectures, the exported graph and the task folder."""
+"""`swapproof train`: recipes, learning, and the task folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from swapproof.models.errors import BadInput, Unsupported
 from swapproof.models.recipe import Recipe, read_recipe
-from swapproof.models.vocabulary import read_vocabulary
-from swapproof.verifier.runs.task import read_task
+from swapproof.verifier.tasks.inputs import vocabulary_of
+from swapproof.verifier.tasks.task import onnx_of, read_task
 
 GOOD = ("good", "fine", "great", "lovely")
 BAD = ("bad", "poor", "awful", "ugly")
@@ -89,22 +89,16 @@ def test_every_architecture_learns_and_its_folder_is_complete(write: Write, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "recipe.toml", "train.tsv"]
 
     task = read_task(tmp_path / "out" / "task.toml")
-    model = onnx.load(task.model.onnx)
+    model = onnx.load(onnx_of(task))
     assert [node.op_type for node in model.graph.node] == OPERATORS[architecture]
-    session = onnxruntime.InferenceSession(task.model.onnx, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(onnx_of(task), providers=["CPUExecutionProvider"])
     assert [(given.name, given.type, given.shape) for given in session.get_inputs()] == [
         ("tokens", "tensor(int64)", ["batch", 10])
     ]
     assert [(given.name, given.type, given.shape) for given in session.get_outputs()] == [
         ("logits", "tensor(float)", ["batch", 2])
     ]
-    words = read_vocabulary(
-        task.model.vocabulary,
-        pad=task.model.pad,
-        unknown=task.model.unknown,
-        lowercase=task.model.lowercase,
-        split=task.model.split,
-    )
+    words = vocabulary_of(task, tmp_path / "out" / "vocabulary.json")
     table = next(value for value in model.graph.initializer if value.name == "embedding")
     assert table.dims[0] == words.size
     rows = read_rows(task.data.file, text=task.data.text, label=task.data.label)
@@ -117,43 +111,17 @@ def test_every_architecture_learns_and_its_folder_is_complete(write: Write, tmp_
     assert report["network"]["hidden"] == SIZES[architecture]
 
 
-@pytest.mark.parametrize("architecture", NETWORKS)
-def test_onnxruntime_answers_what_torch_answers(architecture: str) -> None:
-    """Random weights and tokens, batches of one and of many: equal within float32 rounding."""
-    torch = pytest.importorskip("torch")
-    import onnxruntime
-
-    from swapproof.models.architectures import Shape, initial_weights, logits
-    from swapproof.models.export import onnx_model
-
-    convolutional = architecture == "cnn"
-    shape = Shape(architecture, 30, 7, 3, 4, (6, 5), 8 if convolutional else 0, 3 if convolutional else 0)  # type: ignore[arg-type]
-    weights = initial_weights(shape, torch.Generator().manual_seed(3))
-    with torch.no_grad():
-        for name in weights:
-            if name.endswith("bias"):
-                weights[name] += 0.1
-        tokens = torch.randint(0, 30, (40, 7), generator=torch.Generator().manual_seed(4))
-        expected = logits(shape, weights, tokens).numpy()
-    model = onnx_model(shape, {name: value.detach().numpy() for name, value in weights.items()})
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    together = session.run(None, {"tokens": tokens.numpy()})[0]
-    alone = np.concatenate([session.run(None, {"tokens": row[None]})[0] for row in tokens.numpy()])
-    assert np.abs(expected).max() > 0.01
-    np.testing.assert_allclose(together, expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(alone, expected, rtol=1e-4, atol=1e-6)
-
-
 def test_a_difference_beyond_rounding_is_refused() -> None:
     """Neither a shifted logit, nor a nan, nor a changed answer passes; a tie broken by rounding does."""
-    from swapproof.models.export import largest_difference
+    from swapproof.models.errors import Disagreement
+    from swapproof.models.export.equivalence import agreement
 
     trained = np.array([[1.0, 2.0], [0.5, 0.5]], dtype=np.float32)
     nudged = np.array([[1.0, 2.0], [0.5, 0.5000001]], dtype=np.float32)
-    assert 0 < largest_difference(nudged, trained) < 1e-6
+    assert 0 < agreement(nudged, trained).largest_difference < 1e-6
     for wrong in ([[1.0, 2.01], [0.5, 0.5]], [[np.nan, 2.0], [0.5, 0.5]], [[2.0, 1.0], [0.5, 0.5]]):
-        with pytest.raises(ArithmeticError):
-            largest_difference(np.array(wrong, dtype=np.float32), trained)
+        with pytest.raises(Disagreement):
+            agreement(np.array(wrong, dtype=np.float32), trained)
 
 
 def test_the_same_recipe_gives_the_same_bytes_and_another_seed_does_not(write: Write, tmp_path: Path) -> None:
@@ -243,6 +211,20 @@ def test_long_texts_are_cut_or_learned_in_pieces(write: Write) -> None:
     assert len(pieces.train.labels) == len(pieces.train.rows) == len(pieces.train.tokens)
 
 
+def test_held_out_texts_are_cut_only_where_the_deployed_model_cuts(write: Write) -> None:
+    """A network of any length is judged by whole texts; one that has learned positions for fewer words refuses."""
+    from swapproof.models.corpus import read_corpus
+
+    for network, width in (('"lstm"', 6), ('"lstm"\ndynamic = false', 3), ('"transformer"\npositions = "none"', 6)):
+        recipe = read_recipe(write(f"architecture = {network}", vocabulary="length = 3"))
+        corpus = read_corpus(recipe)
+        assert corpus.train.tokens.shape[1] == 3
+        assert corpus.held_out.tokens.shape[1] == width
+        assert any("held-out texts are longer" in remark for remark in corpus.remarks) == (width == 3)
+    with pytest.raises(BadInput, match="a held-out text has 6 words, and the network learns 3 positions"):
+        read_corpus(read_recipe(write('architecture = "transformer"', vocabulary="length = 3")))
+
+
 def test_labels_may_be_names_or_numbers_that_do_not_begin_at_zero(write: Write, tmp_path: Path) -> None:
     """Stars 1, 2 and 10 are three classes in that order, and the written texts carry their names."""
     pytest.importorskip("torch")
@@ -284,11 +266,29 @@ def test_a_recipe_in_another_encoding_is_said_to_be_that(tmp_path: Path) -> None
     [
         ({"training": "epoch = 3"}, r"\[training\] key 'epoch' is unknown; the nearest known one is 'epochs'"),
         ({"rest": "[network2]"}, r"section 'network2' is unknown; the nearest known one is 'network'"),
-        ({"network": 'architecture = "lstm"'}, "must be one of mmws, mean, cnn"),
+        ({"network": 'architecture = "mlp"'}, "must be one of mmws, mean, cnn, lstm"),
         ({"network": "hidden = [4]"}, r"\[network\] has no key 'architecture'"),
-        ({"network": 'architecture = "mmws"\nfilters = 3'}, "belong to architecture 'cnn'"),
+        ({"network": 'architecture = "mmws"\nfilters = 3'}, "belongs to architecture 'cnn', not 'mmws'"),
         ({"network": 'architecture = "cnn"\nwidth = 11'}, "width must be between 1 and length"),
         ({"network": 'architecture = "mmws"\nhidden = [true]'}, "must be a list of integers"),
+        ({"network": 'architecture = "lstm"\nunits = 0'}, "units must be at least 1"),
+        ({"network": 'architecture = "lstm"\npooling = "first"'}, "must be one of mean, max, last"),
+        ({"network": 'architecture = "gru"\nheads = 2'}, "heads belongs to architecture 'transformer', not 'gru'"),
+        ({"network": 'architecture = "transformer"\nheads = 3'}, "heads must divide embedding"),
+        ({"network": 'architecture = "gru"', "training": "shift = 1"}, "shift is for networks that read padding"),
+        ({"rest": "[defence]\nl1 = 1.0"}, r"\[defence\] has no key 'method'"),
+        ({"rest": '[defence]\nmethod = "hope"'}, "must be one of smooth-contract, smooth, contract"),
+        ({"rest": '[defence]\nmethod = "smooth"'}, r"\[defence\] has no key 'synonyms'"),
+        (
+            {"rest": '[defence]\nmethod = "contract"\nrounds = 2'},
+            "rounds belongs to method 'smooth-contract', 'smooth'",
+        ),
+        ({"rest": '[defence]\nmethod = "contract"'}, "no matrix that acts on a recurrent state"),
+        ({"rest": '[defence]\nmethod = "smooth"\nsynonyms = "s.json"\nrounds = 0'}, "rounds must be between"),
+        (
+            {"network": 'architecture = "gru"', "rest": '[defence]\nmethod = "contract"\nl1 = 0'},
+            r"\[defence\] l1 must be above 0",
+        ),
         ({"training": "epochs = true"}, "must be an integer"),
         ({"training": "learning_rate = nan"}, "learning_rate must be above 0"),
         ({"training": "dropout = 1.0"}, r"must be in \[0, 1\)"),
@@ -321,6 +321,8 @@ DATA = 'text = "text"\nlabel = "label"\nheld_out_rows = '
         ({"rows": [("good film", 1)] * 100}, "no training texts"),
         ({"rows": [(f"good film {number}", 1) for number in range(100)]}, "every text has the label '1'"),
         ({"rest": '[swaps]\nfile = "absent.json"'}, "absent.json: no such file"),
+        ({"rest": '[defence]\nmethod = "smooth"\nsynonyms = "absent.json"'}, "absent.json: no such file"),
+        ({"rest": '[defence]\nmethod = "smooth"\nsynonyms = "train.tsv"'}, "not JSON"),
         ({"rest": '[swaps]\nfile = "train.tsv"'}, "not JSON"),
     ],
 )
@@ -405,7 +407,7 @@ def test_without_torch_training_says_what_to_install(
     from swapproof.models import training
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(Unsupported, match=r"pip install swapproof\[torch\]"):
+    with pytest.raises(Unsupported, match=r"pip install torch"):
         training.train(write(), tmp_path / "out", quiet)
 
 
@@ -444,17 +446,22 @@ def test_the_documented_keys_are_the_keys_that_exist() -> None:
     from dataclasses import fields
 
     from swapproof.models import recipe as module
+    from swapproof.models.architectures.architecture_table import ARCHITECTURES
+    from swapproof.models.defences.defence_table import DEFENCES
 
     assert module.__doc__ is not None
     shown = tomllib.loads("\n".join(line.strip() for line in module.__doc__.split("\n\n", 2)[2].splitlines()))
     sections = {
-        "data": module.DataPart,
-        "vocabulary": module.VocabularyPart,
-        "network": module.NetworkPart,
-        "training": module.TrainingPart,
-        "swaps": module.SwapsPart,
-        "task": module.TaskPart,
+        "data": (module.DataPart,),
+        "vocabulary": (module.VocabularyPart,),
+        "network": tuple(ARCHITECTURES.values()),
+        "training": (module.TrainingPart,),
+        "defence": tuple(DEFENCES.values()),
+        "swaps": (module.SwapsPart,),
+        "task": (module.TaskPart,),
     }
+    chosen = {"network": {"architecture"}, "defence": {"method"}}
     assert {name: set(table) for name, table in shown.items()} == {
-        name: {field.name for field in fields(part)} for name, part in sections.items()
+        name: {field.name for part in parts for field in fields(part)} | chosen.get(name, set())
+        for name, parts in sections.items()
     }

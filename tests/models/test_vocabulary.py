@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.models.encoded import Split, spans_of
+from swapproof.models.encoded import Pattern, Split, spans_of
 from swapproof.models.errors import BadInput, EmptyText, Unsupported
 from swapproof.models.vocabulary import (
     Encoded,
@@ -21,6 +21,7 @@ from swapproof.models.vocabulary import (
     WordVocabulary,
     read_vocabulary,
 )
+from swapproof.models.vocabulary_files import TokenizerFile, read_vocabulary_file
 
 WORDS = ["<pad>", "<unk>", "good", "film", "it's", ".", "i̇", "film."]
 
@@ -280,8 +281,10 @@ def wordpiece(**fixed: Any) -> str:
     return str(tokenizer.to_str())
 
 
-def bert(pad: str | None = "[PAD]", lowercase: bool = False, **fixed: Any) -> TokenizerVocabulary:
-    return TokenizerVocabulary("t.json", wordpiece(**fixed), pad=pad, lowercase=lowercase)
+def bert(
+    pad: str | None = "[PAD]", lowercase: bool = False, cut: int | None = None, **fixed: Any
+) -> TokenizerVocabulary:
+    return TokenizerVocabulary("t.json", wordpiece(**fixed), pad=pad, lowercase=lowercase, cut=cut)
 
 
 def test_a_word_of_several_tokens_keeps_them_at_one_place() -> None:
@@ -323,11 +326,21 @@ def test_the_files_own_padding_and_truncation_hold_when_no_length_is_given() -> 
 
 def test_a_length_overrides_the_files_padding_and_truncation_but_not_their_sides() -> None:
     vocabulary = bert(
-        pad=None, padding={"length": 9, "direction": "left"}, truncation={"max_length": 3, "direction": "left"}
+        pad=None,
+        cut=4,
+        padding={"length": 9, "direction": "left"},
+        truncation={"max_length": 3, "direction": "left"},
     )
     assert vocabulary.encode("good", 4).tokens == (0, 2, 4, 3)
     assert vocabulary.encode("good", 4).places == ((2, 1),)
     assert vocabulary.encode("a good film", 4).words == ("good", "film")
+
+
+def test_texts_are_cut_where_the_file_says_though_the_model_reads_more() -> None:
+    """Of a task that says no length: the model's own is what shorter texts are padded to."""
+    vocabulary = bert(truncation={"max_length": 3})
+    assert vocabulary.encode("a good film", 5).tokens == (2, 7, 3, 0, 0)
+    assert vocabulary.encode("a good film", 5).cut == 2
 
 
 def test_padding_without_a_padding_token_is_refused() -> None:
@@ -442,7 +455,7 @@ def test_without_the_tokenizers_package_a_tokenizer_file_names_what_to_install(
 ) -> None:
     path = saved(tmp_path, wordpiece())
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(Unsupported, match=r"pip install swapproof\[tokenizers\]"):
+    with pytest.raises(Unsupported, match=r"pip install tokenizers"):
         read_vocabulary(path)
 
 
@@ -450,3 +463,72 @@ def test_vocabularies_travel_between_processes() -> None:
     for vocabulary in (words(), bert()):
         before = vocabulary.encode("good film", 8)
         assert pickle.loads(pickle.dumps(vocabulary)).encode("good film", 8) == before
+
+
+# --- what stands beside a tokenizer, and other files --------------------------------------------------------------
+
+
+def test_a_regular_expression_says_what_words_are() -> None:
+    """Where it has a group, the group is the word."""
+    assert split_text("a 5-star film, it's", Pattern(r"\b\w\w+\b")) == ["star", "film", "it"]
+    assert split_text("a=b c=d", Pattern(r"(\w)=")) == ["a", "c"]
+    for pattern, reason in (("(", "no regular expression"), ("(a)(b)", "2 groups"), ("a*", "matches the empty text")):
+        with pytest.raises(BadInput, match=reason):
+            Pattern(pattern)
+
+
+def test_padding_on_the_left_moves_the_places_of_the_words() -> None:
+    encoded = words(pad_side="left").encode("good film", 4)
+    assert (encoded.tokens, encoded.places) == ((0, 0, 2, 3), ((2, 1), (3, 1)))
+    with pytest.raises(BadInput, match='does not say where: set cut_side = "left"'):
+        words(pad_side="left").encode("good film good", 2)
+    cut = words(pad_side="left", cut_side="left").encode("good film it's", 2)
+    assert (cut.tokens, cut.words, cut.cut) == ((3, 4), ("film", "it's"), 1)
+
+
+def test_one_word_a_line_is_its_line(tmp_path: Path) -> None:
+    """An empty line is an id without a word."""
+    path = saved(tmp_path, "<pad>\r\n<unk>\r\n\r\ngood\r\n", "words.txt")
+    assert read_vocabulary(path).encode("good film").tokens == (3, 1)
+    for content, reason in (("a 1\n", "line 1: holds 2 words"), ("a\nb\na", "line 3: repeats 'a' of line 1")):
+        with pytest.raises(BadInput, match=reason):
+            read_vocabulary(saved(tmp_path, content, "words.txt"))
+
+
+def test_the_configuration_beside_a_tokenizer_names_its_padding(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    path = saved(tmp_path, wordpiece(), "tokenizer.json")
+    with pytest.raises(BadInput, match="names no padding token"):
+        read_vocabulary(path).encode("good", 4)
+    saved(tmp_path, {"pad_token": "[PAD]", "padding_side": "left", "truncation_side": "left"}, "tokenizer_config.json")
+    assert read_vocabulary(path).encode("good", 4).tokens == (0, 2, 4, 3)
+    assert read_vocabulary(path, pad_side="right").encode("good", 4).tokens == (2, 4, 3, 0)
+    assert read_vocabulary(path).encode("good film a", 4).words == ("film", "a")
+    assert read_vocabulary(path, cut_side="right").encode("good film a", 4).words == ("good", "film")
+    saved(tmp_path, {"padding_side": "middle"}, "tokenizer_config.json")
+    with pytest.raises(BadInput, match='padding_side is "middle": it can be left or right'):
+        read_vocabulary(path)
+
+
+def test_where_the_files_of_a_tokenizer_differ_is_said(tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_str(wordpiece())
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    path = saved(tmp_path, tokenizer.to_str(), "tokenizer.json")
+    saved(tmp_path, {"do_lower_case": False}, "tokenizer_config.json")
+    file = read_vocabulary_file(path)
+    assert isinstance(file, TokenizerFile)
+    assert file.remarks == (
+        "tokenizer.json lower-cases, and tokenizer_config.json says do_lower_case = false: read as tokenizer.json says",
+    )
+
+
+def test_without_a_configuration_capitals_in_vocab_txt_say_whether_it_lower_cases(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    lines = [*PIECES[:4], "good", "film"]
+    for more, tokens in (([], (2, 4, 3)), (["The"], (2, 1, 3))):
+        path = saved(tmp_path, "\n".join([*lines, *more]), "vocab.txt")
+        assert read_vocabulary(path).encode("GOOD").tokens == tokens
+        file = read_vocabulary_file(path)
+        assert isinstance(file, TokenizerFile)
+        assert "capitals" in file.remarks[0]

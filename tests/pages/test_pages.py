@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from swapproof.verifier.attacks.recipes import RECIPES
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("*/*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -51,3 +53,8 @@ def test_the_first_page_is_short_and_names_the_test_command() -> None:
     page = (ROOT / "README.md").read_text("utf-8")
     assert len(re.findall(r"\w+", CODE.sub("", page))) < 1500
     assert re.search(r"^make test\b", page, re.MULTILINE)
+
+
+def test_the_page_of_attacks_names_every_attack() -> None:
+    page = (ROOT / "verifier" / "ATTACKS.md").read_text("utf-8")
+    assert set(RECIPES) <= set(re.findall(r"`([^`]+)`", CODE.sub("", page)))

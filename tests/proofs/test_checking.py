@@ -21,7 +21,10 @@ HERE = Path(__file__).parent
 PROGRAM = Path(check.__file__).resolve()
 
 
-TRUSTED = ("check.py", "exact_network.py", "lower.py", "onnx_file.py", "check_box.py")
+TRUSTED = (
+    *("check.py", "enclosures.py", "exact_network.py", "lower.py", "onnx_file.py", "onnx_graph.py"),
+    *("smooth_blocks.py", "smooth_intervals.py", "smooth_leaves.py", "smooth_operators.py", "check_box.py"),
+)
 
 
 def run(*arguments: str | Path, optimised: bool = False) -> subprocess.CompletedProcess[str]:
@@ -180,14 +183,25 @@ def test_the_checkers_import_the_standard_library_and_each_other_only_and_assert
         if isinstance(node, ast.Import):
             imported |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level:
-            assert {alias.name for alias in node.names} <= {"check", "lower", "exact_network", "onnx_file"}
+            assert {alias.name for alias in node.names} <= {Path(name).stem for name in TRUSTED}
         elif isinstance(node, ast.ImportFrom):
             imported.add((node.module or "").split(".")[0])
     assert imported <= sys.stdlib_module_names
     assert not imported & {"pickle", "marshal", "ctypes", "subprocess", "socket"}
 
 
-KERNEL_LINES = {"check.py": 900, "exact_network.py": 300, "lower.py": 770, "onnx_file.py": 400}
+KERNEL_LINES = {
+    "check.py": 900,
+    "enclosures.py": 150,
+    "exact_network.py": 300,
+    "lower.py": 770,
+    "onnx_file.py": 400,
+    "onnx_graph.py": 400,
+    "smooth_blocks.py": 100,
+    "smooth_intervals.py": 400,
+    "smooth_leaves.py": 200,
+    "smooth_operators.py": 300,
+}
 
 
 @pytest.mark.parametrize("name", sorted(KERNEL_LINES))

@@ -137,6 +137,14 @@ class Reader:
                 assert all(window == tuple(sorted(set(window))) for window in windows)
                 self.meet([i for window in windows for i in window], size)
                 return ("maximum", windows), len(windows)
+            case 5:
+                flat = [self.one() for _ in range(2 * self.one())]
+                self.meet(flat, size)
+                return ("product", list(zip(flat[::2], flat[1::2], strict=True))), len(flat) // 2
+            case 6:
+                function, elements = self.one(), self.some()
+                self.meet(elements, size)
+                return ("curve", function, elements), len(elements)
         raise AssertionError("an unknown kind of layer")
 
     def meet(self, elements: Sequence[int], size: int) -> None:
@@ -495,8 +503,8 @@ def test_numbers_that_are_not_finite_are_outside_the_format(value: float) -> Non
     ("nodes", "message"),
     [
         ([EMBED, node("Relu", "later", "out"), node("Neg", "x", "later")], "before it is defined"),
-        ([EMBED, node("Softmax", "x", "s"), node("Flatten", "s", "out")], "after Softmax"),
-        ([EMBED, node("Erf", "x", "out")], "outside the format"),
+        ([EMBED, node("LogSoftmax", "x", "s"), node("Flatten", "s", "out")], "after LogSoftmax"),
+        ([EMBED, node("Softplus", "x", "out")], "outside the format"),
         ([EMBED, node("Relu", "x", "out", slope=1)], "slope"),
         ([EMBED, node("Flatten", "x", "out", axis=1.0)], "axis"),
         ([EMBED, node("ReduceSum", "x", "out", keepdims=2)], "keepdims is 2"),

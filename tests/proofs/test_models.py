@@ -57,14 +57,14 @@ def graph(model: Any) -> Any:
 
 
 HOSTILE: dict[str, tuple[Callable[[Any], object], str]] = {
-    "unknown operator": (node("Erf"), "Erf.*outside the format"),
+    "unknown operator": (node("Softsign"), "Softsign.*outside the format"),
     "another domain": (node("Relu", domain="com.example"), "domain"),
     "unknown attribute": (node("Relu", fast=1), "attribute 'fast'"),
     "attribute of the wrong type": (node("LeakyRelu", alpha=1), "attribute 'alpha'"),
     "slope above one": (node("LeakyRelu", alpha=1.5), r"alpha in \[0, 1\]"),
     "negative slope": (node("LeakyRelu", alpha=-0.5), r"alpha in \[0, 1\]"),
     "slope that is no number": (node("LeakyRelu", alpha=float("nan")), "NaN"),
-    "head in the middle": (node("Sigmoid"), "after Sigmoid"),
+    "head in the middle": (node("LogSoftmax"), "LogSoftmax"),
     "not a number": (weights(np.array([np.nan, 0], np.float32)), "NaN or infinity"),
     "infinite": (weights(np.array([np.inf, 0], np.float32)), "NaN or infinity"),
     "mixed types": (weights(np.array([1.0, 0])), "mixes floating types"),

@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swapproof.proofs.certificate import (
+    Boxes,
     Broken,
     Enumerate,
     Joint,
     Linear,
     Node,
     Open,
+    Precision,
     Rivals,
+    Segment,
     Slopes,
     Words,
     encode_tree,
@@ -26,7 +29,20 @@ RIVALS = (0, 2, 5)
 small = st.integers(0, 300)
 pairs = st.dictionaries(small, st.integers(0, 64), min_size=1, max_size=3)
 tables = st.dictionaries(small, pairs, min_size=1, max_size=3)
+
+
+def in_order(parts: list[tuple[int, int, int]]) -> Boxes:
+    """Segments from (layers before it, layers, word)."""
+    found: list[Segment] = []
+    free = 0
+    for gap, layers, word in parts:
+        found.append(Segment(free + gap, layers, word))
+        free += gap + layers
+    return Boxes(tuple(found))
+
+
 leaves = st.one_of(
+    st.lists(st.tuples(small, st.integers(1, 300), small), max_size=4).map(in_order),
     st.builds(Linear),
     st.builds(Enumerate),
     st.builds(Open),
@@ -42,6 +58,7 @@ def above(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         words,
         st.builds(Rivals, st.frozensets(st.sampled_from(RIVALS)), inner, inner),
         st.builds(Slopes, tables, inner),
+        st.builds(Precision, st.integers(16, 64), inner),
         st.builds(Joint, st.lists(st.tuples(small, pairs), max_size=3).map(tuple), inner),
     )
 
@@ -54,6 +71,9 @@ def test_what_was_written_is_read(tree: Node) -> None:
     data = encode_tree(tree, SIZES, RIVALS)
     read = decode_tree(data, SIZES, RIVALS)
     assert encode_tree(read, SIZES, RIVALS) == data
+    assert [node for node in preorder(read) if isinstance(node, Boxes)] == [
+        node for node in preorder(tree) if isinstance(node, Boxes)
+    ]
     assert [type(node) for node in preorder(read)] == [type(node) for node in preorder(tree)]
 
 

@@ -1,6 +1,7 @@
 """Writes the folders accepted/ and refused/: certificates that any checker of the format must judge the same way.
 
-    python tests/proofs/write_cases.py
+    python tests/proofs/write_cases.py              all of them
+    python tests/proofs/write_cases.py smooth       those about smooth networks only
 
 Each folder holds models, certificates, and `refused/reasons.tsv` (file, what the refusal says).
 """
@@ -24,6 +25,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 
 import proof_cases as made  # noqa: E402
+import smooth_certificates  # noqa: E402
 
 from swapproof.proofs import certificate as c  # noqa: E402
 from swapproof.proofs import check  # noqa: E402
@@ -316,7 +318,7 @@ def refused(good: dict[str, bytes]) -> dict[str, tuple[bytes, str]]:
     put("swaps-negative", lower(swaps=-1), "not an integer from 0")
     put("swaps-as-text", lower(swaps=str(k)), "not an integer from 0")
     put("level-replay", lower(level="replay"), "level is 'replay', not as it should be")
-    put("other-recipe", lower(recipe="linear-1"), "not linear-2")
+    put("other-recipe", lower(recipe="linear-1"), "recipe is 'linear-1', not as it should be")
     swapped = base["upper"]["swaps"][0][0]
     put("witness-not-an-option", upper(swaps=[[swapped, len(tokens[swapped])]]), "no swap")
     put("witness-original", upper(swaps=[[swapped, 0]]), "no swap")
@@ -590,6 +592,22 @@ def repeated() -> tuple[Json, bytes]:
     return alone(data, "joint-repeated", {0: 0, 1: 0})
 
 
+def write_smooth() -> None:
+    """Leaves all others as they are."""
+    good, bad = smooth_certificates.files()
+    for folder in ("accepted", "refused"):
+        for old in (HERE / folder).glob("smooth-*"):
+            old.unlink()
+    for name, data in good.items():
+        (HERE / "accepted" / name).write_bytes(data)
+    for name, (data, _) in bad.items():
+        (HERE / "refused" / name).write_bytes(data)
+    path = HERE / "refused" / "reasons.tsv"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("smooth-")]
+    lines += [f"{name}\t{reason}" for name, (_, reason) in bad.items() if reason]
+    path.write_text("".join(f"{line}\n" for line in sorted(lines)))
+
+
 def main() -> None:
     good = accepted()
     for folder in ("accepted", "refused"):
@@ -617,7 +635,11 @@ def main() -> None:
         (HERE / "refused" / name).write_bytes(data)
     lines = [f"{name}\t{reason}\n" for name, (_, reason) in sorted(bad.items()) if name.endswith(".json")]
     (HERE / "refused" / "reasons.tsv").write_text("".join(lines))
+    write_smooth()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["smooth"]:
+        write_smooth()
+    else:
+        main()

@@ -15,9 +15,9 @@ from swapproof.proofs.check import Unusable
 from swapproof.verifier.counting.measuring_text import Measuring
 from swapproof.verifier.counting.whole_runs.measuring_runs import measure_pr
 from swapproof.verifier.ladder import run_certificates as evidence
-from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.ladder.settling import Settling
+from swapproof.verifier.roads import certify
 from swapproof.verifier.runs.work import Settled
 from swapproof.verifier.screening import Unsure
 

@@ -20,11 +20,11 @@ from swapproof.verifier.cli import main
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.protocol import Bound
 from swapproof.verifier.ladder import settling as settle
-from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.run_certificates import Checker
+from swapproof.verifier.roads import certify
 from swapproof.verifier.runs import life
-from swapproof.verifier.runs.inputs import Text
 from swapproof.verifier.runs.work import Lost
+from swapproof.verifier.tasks.inputs import Text
 
 Capture = pytest.CaptureFixture[str]
 POSITIONS = 8

@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_runs import timeless
 from tiny import ROWS, SYNONYMS, write_task
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.ladder.certifying import certify
 from swapproof.verifier.ladder.settling import Settling
 from swapproof.verifier.ladder.station import Station
-from swapproof.verifier.runs.inputs import Text
+from swapproof.verifier.roads import certify
 from swapproof.verifier.runs.run_folder import Run, held
 from swapproof.verifier.runs.work import Lost, Settled
 from swapproof.verifier.runs.workers import settle_all
+from swapproof.verifier.tasks.inputs import Text
 
 Capture = pytest.CaptureFixture[str]
 MANY = ROWS * 12
@@ -46,9 +47,8 @@ def contents(run: Path) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str,
     """Results, summary and certificates, without what the clock wrote."""
     lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
-    for one in (*lines, summary):
-        del one["seconds"]
-    return lines, summary, {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}
+    del summary["seconds"]
+    return timeless(lines), summary, {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}
 
 
 def started(task: Path, run: Path, *options: str, **how: Any) -> subprocess.Popen[bytes]:
@@ -219,7 +219,7 @@ class TestChanges:
         assert main(["certify", str(small), "--out", str(run)]) == 0
         assert "--engines changed" in self.changed(small, run, capsys, "--engines", "enumerate")
         assert "--seconds 5 is less" in self.changed(small, run, capsys, "--seconds", "5")
-        assert "the texts, their labels or their number (--limit)" in self.changed(small, run, capsys, "--limit", "2")
+        assert "has 3 texts, of which these are the first 2" in self.changed(small, run, capsys, "--limit", "2")
 
         (folder / "synonyms.json").write_text(json.dumps({**SYNONYMS, "a": ["the"]}))
         assert "the swaps changed" in self.changed(small, run, capsys)
@@ -357,8 +357,8 @@ def begun(task: Path, run: Run) -> tuple[Settling, list[Text]]:
     """What `certify` hands to its workers."""
     from swapproof.encodings.onnx_files.onnx_reading import open_model
     from swapproof.verifier.runs.binding import binding_of
-    from swapproof.verifier.runs.inputs import read_inputs
-    from swapproof.verifier.runs.task import read_task
+    from swapproof.verifier.tasks.inputs import read_inputs
+    from swapproof.verifier.tasks.task import read_task
 
     model = open_model(run.model)
     inputs = read_inputs(read_task(task), model.length)

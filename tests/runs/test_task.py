@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from swapproof.models.errors import BadInput
-from swapproof.verifier.runs.task import SECTIONS, Task, read_task
+from swapproof.verifier.tasks.task import SECTIONS, Task, read_task
 
 EXAMPLE = """
 [model]
@@ -96,7 +96,7 @@ def test_a_task_file_is_read_with_paths_from_its_own_folder(folder: Path) -> Non
 def test_what_is_left_out_has_the_documented_default(folder: Path) -> None:
     task = read(folder, MINIMAL)
     assert (task.model.length, task.model.pad, task.model.unknown) == (None, None, None)
-    assert (task.model.lowercase, task.model.split) == (False, "whitespace")
+    assert (task.model.lowercase, task.model.split) == (False, None)
     assert (task.data.text, task.data.label, task.data.context, task.data.limit) == ("text", "label", None, None)
     swaps = task.swaps
     assert (swaps.source, swaps.max_per_word, swaps.antonyms, swaps.stop_words) == ("table", 8, (), False)
@@ -126,7 +126,10 @@ SWAPS = [
 ]
 
 
-@pytest.mark.parametrize("content", [EXAMPLE, MINIMAL, *(with_swaps(*lines) for lines in SWAPS)])
+BY_PATTERN = EXAMPLE.replace('split = "words"', r"split = { pattern = '\b\w\w+\b' }")
+
+
+@pytest.mark.parametrize("content", [EXAMPLE, MINIMAL, BY_PATTERN, *(with_swaps(*lines) for lines in SWAPS)])
 def test_what_is_written_back_reads_to_the_same_task_anywhere(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, content: str
 ) -> None:
@@ -185,11 +188,12 @@ def test_a_task_cannot_be_changed_and_travels_between_processes(folder: Path) ->
         ('unknown = "<unk>"', 'unknown = "<pad>"'),
         ("lowercase = true", "lowercase = false"),
         ('split = "words"', 'split = "whitespace"'),
+        ('split = "words"', r"split = { pattern = '\w+' }"),
         ('["negative", "positive"]', '["positive", "negative"]'),
         ('text = "content"', 'text = "sentence"'),
         ('label = "label"', 'label = "gold"'),
         ('label = "label"', 'label = "label"\ncontext = "premise"'),
-        ("limit = 200", "limit = 201"),
+        ("limit = 200", "sample = 200\nseed = 1"),
         ("dev.tsv", "dev.csv"),
         ("max_per_word = 8", "max_per_word = 9"),
         ('file = "synonyms.json"', 'source = "wordnet"'),
@@ -210,6 +214,12 @@ def test_the_digest_changes_with_everything_that_can_change_an_answer(folder: Pa
     assert read(folder, EXAMPLE.replace(old, new)).digest != read(folder, EXAMPLE).digest
 
 
+def test_the_digest_changes_with_the_order_in_which_a_pair_is_read(folder: Path) -> None:
+    inputs = [f'inputs = {{ {one} = "tokens", {other} = "tokens" }}\n' for one, other in ("pq", "qp")]
+    first, second = (read(folder, EXAMPLE.replace("length = 200\n", line)) for line in inputs)
+    assert first.digest != second.digest
+
+
 def test_the_digest_does_not_depend_on_where_files_lie_or_on_the_order_of_keys(folder: Path) -> None:
     task = read(folder, EXAMPLE)
     moved = EXAMPLE.replace('"model.onnx"', '"/models/other.onnx"').replace("data/dev.tsv", "/tmp/test.tsv")
@@ -218,10 +228,60 @@ def test_the_digest_does_not_depend_on_where_files_lie_or_on_the_order_of_keys(f
     assert read(folder, "\n\n".join(reversed(sections))).digest == task.digest
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("limit = 200", "limit = 201"),
+        ("limit = 200\n", ""),
+        ("[swaps]", "[require]\naccuracy = { least = 0.9 }\n[swaps]"),
+        ("limit = 200", 'limit = 200\non_error = "stop"'),
+    ],
+)
+def test_how_many_texts_and_what_is_required_of_them_changes_no_answer(folder: Path, old: str, new: str) -> None:
+    assert read(folder, EXAMPLE.replace(old, new)).digest == read(folder, EXAMPLE).digest
+
+
 def test_the_digest_is_a_known_number() -> None:
     """A change of the digest makes old runs unresumable, so it must be meant."""
     task = Task.model_validate(tomllib.loads(EXAMPLE), context={"folder": Path("/")})
-    assert task.digest == "2789b5361722c5d1d2e8aa7bffec49127f888bebd0dd45fd458af4c8fd2ac397"
+    assert task.digest == "bdafe3a642681e95e67e5b7c5995ca1175edcf1c71262f96d547ddcf6527f155"
+
+
+REQUIRE = (
+    EXAMPLE
+    + """
+[require]
+certified_accuracy = [{ at = 2, least = 0.80 }, { at = 1, least = 1 }]
+accuracy = { least = 0.90 }
+"""
+)
+
+
+def test_requirements_are_one_or_a_list_and_written_back(folder: Path) -> None:
+    task = read(folder, REQUIRE)
+    assert [(gate.at, gate.least) for gate in task.require.certified_accuracy] == [(2, 0.8), (1, 1.0)]
+    assert [gate.least for gate in task.require.accuracy] == [0.9]
+    assert read(folder, task.resolved()) == task
+    more = task.requiring(["certified@3 >= 0.5", " accuracy>=0.75 "])
+    assert [(gate.at, gate.least) for gate in more.require.certified_accuracy[2:]] == [(3, 0.5)]
+    assert [gate.least for gate in more.require.accuracy] == [0.9, 0.75]
+
+
+@pytest.mark.parametrize("said", ["certified >= 0.5", "certified@2 > 0.5", "accuracy >= 70", "accuracy >= -1", ""])
+def test_a_requirement_that_is_none_shows_what_one_is(folder: Path, said: str) -> None:
+    with pytest.raises(BadInput, match="should be 'certified@SWAPS >= SHARE' or 'accuracy >= SHARE'"):
+        read(folder, EXAMPLE).requiring([said])
+
+
+MAPPED = EXAMPLE.replace('["negative", "positive"]', '{ "1" = "positive", "0" = "negative", "+" = "positive" }')
+
+
+def test_a_map_of_labels_gives_its_names_in_order_and_is_written_back_as_it_was(folder: Path) -> None:
+    task = read(folder, MAPPED)
+    assert task.model.labels == ("positive", "negative")
+    assert task.model.label_map == {"1": "positive", "0": "negative", "+": "positive"}
+    assert read(folder, task.resolved()) == task
+    assert task.digest != read(folder, EXAMPLE.replace('["negative", "positive"]', '["positive", "negative"]')).digest
 
 
 # --- bad input --------------------------------------------------------------------------------------------------
@@ -229,6 +289,22 @@ def test_the_digest_is_a_known_number() -> None:
 BAD: list[tuple[str, str, str]] = [
     ("length = 200", "lenght = 200", "[model] unknown key 'lenght': did you mean 'length'?"),
     ("max_per_word = 8", "max_words = 8", "[swaps] unknown key 'max_words': did you mean 'max_per_word'?"),
+    ("limit = 200", "limit = 200\nsample = 5", "[data] has both limit and sample: keep the one to use"),
+    ("limit = 200", "sample = 5", "[data] sample needs seed"),
+    ("limit = 200", "seed = 5", "[data] seed has no effect without sample: remove it"),
+    ("limit = 200", "balanced = true", "[data] balanced has no effect without sample: remove it"),
+    ("limit = 200", 'delimiter = "::"', "[data] delimiter should match pattern"),
+    ("limit = 200", 'on_error = "ignore"', "[data] on_error should be 'stop' or 'skip'"),
+    (
+        '["negative", "positive"]',
+        '{ "0" = 1, "1" = "b" }',
+        "[model] labels should map what stands in the data to names",
+    ),
+    ('["negative", "positive"]', '{ "0" = "b", "1" = "b" }', "[model] labels should be two or more different names"),
+    ("length = 200", 'label_map = { "0" = "b" }', "[model] unknown key 'label_map': the map belongs in labels"),
+    ("[swaps]", "[require]\naccuracy = { last = 0.5, least = 0 }\n[swaps]", "[require] accuracy[0] unknown key 'last'"),
+    ("[swaps]", "[require]\naccuracy = { least = 1.5 }\n[swaps]", "[require] accuracy[0] least should be less than"),
+    ("[swaps]", "[require]\naccuracy = 0.5\n[swaps]", "[require] accuracy[0] should be"),
     ("limit = 200", "Limit = 200", "[data] unknown key 'Limit': did you mean 'limit'?"),
     ("length = 200", "max_per_word = 8", "[model] unknown key 'max_per_word': it belongs in [swaps]"),
     ("length = 200", "length = 200\nextra.a = 1", "[model] unknown key 'extra': did you mean"),
@@ -244,7 +320,8 @@ BAD: list[tuple[str, str, str]] = [
     ("max_per_word = 8", "max_per_word = 0", "[swaps] max_per_word should be greater than or equal to 1, not 0"),
     ("lowercase = true", "lowercase = 1", "[model] lowercase should be a valid boolean, not 1"),
     ("lowercase = true", 'lowercase = "yes"', '[model] lowercase should be a valid boolean, not "yes"'),
-    ('split = "words"', 'split = "letters"', "[model] split should be 'whitespace' or 'words', not \"letters\""),
+    ('split = "words"', 'split = { pattern = "(" }', "[model] split '(' is no regular expression"),
+    ('split = "words"', 'split = "letters"', '[model] split should be "whitespace", "words" or'),
     ('pad = "<pad>"', "pad = -1", "[model] pad should be a token of the vocabulary or an id, not -1"),
     ('pad = "<pad>"', "pad = true", "[model] pad should be a token of the vocabulary or an id, not true"),
     ('["negative", "positive"]', '["negative"]', "[model] labels should be two or more different names"),
@@ -253,7 +330,7 @@ BAD: list[tuple[str, str, str]] = [
     ('["negative", "positive"]', '["a", 1]', "[model] labels[1] should be a valid string, not 1"),
     ('["negative", "positive"]', '"negative"', "[model] labels should be a valid tuple"),
     ('text = "content"', 'text = ""', "[data] text should have at least 1 character"),
-    ('onnx = "model.onnx"\n', "", "[model] onnx is missing"),
+    ('onnx = "model.onnx"\n', "", "[model] names no model: set one of onnx, hf"),
     ('onnx = "model.onnx"', "onnx = 3", "[model] onnx should be a path, written as a string, not 3"),
     ('onnx = "model.onnx"', 'onnx = ""', "[model] onnx should be a path"),
     ('onnx = "model.onnx"', 'onnx = "a\\u0000b"', "[model] onnx should be a path"),
@@ -355,7 +432,8 @@ def test_any_unknown_key_names_a_known_one(tmp_path_factory: pytest.TempPathFact
     known = {name for fields in SECTIONS.values() for name in fields.model_fields}
     if key in known:
         return
-    content = EXAMPLE.replace(f"[{section}]", f'[{section}]\n"{key}" = 1')
+    whole = EXAMPLE if f"[{section}]" in EXAMPLE else f"{EXAMPLE}[{section}]\n"
+    content = whole.replace(f"[{section}]", f'[{section}]\n"{key}" = 1')
     [problem] = refusal(tmp_path_factory.getbasetemp(), content)
     assert problem.startswith(f"[{section}] unknown key {key!r}: did you mean '")
     assert problem.split("'")[-2] in SECTIONS[section].model_fields

@@ -114,3 +114,21 @@ def parses(data: bytes) -> bool:
     except check.Refused:
         return False
     return True
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":-0}', b'{"a":01}', b'{"a":[1, 2]}', b'{"a":1}\n', b'\t{"a":1}', b'{"a":1 }', b'{"a":"\\u0041"}',
+        b'{"b":1,"a":2}', b'{"a":1,"a":1}', b'{"a":"\x7f"}', b'{"format":"swapproof certificate", "x":1}',
+        b'{"format":"swapproof certificate"}\r', b' {"format":"swapproof  certificate"}',
+    ],
+)  # fmt: skip
+def test_json_that_can_be_spelt_otherwise_is_not_canonical(data: bytes) -> None:
+    with pytest.raises(Unsure):
+        canonical(data)
+
+
+def test_strings_with_spaces_and_minus_zeros_are_compared_in_full() -> None:
+    value = {"a": "b c", "b": "weights-00001", "c": [1, -2]}
+    assert canonical(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()) == value

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+FUNCTIONS: dict[int, Callable[[Any], Any]] = {
+    1: np.exp,
+    2: np.tanh,
+    3: lambda x: 1.0 / (1.0 + np.exp(-x)),
+    4: np.vectorize(math.erf),
+    5: lambda x: 1.0 / x,
+    6: np.sqrt,
+}
 GRID = Fraction(1, 2**64)
 UNIT = Fraction(257, 2**32)
 
@@ -72,6 +82,12 @@ class Bytes:
             return kind, lists, weights, pairs, self.numbers()
         if kind == 3:
             return kind, self.numbers()[0], self.u32s(self.u32())
+        if kind == 5:
+            read = self.u32s(2 * self.u32())
+            return kind, list(zip(read[::2], read[1::2], strict=True))
+        if kind == 6:
+            function = self.u32()
+            return kind, FUNCTIONS[function], self.u32s(self.u32())
         assert kind == 4
         windows = [self.u32s(self.u32()) for _ in range(self.u32())]
         assert all(window == sorted(set(window)) for window in windows)
@@ -102,7 +118,39 @@ class Bytes:
                     x += [max(x[k], 0) + alpha * min(x[k], 0) for k in read]
                 case 4:
                     x += [max(x[k] for k in window) for window in parts[0]]
+                case 5:
+                    x += [x[a] * x[b] for a, b in parts[0]]
+                case 6:
+                    function, read = parts
+                    x += [function(x[k]) for k in read]
         return x
+
+    def floats_of(self, tokens: Sequence[int]) -> NDArray[np.float64]:
+        """The logits in float64, which any network has."""
+        x = np.array([float(c) for c in self.constants])
+        for kind, *parts in self.layers:
+            match kind:
+                case 1:
+                    table, positions = parts
+                    found = [number for position in positions for number in table[tokens[position]]]
+                case 2:
+                    lists, weights, pairs, biases = parts
+                    found = [
+                        float(np.dot(np.array(weights[b], dtype=np.float64), x[lists[a]])) + float(bias)
+                        for (a, b), bias in zip(pairs, biases, strict=True)
+                    ]
+                case 3:
+                    alpha, read = parts
+                    found = [max(x[k], 0.0) + float(alpha) * min(x[k], 0.0) for k in read]
+                case 4:
+                    found = [x[window].max() for window in parts[0]]
+                case 5:
+                    found = [x[a] * x[b] for a, b in parts[0]]
+                case 6:
+                    function, read = parts
+                    found = function(x[read])
+            x = np.concatenate([x, np.array(found, dtype=np.float64)])
+        return np.asarray(x[self.logits])
 
     def rounding(self, choices: Sequence[Sequence[int]], tokens: Sequence[int] | None = None) -> list[Fraction] | None:
         """Section 8: e of every logit over the whole space, or of one sentence; None if it is refused."""

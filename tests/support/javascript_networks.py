@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import product as every_choice
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class Text:
         return {"inputs": self.inputs, "words": self.words}
 
     def sentences(self, swaps: int) -> list[tuple[int, ...]]:
-        every = product(*(range(len(options)) for _, options in self.words))
+        every = every_choice(*(range(len(options)) for _, options in self.words))
         return [sentence for sentence in every if sum(option > 0 for option in sentence) <= swaps]
 
     def read(self, sentence: tuple[int, ...]) -> list[int]:
@@ -162,11 +162,18 @@ def layers_of(data: bytes) -> list[Layer]:
             skip(36)
             size = take()
             skip(4 * size)
-        else:
-            assert kind == 4
+        elif kind == 4:
             size = take()
             for _ in range(size):
                 skip(4 * take())
+        elif kind == 5:
+            size = take()
+            skip(8 * size)
+        else:
+            assert kind == 6
+            take()
+            size = take()
+            skip(4 * size)
         layers.append(Layer(kind, size))
     skip(4 * take())
     assert at == len(data)
@@ -268,6 +275,14 @@ def rectifier(alpha: float, read: list[int]) -> bytes:
 
 def maximum(*windows: list[int]) -> bytes:
     return u32(4, len(windows)) + b"".join(map(listed, windows))
+
+
+def product(*pairs: tuple[int, int]) -> bytes:
+    return u32(5, len(pairs), *(element for pair in pairs for element in pair))
+
+
+def curve(function: int, read: Sequence[int]) -> bytes:
+    return u32(6, function) + listed(read)
 
 
 def network(

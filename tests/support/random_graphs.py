@@ -119,10 +119,13 @@ class Graph(Builder):
         )
 
     def axes(self, operator: str, axes: list[int], **attributes: Any) -> str:
+        return self.axes_of(operator, self.at, axes, **attributes)
+
+    def axes_of(self, operator: str, name: str, axes: list[int], **attributes: Any) -> str:
         """A reduction: its axes an attribute or an input, as the opset wants."""
         if self.opset >= 18 or operator == "ReduceSum":
-            return self.call(operator, self.at, self.wholes(*axes), **attributes)
-        return self.call(operator, self.at, axes=axes, **attributes)
+            return self.call(operator, name, self.wholes(*axes), **attributes)
+        return self.call(operator, name, axes=axes, **attributes)
 
 
 def finished(
@@ -139,9 +142,8 @@ def finished(
     source: int = 0,
 ) -> Sample:
     """The model of a graph that has come to its logits."""
-    if head:
-        g.go(g.call(head, g.at, **({"axis": g.pick(1, -1)} if "Soft" in head else {})), *g.shape)
-    g.nodes.append(helper.make_node("Identity", [g.at], ["logits"]))
+    attributes = {"axis": g.pick(1, -1)} if "Soft" in head else {}
+    g.nodes.append(helper.make_node(head or "Identity", [g.at], ["logits"], **attributes))
     model = g.proto(
         [("tokens", tokens, [batch, length if fixed_length else "length"])],
         [("logits", KINDS[g.kind], [batch, classes])],

@@ -126,7 +126,7 @@ def networks(
     return assembled(
         (*before, end, *after),
         draw(st.integers(0, 2**32 - 1)),
-        opset=draw(st.integers(13, 20)),
+        opset=draw(st.integers(13, 22)),
         small=draw(st.booleans()) if weights == "any" else weights == "small",
         kind=draw(st.sampled_from(["float32", "float32", *["float64"] * kinds, *["float16"] * half])),
         head=draw(st.sampled_from(HEADS)) if heads else "",

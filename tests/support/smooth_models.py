@@ -38,7 +38,10 @@ def lstm(folder: Path, rows: int, length: int, seed: int = 0) -> Path:
 
 
 def torch_module(kind: str, rows: int, length: int, seed: int = 0) -> Any:
-    """A small torch.nn.Module with its Embedding in `.words`: lstm, gru, lstm-time-first, transformer or masked."""
+    """A small torch.nn.Module with its Embedding in `.words`: lstm, gru, lstm-time-first, transformer or masked.
+
+    With -2 behind its name it has two layers.
+    """
     import torch
     from torch import nn
 
@@ -48,8 +51,9 @@ def torch_module(kind: str, rows: int, length: int, seed: int = 0) -> Any:
     class Recurrent(nn.Module):
         def __init__(self, layer: Any, time_first: bool = False) -> None:
             super().__init__()
+            layers = 2 if kind.endswith("-2") else 1
             self.words, self.time_first = nn.Embedding(rows, width), time_first
-            self.layer = layer(width, HIDDEN, batch_first=not time_first, bidirectional=True)
+            self.layer = layer(width, HIDDEN, layers, batch_first=not time_first, bidirectional=True)
             self.out = nn.Linear(2 * HIDDEN, 2)
 
         def forward(self, tokens: Any) -> Any:
@@ -62,7 +66,7 @@ def torch_module(kind: str, rows: int, length: int, seed: int = 0) -> Any:
             self.words, self.masked = nn.Embedding(rows, width, padding_idx=0), masked
             self.places = nn.Embedding(length, width)
             layer = nn.TransformerEncoderLayer(width, 2, 16, dropout=0.0, batch_first=True)
-            self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+            self.layers = nn.TransformerEncoder(layer, 2 if kind.endswith("-2") else 1, enable_nested_tensor=False)
             self.out = nn.Linear(width, 2)
 
         def forward(self, tokens: Any) -> Any:
@@ -71,9 +75,9 @@ def torch_module(kind: str, rows: int, length: int, seed: int = 0) -> Any:
             return 4.0 * self.out(self.layers(embedded, src_key_padding_mask=mask).mean(dim=1))
 
     match kind:
-        case "lstm":
+        case "lstm" | "lstm-2":
             module: Any = Recurrent(nn.LSTM)
-        case "gru":
+        case "gru" | "gru-2":
             module = Recurrent(nn.GRU)
         case "lstm-time-first":
             module = Recurrent(nn.LSTM, time_first=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.verifier.synonyms.graph import Graph, digest, graph_of, neighbours, symmetric, table_of, without_antonyms
+from swapproof.verifier.synonyms.graph import Graph, digest, graph_of, neighbours, symmetric, table_of
 
 WORDS = st.sampled_from(["good", "fine", "bad", "film", "movie", "picture"])
 TABLES = st.dictionaries(WORDS, st.lists(WORDS, max_size=5), max_size=6)
@@ -44,14 +44,6 @@ def test_symmetric_closure_is_symmetric_keeps_every_edge_and_its_order_and_is_it
 
 def edges_of(graph: Graph) -> set[tuple[str, str]]:
     return {(word, other) for word, candidates in graph.items() for other in candidates}
-
-
-def test_antonyms_go_in_both_directions_and_are_counted() -> None:
-    graph = graph_of({"good": ["bad", "fine"], "bad": ["good"]})
-    kept, removed = without_antonyms(graph, {frozenset(("bad", "good"))})
-    assert removed == 2
-    assert table_of(kept) == {"good": ["fine"]}
-    assert neighbours(graph, "good") == ("bad", "fine")  # the graph given is left alone
 
 
 @given(TABLES)

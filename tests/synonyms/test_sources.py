@@ -12,6 +12,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.verifier.synonyms import sources
 from swapproof.verifier.synonyms.graph import digest, neighbours, table_of
 from swapproof.verifier.synonyms.sources import merged, open_english_wordnet, read_antonyms, read_table, source_of
+from swapproof.verifier.synonyms.synonym_tables import read_synonyms
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "synonyms"
 
@@ -23,6 +24,26 @@ def test_a_table_keeps_the_order_of_its_candidates(tmp_path: Path) -> None:
     assert (source.name, source.dropped) == ("table.json", {})
     assert neighbours(source.graph, "good") == ("fine", "able")
     assert "film" in source.graph
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("s.csv", b"word,synonym\ngood,fine\nGood,great\nbad,poor\n"),
+        ("s.csv", b"id;synonym;word\n1;fine;good\n2;great;Good\n3;poor;bad\n"),
+        ("s.tsv", b"word\tsynonym\ngood\tfine\nGood\tgreat\nbad\tpoor\n"),
+    ],
+)
+def test_a_table_may_have_one_synonym_a_row(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    source = read_synonyms(tmp_path / name)
+    assert table_of(source.graph) == {"good": ["fine", "great"], "bad": ["poor"]}
+
+
+def test_a_table_of_rows_without_its_columns_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_bytes(b"good,fine\n")
+    with pytest.raises(ValueError, match=r"no column 'word': there are 'good', 'fine'"):
+        read_synonyms(tmp_path / "s.csv")
 
 
 def test_self_loops_empty_strings_and_repeats_are_dropped_and_counted() -> None:

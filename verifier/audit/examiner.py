@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import time
 from collections import OrderedDict
@@ -17,8 +16,8 @@ import numpy as np
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
+from swapproof.encodings.space import Frame
 from swapproof.encodings.word_options import swaps_of
 from swapproof.proofs.check import (
     MAX_CERTIFICATE,
@@ -31,17 +30,19 @@ from swapproof.proofs.check import (
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Refused, Unusable
 
+from ..collecting import collect_seldom
 from ..interrupting import leave_interrupts_to_parent
 from ..ladder.kept_networks import kept_network
 from ..ladder.replay import NO_CLASS, Replay
 from ..ladder.truth import beaten
 from ..runs.external_tensors import external_files
-from ..runs.inputs import Text
 from ..runs.run_folder import Run, sha256
 from ..screening import Screen, Unsure, canonical
+from ..tasks.inputs import Text
+from ..tasks.opened_model import opened_in
 from .findings import Finding
 from .run_items import Item, size_of
-from .text_rules import agree, bind, expect
+from .text_rules import Spaces, agree, bind, expect
 
 PATIENCE = 2.0
 """Seconds of this processor's time before other processes are started, which takes about as long."""
@@ -51,8 +52,6 @@ AT_ONCE = 32
 """Certificates examined together."""
 SMALL = 1 << 20
 """Bytes of a certificate that is held in memory beside others."""
-COLLECTED = 20_000, 20, 50
-"""How seldom what nobody needs is looked for: nearly all that is read stays, and looking through it takes long."""
 REPLAYED = "replayed"
 """What is said of a witness of level `replay` once it was replayed."""
 
@@ -98,7 +97,7 @@ EXAMINER: list[Examiner] = []
 
 def begin_examining(folder: Path, exact: bool) -> None:
     leave_interrupts_to_parent()
-    gc.set_threshold(*COLLECTED)
+    collect_seldom()
     EXAMINER.append(Examiner.open(folder, exact=exact))
 
 
@@ -113,21 +112,21 @@ class Examiner:
     run: Run
     files: Files
     replay: Replay
-    spaces_sha256: str
+    spaces: Spaces
     screen: Screen | None
     known_classes: int | None = None
-    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
+    networks: OrderedDict[Frame, Network] = field(default_factory=OrderedDict)
 
     @classmethod
     def open(cls, folder: Path, *, exact: bool) -> Examiner:
         run = Run(folder)
-        model = open_model(run.model)
+        model = opened_in(run)
         replay, screen = Replay.open(model), None
         if not exact:
             tensors = {name: (folder / name).read_bytes() for name in external_files(model.path)}
             checked = read_model(run.model.read_bytes(), tensors)
-            screen = Screen(model, checked, sha256(run.vocabulary), replay.outputs)
-        return cls(run, Files(folder), replay, sha256(run.spaces), screen)
+            screen = Screen(model, checked, sha256(run.vocabulary), lambda space: replay.of(space).outputs)
+        return cls(run, Files(folder), replay, Spaces.at(run), screen)
 
     def examine(self, items: Sequence[Item]) -> Iterator[Finding]:
         """Each as soon as it is found; what is screened is begun together."""
@@ -155,11 +154,12 @@ class Examiner:
             if item.text is None:
                 raise Refused("the run has no such text")
             if statement is not None:
-                bind(statement, item.text, self.spaces_sha256, self.classes(item.text))
+                bind(statement, item.text, self.spaces, self.classes(item.text))
             if item.line is not None:
                 self.compare(item.line, item.text, statement)
             if statement is not None and statement["upper"] is not None:
-                self.replay_witness(item.text, swaps_of(statement["words"], statement["upper"]["swaps"]))
+                about = statement["inputs"], statement["words"]
+                self.replay_witness(item.text, swaps_of(*about, statement["upper"]["swaps"]))
                 if verdict is not None:
                     sentence = self.replayed(statement, item.text, verdict)
         except (Refused, Unusable) as error:
@@ -188,7 +188,8 @@ class Examiner:
     def classes(self, text: Text) -> int:
         """As many as the model answers with, whatever the text."""
         if self.known_classes is None:
-            self.known_classes = self.replay.outputs(np.array([text.frozen.space.original], dtype=np.int64)).shape[1]
+            space = text.frozen.space
+            self.known_classes = self.replay.of(space).outputs(np.array([space.original], dtype=np.int64)).shape[1]
         return self.known_classes
 
     def compare(self, line: Mapping[str, Any], text: Text, statement: Mapping[str, Any] | None) -> None:
@@ -205,7 +206,7 @@ class Examiner:
     def decided_by_rounding(self, text: Text, swaps: Iterable[Sequence[int]]) -> bool:
         """Whether the text's own answer, or that of its witness, need not be what it is over the reals."""
         space = text.frozen.space
-        query = Query.of(kept_network(self.networks, self.replay.model, space), space, text.label)
+        query = Query.of(kept_network(self.networks, self.replay.model, space, smooth=True), space, text.label)
         if not beaten(query, space.original)[1] or self.answer(text) == NO_CLASS:
             return True
         broken = space.sentence((position, token) for position, token in swaps)
@@ -213,11 +214,13 @@ class Examiner:
 
     def answer(self, text: Text) -> int:
         """The class of the original."""
-        return int(self.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
+        space = text.frozen.space
+        return int(self.replay.of(space).answers(np.array([space.original], dtype=np.int64))[0])
 
     def replay_witness(self, text: Text, swaps: Iterable[tuple[int, int]]) -> None:
-        sentence = np.array(text.frozen.space.sentence(swaps), dtype=np.int64)
-        expect(self.replay.breaks(sentence, text.label), "does not fool onnxruntime", "witness")
+        space = text.frozen.space
+        sentence = np.array(space.sentence(swaps), dtype=np.int64)
+        expect(self.replay.of(space).breaks(sentence, text.label), "does not fool onnxruntime", "witness")
 
 
 def read(certificate: Path) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,12 +32,14 @@ class Fault:
 class Audit:
     """The findings of a run, found while they are read, and what else is to be said of it when none is a refusal."""
 
-    kind: Literal["certify", "measure"]
+    kind: Literal["certify", "measure", "replay", "attack"]
     texts: int
     findings: Iterator[Finding | Fault]
     remarks: tuple[str, ...] = ()
     unclaimed: str | None = None
     """What to say when there is no certificate; None where a run without any is accepted."""
+    closing: Callable[[], str] | None = None
+    """What to say at the end of texts on which the model was run."""
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..engines.names import NAMES
+from ..engines import NAMES
 from ..runs.results import covered, strongest
 
 Known = dict[str, Any]
@@ -15,7 +15,7 @@ Known = dict[str, Any]
 
 OF_A_TEXT: Known = dict.fromkeys(
     (
-        *("id", "text", "label", "predicted", "positions", "candidates", "cut", "unknown"),
+        *("id", "text", "label", "answer", "predicted", "positions", "candidates", "cut", "unknown"),
         *("status", "level", "certificate", "seconds", "evaluations", "reason", "contradiction"),
     )
 )
@@ -24,6 +24,7 @@ OF_CERTIFY: Known = OF_A_TEXT | {
     "witness": {"swaps": dict.fromkeys(("position", "from", "to", "characters")), "sentence": None, "levels": None},
     "engine": None,
     "requests": None,
+    "history": dict.fromkeys(("engine", "low", "high", "seconds")),
     "covered": dict.fromkeys(("swaps", "robust", "total", "level")),
     "claims": dict.fromkeys(("low", "by", "detail")),
     "dispute": None,
@@ -43,18 +44,20 @@ OF_MEASURE: Known = OF_A_TEXT | {
 
 
 OF_A_RUN: Known = {
-    **dict.fromkeys(("labels", "remarks", "engines", "seconds_per_text")),
+    **dict.fromkeys(("labels", "remarks", "observed", "engines", "seconds_per_text")),
+    "data": dict.fromkeys(("skipped", "defects")),
     "swaps": dict.fromkeys(("source", "sha256", "considered", "removed", "kept", "fixed", "dropped_on_reading")),
     "model": dict.fromkeys(
         (
             *("file", "sha256", "opset", "tokens", "classes", "embedding_rows", "embedding_rows_without_a_word"),
             *("hidden_units", "final_function", "largest_difference_from_onnxruntime"),
+            "largest_difference_from_the_model_given",
         )
     ),
     "versions": dict.fromkeys(("swapproof", "numpy", "onnx", "onnxruntime")),
 }
 """What a run says it is about: shown in summary and report."""
-LEVELS = ("real", "float32")
+LEVELS = ("real", "float32", "kernel")
 WHOLE = ("label", "predicted", "positions", "candidates", "cut", "unknown", "evaluations", "requests")
 ENGINE_NAMES = ("replay", *NAMES)
 
@@ -146,6 +149,7 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
         yield f"says that an answer did not check: {line['contradiction']}"
     if line["engine"] is not None and line["engine"] not in ENGINE_NAMES:
         yield f"names the engine {line['engine']!r}"
+    yield from other_history(claim)
     certificate = None if statement is None else f"certificates/{id:06d}.json"
     if line["certificate"] != certificate:
         yield f"names {line['certificate']} as its certificate, not {certificate}"
@@ -160,6 +164,21 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
     stated = None if count is None else covered(count["swaps"], count["robust"], count["total"], count["level"])
     if line.get("covered") != stated:
         yield "counts other sentences than the certificate"
+
+
+def other_history(claim: Claim) -> Iterator[str]:
+    """Where what is told of the engines is none of a search, or goes beyond what is proved and shown in the end."""
+    most = claim.words + 1 if claim.proved > claim.movable else claim.proved
+    for step in claim.line.get("history", ()):
+        engine, low, high, seconds = (step[name] for name in ("engine", "low", "high", "seconds"))
+        if engine not in ENGINE_NAMES:
+            yield f"tells of the engine {engine!r}"
+        if type(low) is not int or not 0 <= low <= most:
+            yield f"tells that {engine} found the low end {low!r}, beyond what is proved"
+        if high is not None and (type(high) is not int or claim.shown is None or high < claim.shown):
+            yield f"tells that {engine} found the high end {high!r}, beyond what is shown"
+        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+            yield f"tells that {engine} took {seconds!r} seconds"
 
 
 def other_ends(claim: Claim) -> Iterator[str]:
@@ -186,5 +205,5 @@ def other_level(claim: Claim) -> Iterator[str]:
             yield f"claims {level}, and the wrong answer is shown at {shown}"
     elif level not in LEVELS:
         yield f"claims {level!r}, which is no level of truth"
-    elif level == "float32" and lower is not None and lower["level"] != "float32":
-        yield "claims float32, and real is proved"
+    elif level != "real" and lower is not None and lower["level"] != level:
+        yield f"claims {level}, and {lower['level']} is proved"

@@ -14,7 +14,6 @@ import numpy as np
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.omega import Omega
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.proofs.check import parse_canonical
 from swapproof.proofs.onnx_file import Refused
@@ -25,12 +24,13 @@ from ..counting.measuring_text import STAGE, Measuring
 from ..counting.whole_runs.pr_summary import summarise
 from ..ladder.station import Station
 from ..runs.binding import binding_of
-from ..runs.inputs import Inputs, Text
+from ..runs.keys_once import once
 from ..runs.left_out_swaps import uncovered
-from ..runs.manifest import once
 from ..runs.measured_runs import settings_of
 from ..runs.run_folder import Run, existing
 from ..runs.store import Store
+from ..tasks.inputs import Inputs, Text
+from ..tasks.opened_model import opened_in
 from .count_rules import counted, has_sample
 from .examiner import AT_ONCE, Examiner
 from .findings import Audit, Fault, Finding
@@ -58,7 +58,7 @@ def findings_of(
     run: Run, inputs: Inputs, items: list[Item], question: dict[str, Any], *, exact: bool
 ) -> Iterator[Finding | Fault]:
     """Samples are drawn again where the certificates and lines are as they must be."""
-    measuring = Measuring(run.folder, binding_of(open_model(run.model).path, inputs), settings_of(question))
+    measuring = Measuring(run.folder, binding_of(opened_in(run).path, inputs), settings_of(question))
     station, examiner = Station.of(measuring, None), Examiner.open(run.folder, exact=exact)
     for item, proof in zip(items, proofs(examiner, items), strict=True):
         refusal = proof.refusal or line_refusal(measuring, station, item)
@@ -111,10 +111,11 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
             return None
         space = text.frozen.space
         settings, stated = measuring.settings, fraction["sample"]
-        classes = station.replay.outputs(np.array([space.original], dtype=np.int64)).shape[1]
+        replay = station.replay.of(space)
+        classes = replay.outputs(np.array([space.original], dtype=np.int64)).shape[1]
         about = measuring.about(text, tuple(rival for rival in range(classes) if rival != text.label))
         if settings.deployed:
-            again = drawn_again_deployed(station.replay.answers, space, text.label, about, settings, stated)
+            again = drawn_again_deployed(replay.answers, space, text.label, about, settings, stated)
         else:
             query = Query.of(station.network(space), space, text.label)
             again = drawn_again(query, about, settings, stated, part)
@@ -134,7 +135,8 @@ def line_refusal(measuring: Measuring, station: Station, item: Item) -> str | No
 
 def left_out(measuring: Measuring, station: Station, line: Mapping[str, Any], text: Text) -> None:
     """Raises Refused unless exactly the texts that are not answered rightly are left out of the mean."""
-    predicted = int(station.replay.answers(np.array([text.frozen.space.original], dtype=np.int64))[0])
+    space = text.frozen.space
+    predicted = int(station.replay.of(space).answers(np.array([space.original], dtype=np.int64))[0])
     said = line["predicted"]
     expect(said == predicted, f"says the model answers {said}; it answers {predicted}", "line")
     status = measuring.left_out(station, text, predicted)

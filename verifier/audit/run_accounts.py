@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.proofs.certificate import merkle_root
 
 from ..counting.whole_runs.black_box import are_of_black_box
 from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
 from ..ladder.rereading import misread
-from ..pages.page import hardness, page
+from ..pages.packed_rows import Page, read_choices
+from ..pages.page import page, weakness
 from ..runs.binding import Binding, binding_of
-from ..runs.inputs import Inputs, text_lines
+from ..runs.keys_once import once
 from ..runs.left_out_swaps import counts_differ, list_differs
 from ..runs.manifest import differences as manifest_differences
-from ..runs.manifest import once, read_manifest, settings_of
+from ..runs.manifest import read_manifest, settings_of
 from ..runs.run_folder import Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import STAGE, summarise, summary_from
 from ..runs.store import Store
-from ..runs.task import read_task
+from ..tasks.inputs import Inputs, text_lines
+from ..tasks.opened_model import opened_in
+from ..tasks.task import read_task
 from .line_claims import OF_A_RUN, additions
 
 AGAIN = "give the same command again to bring the run's files to one state"
@@ -41,9 +43,11 @@ def differences(run: Run, inputs: Inputs) -> Iterator[str]:
 
     def others(facts: Mapping[str, str]) -> Iterator[str]:
         yield from files_differ(run, inputs, facts)
-        yield from pages_differ(run, inputs, facts)
-        with Store.open(run.store, readonly=True) as store:
-            yield from misread(run, inputs, store.results(STAGE))
+        for fault in network_differs(opened_in(run), inputs, json.loads(facts["about"]), run.deployed.is_dir()):
+            yield f"store.sqlite {fault}"
+        lines = lines_of(run)
+        yield from pages_differ(run, facts, lines)
+        yield from misread(run, inputs, lines)
 
     return compared(run, STAGE, others)
 
@@ -56,7 +60,7 @@ def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool
         yield from files_differ(run, inputs, facts)
         if run.report.exists():
             yield "report.html is none of the files of a measurement"
-        for fault in differing(open_model(run.model), inputs, json.loads(facts["about"])):
+        for fault in differing(opened_in(run), inputs, json.loads(facts["about"])):
             yield f"store.sqlite {fault}"
 
     return compared(run, stage, others)
@@ -78,14 +82,19 @@ def compared(run: Run, stage: str, others: Callable[[Mapping[str, str]], Iterabl
 
 
 def certificates_differ(run: Run, recorded: Iterable[tuple[int, str | None]]) -> Iterator[str]:
-    """The certificates, and their root if there is one, beside what the store recorded of them."""
+    """The certificates (or transcripts), and their root if there is one, beside what the store recorded of them."""
     leaves = []
+    transcripts = run.transcripts.is_dir()
     for id, stated in recorded:
-        path = run.certificate(id)
-        if stated != (sha256_of(path) if path.exists() else None):
+        path = run.transcript(id) if transcripts and run.transcript(id).exists() else run.certificate(id)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            data = None
+        if stated != (None if data is None else sha256(data).hexdigest()):
             yield f"{path.name} is another certificate than the store recorded"
-        elif stated:
-            leaves.append((path.name, path.read_bytes()))
+        elif data is not None:
+            leaves.append((path.name, data))
     root = run.certificates / "root"
     if root.exists() and root.read_bytes() != f"{merkle_root(leaves)}\n".encode():
         yield "certificates/root is not the Merkle root of the certificates"
@@ -106,8 +115,13 @@ def line_that_differs(run: Run, store: Store, stage: str) -> str | None:
 def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator[str]:
     """What the store and the task file say the run is about, beside the files of the run."""
     yield from names_differ(run)
+    yield from bound_otherwise(run, inputs, facts, binding_as_it_lies(run, inputs))
+
+
+def bound_otherwise(run: Run, inputs: Inputs, facts: Mapping[str, str], binding: Binding) -> Iterator[str]:
+    """What the store says of texts, swaps and model, beside what lies there."""
     yield from texts_differ(run, inputs)
-    about, binding = json.loads(facts["about"]), binding_as_it_lies(run, inputs)
+    about = json.loads(facts["about"])
     compared = {
         "the model": (json.loads(facts["model"]), [binding.model_sha256, *map(list, binding.tensors)]),
         "the vocabulary": (facts["vocabulary"], binding.vocabulary_sha256),
@@ -118,7 +132,7 @@ def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
     for name, (stated, found) in compared.items():
         if stated != found:
             yield f"store.sqlite says another thing of {name} than the files of the run"
-    for fault in about_differs(run, inputs, about):
+    for fault in about_differs(run, inputs, about, binding):
         yield f"store.sqlite {fault}"
     yield from list_differs(run, inputs, facts, about["swaps"]["removed"])
     manifest = read_manifest(run.manifest.read_bytes())
@@ -132,7 +146,7 @@ def files_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator
 
 def binding_as_it_lies(run: Run, inputs: Inputs) -> Binding:
     """Of the very bytes of spaces.jsonl, not of what was read there."""
-    return replace(binding_of(open_model(run.model).path, inputs), spaces_sha256=sha256_of(run.spaces))
+    return binding_of(run.model, inputs, run.spaces)
 
 
 def noted_otherwise(run: Run, inputs: Inputs, summary: Mapping[str, Any]) -> Iterator[str]:
@@ -164,12 +178,12 @@ def texts_differ(run: Run, inputs: Inputs) -> Iterator[str]:
         yield "texts.jsonl is not the file that a run writes of these texts and labels"
 
 
-def about_differs(run: Run, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
+def about_differs(run: Run, inputs: Inputs, about: Mapping[str, Any], binding: Binding) -> Iterator[str]:
     """What store or summary say of labels, swaps and model files."""
     compared = {
         "the swaps shown": (about["swaps"]["sha256"], sha256_of(run.spaces)),
         "the number of swaps": (about["swaps"]["kept"], sum(one.frozen.space.candidates for one in inputs.texts)),
-        "the model shown": (about["model"]["sha256"], sha256_of(run.model)),
+        "the model shown": (about["model"]["sha256"], binding.model_sha256),
         "the names of the classes": (about["labels"], list(inputs.labels)),
     }
     for name, (stated, found) in compared.items():
@@ -177,38 +191,44 @@ def about_differs(run: Run, inputs: Inputs, about: Mapping[str, Any]) -> Iterato
             yield f"says another thing of {name} than the files of the run"
     of_lines = summarise(())  # these names are not for the run to say, and never shown as it says them
     shown = {name: value for name, value in about.items() if name not in of_lines}
-    yield from additions(shown, OF_A_RUN, what="run")
+    run_not_read = read_task(run.task).model.road == "run"
+    yield from additions(shown, OF_A_RUN | {"model": None} if run_not_read else OF_A_RUN, what="run")
     yield from counts_differ(run, inputs, about["swaps"])
 
 
-def pages_differ(run: Run, inputs: Inputs, facts: Mapping[str, str]) -> Iterator[str]:
-    """Summary and report, beside those that the lines and the network make."""
-    for fault in network_differs(open_model(run.model), inputs, json.loads(facts["about"])):
-        yield f"store.sqlite {fault}"
+def lines_of(run: Run) -> list[dict[str, Any]]:
+    """What results.jsonl says, by id."""
     with run.results.open("rb") as file:
-        lines = sorted((json.loads(raw) for raw in file), key=hardness)
-    summary = summary_from(sorted(lines, key=lambda line: int(line["id"])), facts)
+        return sorted((json.loads(raw) for raw in file), key=lambda line: int(line["id"]))
+
+
+def pages_differ(run: Run, facts: Mapping[str, str], lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Summary and report, beside those that the lines make."""
+    summary = summary_from(lines, facts)
     if run.summary.exists():
         stated = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
         for name in names_that_differ(stated, summary):
             yield f"summary.json says {name} = {stated.get(name)}, and the lines make {summary.get(name)}"
-    if run.report.exists() and sha256_of(run.report) != digest(page(summary, facts, lines)):
+    if run.report.exists() and not page_of(run, facts, lines, summary).is_at(run.report):
         yield (
             "report.html is not the page that this version of swapproof makes of results.jsonl; `swapproof report` "
             "writes it anew"
         )
 
 
-def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
+def page_of(run: Run, facts: Mapping[str, str], lines: Iterable[Mapping[str, Any]], summary: Mapping[str, Any]) -> Page:
+    return page(summary, facts, sorted(lines, key=weakness), read_choices(run.spaces))
+
+
+def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_deployed: bool = False) -> Iterator[str]:
     """What the report says of the network, beside the network. Of a model of any length, that of its first text."""
-    first = inputs.texts[0].frozen.space
-    network = network_of(model, first.length, first.choices)
+    network = network_for(model, inputs.texts[0].frozen.space, smooth=True)
     unnamed = network.vocabulary_size - inputs.vocabulary.size
     for name, found in facts_on(model, network, unnamed).items():
         free = name == "hidden_units" and model.length is None  # one number for texts of different lengths
         if about["model"][name] != found and not free:
             yield f"says {name} = {about['model'][name]} of the model, and it is {found}"
-    yield from remarks_differ(about["remarks"], remarks_on(network, unnamed))
+    yield from remarks_differ(about["remarks"], remarks_on(model, network, unnamed), of_deployed)
 
 
 def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
@@ -219,13 +239,14 @@ def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> It
         yield "remarks other things than that the network cannot be read"
 
 
-def remarks_differ(stated: Iterable[str], found: Sequence[str]) -> Iterator[str]:
-    """What must be remarked, and nothing else but what only the machine that made the run could see."""
+def remarks_differ(stated: Iterable[str], found: Sequence[str], of_deployed: bool = False) -> Iterator[str]:
+    """What must be remarked, and nothing else but what only the machine that made the run could see; or, where a
+    network was made of a deployed model, what that is."""
     for remark in found:
         if remark not in stated:
             yield f"does not remark that {remark}"
     for remark in stated:
-        if remark not in found and not seen_when_tried(remark):
+        if remark not in found and not of_deployed and not seen_when_tried(remark):
             yield f"remarks {remark!r}, which no run does of this model"
 
 
@@ -237,10 +258,3 @@ def names_that_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 def written(summary: Mapping[str, Any], name: str) -> str | None:
     return json.dumps(summary[name], sort_keys=True) if name in summary else None
-
-
-def digest(parts: Iterable[bytes]) -> str:
-    found = sha256()
-    for part in parts:
-        found.update(part)
-    return found.hexdigest()

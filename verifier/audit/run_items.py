@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.check import read_certificate
 
 from ..ladder.token_length import length_of
-from ..runs.inputs import Inputs, Text, read_inputs
-from ..runs.manifest import once
+from ..runs.keys_once import once
 from ..runs.run_folder import CERTIFICATE, Run
-from ..runs.task import read_task
+from ..tasks.inputs import Inputs, Text, read_inputs
+from ..tasks.opened_model import opened_in
+from ..tasks.task import read_task
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ def own_inputs(run: Run) -> Inputs:
     """The texts and spaces of the run, as they lie in its folder: what is written in spaces.jsonl may move."""
     task = read_task(run.task)
     every = task.model_copy(update={"swaps": task.swaps.model_copy(update={"swap_unknown": True})})
-    return read_inputs(every, length_of(task, open_model(run.model)))
+    model = opened_in(run)
+    return read_inputs(every, length_of(task, model), roles=model.roles)
 
 
 def items_of(run: Run, inputs: Inputs) -> Iterator[Item]:

@@ -20,10 +20,10 @@ from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.solvers.solver_answer import Outcome
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, MILP_SOLVERS, SCIP, Solver
 
-from ..engines.milp_solvers import Milp
+from ..engines.outside.milp_solvers import Milp
+from ..engines.outside.smt_solver import Smt
+from ..engines.outside.solver_asking import Effort
 from ..engines.protocol import Budget, Findings
-from ..engines.smt_solver import Smt
-from ..engines.solver_asking import Effort
 from ..interval import Interval
 from ..ladder.climbing import climb
 from ..ladder.replay import Replay

@@ -10,6 +10,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
 from swapproof.proofs.onnx_file import Refused, Unusable
 
+from ..audit.asked_again import is_run
 from ..audit.certified_run import audit_run
 from ..audit.handed_over.archive import Malformed, measured, read_archive, write_archive
 from ..audit.handed_over.bundle_statement import (
@@ -23,7 +24,7 @@ from ..audit.handed_over.bundle_statement import (
     predicate,
     signature_line,
 )
-from ..audit.handed_over.bundled_run import compared
+from ..audit.handed_over.bundled_run import differences, how_far
 from ..audit.handed_over.envelope import (
     Tampered,
     fingerprint,
@@ -36,7 +37,7 @@ from ..audit.handed_over.envelope import (
 )
 from ..audit.measured_run import audit_measured
 from ..exit_codes import HOLDS, UNCHECKED
-from ..pages.audit_printing import print_audit
+from ..pages.printing.audit_printing import print_audit
 from ..runs.measured_runs import question_of
 from ..runs.run_folder import existing, held
 
@@ -66,6 +67,10 @@ def command(
 def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
     """Exit code 4, and nothing written, when the run does not check."""
     run = existing(folder)
+    if is_run(folder) or run.transcripts.is_dir():
+        raise BadInput(
+            f"{folder}: its model was run, not read: there are no proofs to hand over; give the folder itself"
+        )
     signer = None if key is None else private_key(key)
     if out.exists() or not out.parent.is_dir():
         fault = "there already" if out.exists() else f"there is no folder {out.parent}"
@@ -103,12 +108,13 @@ def verify(path: Path, public: Path | None = None) -> int:
             signed = unseal((folder / ENVELOPE).read_bytes())
             print(signature_line(signed, trusted), flush=True)
             compare(signed.statement, members, folder)
-            account = compared(folder / FOLDER)
+            for fault in differences(folder / FOLDER):
+                raise Refused(fault)
         except (Malformed, Tampered, Refused, Unusable) as error:
             print(f"refused {path}: {error}")
             return UNCHECKED
         print(f"{len(members) - 1} files are those of the statement", flush=True)
-        print(account, flush=True)
+        print(how_far(folder / FOLDER), flush=True)
         strange = [name for name, data in own_files().items() if members[name].sha256 != sha256(data).hexdigest()]
         if strange:
             print(f"not those of this installation, whose checker checks here: {', '.join(strange)}", flush=True)

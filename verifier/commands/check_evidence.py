@@ -1,37 +1,76 @@
-"""`check`: a run, the runs of several radii, or one certificate of `verify --proof`: what the audit finds, printed."""
+"""`check`: a run, the runs of several radii, or one certificate of `verify --proof`: what the audit finds, printed.
+
+What only some of these need is imported where it is met.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ..audit.asked_again import Share, audit_replayed, is_run
 from ..audit.certified_run import audit_run
-from ..audit.measured_run import audit_measured
-from ..audit.several_radii import asked, differences
+from ..audit.findings import Audit
 from ..exit_codes import HOLDS, UNCHECKED
-from ..pages.audit_printing import print_accepted, print_audit, print_findings
-from ..queries.certificate_recheck import recheck
+from ..pages.printing.audit_printing import SHOWN, print_accepted, print_audit, print_findings
+from ..pages.printing.json_printing import audited, print_json
 from ..runs.measured_runs import holds_radii, question_of, runs_of
+from ..runs.run_folder import Run
+from ..runs.store import is_store
+from ..tasks.deployed_model import Trust
 
 
-def command(path: Path, *, exact: bool = False, jobs: int | None = None) -> int:
+def command(
+    path: Path,
+    *,
+    exact: bool = False,
+    jobs: int | None = None,
+    quiet: bool = False,
+    as_json: bool = False,
+    share: float = 1.0,
+    trust_pickle: bool = False,
+    allow_endpoint: bool = False,
+) -> int:
     """Whatever lies there; the exit code says what the last line says."""
+    trust = Trust(trust_pickle, allow_endpoint)
+
+    def shown(audit: Audit) -> int:
+        if not as_json:
+            return print_audit(audit, 0 if quiet else SHOWN)
+        code, found = audited(audit)
+        print_json({"run": str(path), **found})
+        return code
+
     if path.is_file():
-        return check_certificate(path)
+        return check_certificate(path, as_json=as_json)
+    question = question_of(path) if is_store(Run(path).store) else None
+    if question is not None and question["quantity"] == "attack":
+        from ..audit.attacked_run import audit_attacked
+
+        return shown(audit_attacked(path, question, trust))
+    if is_run(path):
+        return shown(audit_replayed(path, trust, Share(share)))
     if holds_radii(path):
-        return check_radii(path, exact=exact)
+        return (
+            check_radii_as_json(path, exact=exact) if as_json else check_radii(path, 0 if quiet else SHOWN, exact=exact)
+        )
     question = question_of(path)
     if question is None:
-        return print_audit(audit_run(path, exact=exact, jobs=jobs))
-    return print_audit(audit_measured(path, question, exact=exact))
+        return shown(audit_run(path, exact=exact, jobs=jobs, trust=trust, share=Share(share)))
+    from ..audit.measured_run import audit_measured
+
+    return shown(audit_measured(path, question, exact=exact))
 
 
-def check_radii(folder: Path, *, exact: bool = False) -> int:
+def check_radii(folder: Path, shown: int, *, exact: bool = False) -> int:
     """Each run as it is checked alone; last, `accepted N of N` once, for all of them."""
+    from ..audit.measured_run import audit_measured
+    from ..audit.several_radii import asked, differences
+
     runs = runs_of(folder)
     certificates = refused = faults = 0
     for radius, run in runs.items():
         print(f"radius {radius}:", flush=True)
-        code, tally = print_findings(audit_measured(run.folder, asked(run, radius), exact=exact))
+        code, tally = print_findings(audit_measured(run.folder, asked(run, radius), exact=exact), shown)
         refused, certificates = refused + (code != HOLDS), certificates + tally.certificates
     for fault in differences(folder, runs):
         faults += 1
@@ -43,9 +82,32 @@ def check_radii(folder: Path, *, exact: bool = False) -> int:
     return HOLDS
 
 
-def check_certificate(path: Path) -> int:
+def check_radii_as_json(folder: Path, *, exact: bool = False) -> int:
+    """The same, each radius with what was found of it."""
+    from ..audit.measured_run import audit_measured
+    from ..audit.several_radii import asked, differences
+
+    runs = runs_of(folder)
+    audits = {
+        radius: audited(audit_measured(run.folder, asked(run, radius), exact=exact)) for radius, run in runs.items()
+    }
+    faults = [fault.what for fault in differences(folder, runs)]
+    code = UNCHECKED if faults or any(code != HOLDS for code, _ in audits.values()) else HOLDS
+    found = {str(radius): one for radius, (_, one) in audits.items()}
+    print_json({"run": str(folder), "exit_code": code, "accepted": code == HOLDS, "faults": faults, "runs": found})
+    return code
+
+
+def check_certificate(path: Path, *, as_json: bool = False) -> int:
     """One certificate of `verify --proof`."""
+    from ..queries.certificate_recheck import recheck
+
     found = recheck(path)
+    if as_json:
+        code = HOLDS if found.refusal is None else UNCHECKED
+        said = {"accepted": code == HOLDS, "sentence": found.sentence, "refusal": found.refusal}
+        print_json({"certificate": str(path), "exit_code": code, **said})
+        return code
     if found.refusal is not None:
         print(f"refused {path.name}: {found.refusal}")
         print("refused 1 of 1")

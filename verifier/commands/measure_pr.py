@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
 
 from ..counting.whole_runs.measuring_runs import MOST, SECONDS, PrOptions, measure_radii, measure_radius
 from ..counting.whole_runs.sample_request import Sampling
-from ..pages.pr_printing import print_measured
+from ..pages.pr_plots import without_figures
+from ..pages.printing.json_printing import print_run
+from ..pages.printing.pr_printing import print_measured
 from ..runs.life import require
 from ..runs.measured_runs import MeasureOptions
 
 
-def command(task: Path, out: Path, asked: MeasureOptions) -> int:
+def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
         raise BadInput(f"--quantity {asked.quantity!r}: can be pr or kappa")
@@ -32,6 +35,10 @@ def command(task: Path, out: Path, asked: MeasureOptions) -> int:
         outcome = measure_radius(task, out, radii[0], options)
     else:
         outcome = measure_radii(task, out, radii, options)
+    if (remark := without_figures()) is not None:
+        print(remark, file=sys.stderr)
+    if as_json:
+        return print_run(outcome.folder, outcome.exit_code, outcome.summary)
     print_measured(outcome.summary)
     print(f"\nThe run folder: {outcome.folder}")
     return outcome.exit_code

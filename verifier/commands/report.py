@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
 
+from ..attacks.attack_comparison import COMPARISON
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
-from ..pages.kappa_printing import print_kappa
-from ..pages.page import HARDEST_FIRST
-from ..pages.pr_printing import print_measured
-from ..pages.report_file import hardest_first, read, write_report
+from ..pages.file_formats import FORMATS
+from ..pages.page import WEAKEST_FIRST
+from ..pages.printing.attack_printing import print_attack
+from ..pages.printing.json_printing import print_run
+from ..pages.printing.kappa_printing import print_kappa
+from ..pages.printing.pr_printing import print_measured
+from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
 from ..pages.terminal import terminal
 from ..runs.measured_runs import holds_radii, question_of, summary_in
-from ..runs.run_folder import Run, existing
-from ..runs.run_summary import DEFINITIONS, summary_of
+from ..runs.run_folder import Run, existing, write_atomically
+from ..runs.run_summary import DEFINITIONS, STAGE, summary_of
 from ..runs.store import ILL_FORMED, Store, intact
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def command(folder: Path) -> int:
-    """The report of whatever run this is, or of the runs of several radii."""
+NO_FILES: Mapping[str, Path] = {}
+PRINTED = {"kappa": print_kappa, "attack": print_attack}
+"""By what a run measures; robust fractions else."""
+
+
+def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | None] = NO_FILES) -> int:
+    """The report of whatever run this is, or of the runs of several radii or attacks; `files`: format -> file to write
+    as well."""
+    wanted = {name: path for name, path in files.items() if path is not None}
+    if wanted and (holds_radii(folder) or question_of(folder) is not None):
+        raise BadInput(f"{folder}: {', '.join(f'--{name}' for name in wanted)} can be had of runs of `certify` only")
     if holds_radii(folder):
-        return report_measured(folder, print_measured)
+        return report_measured(folder, print_measured, as_json=as_json)
+    if (compared := folder / COMPARISON).is_file():
+        return report_compared(compared, as_json=as_json)
     question = question_of(folder)
     if question is None:
-        return report(folder)
-    return report_measured(folder, print_kappa if question["quantity"] == "kappa" else print_measured)
+        return report(folder, as_json=as_json, files=wanted)
+    return report_measured(folder, PRINTED.get(question["quantity"], print_measured), as_json=as_json)
 
 
-def report(folder: Path) -> int:
+def report_compared(path: Path, *, as_json: bool) -> int:
+    """Of several attacks, as they were compared."""
+    try:
+        summary = json.loads(path.read_bytes())
+        code = max(int(one["verdict"]["exit_code"]) for one in summary["runs"].values())
+        if as_json:
+            return print_run(path.parent, code, summary)
+        print_attack(summary)
+    except (OSError, *ILL_FORMED) as error:
+        met = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(f"{path}: not what `swapproof attack --compare` writes ({met})") from None
+    return code
+
+
+def report(folder: Path, *, as_json: bool = False, files: Mapping[str, Path] = NO_FILES) -> int:
     """Print and write the report of a run; the exit code is the run's verdict."""
     from jinja2 import TemplateError
     from rich.errors import ConsoleError
@@ -48,28 +78,35 @@ def report(folder: Path) -> int:
         except (ConsoleError, TemplateError) as error:
             raise ValueError(str(error)) from error
         code = int(summary["verdict"]["exit_code"])
+        with Store.open(run.store, readonly=True) as store:
+            written = {path: "".join(FORMATS[name](summary, store.results(STAGE))) for name, path in files.items()}
+    for path, text in written.items():
+        write_atomically(path, text.encode())
+    if as_json:
+        return print_run(folder, code, summary)
     print(f"{drawn.get()}\n{run.report}")  # out here, where a failure to print is not taken for a damaged store
     return code
 
 
 def shown(run: Run, console: Console) -> dict[str, Any]:
-    """The summary of the run, which is drawn with its hardest texts."""
+    """The summary of the run, which is drawn with its weakest texts."""
     with Store.open(run.store, readonly=True) as store:
         summary = summary_of(store)
-        order = hardest_first(store)
-        console.print(rows_table(read(store, order[:ROWS_SHOWN]), len(order), console.width))
-        console.print(f"{HARDEST_FIRST} min_swaps: {DEFINITIONS['min_swaps']}.\n", style="dim")
+        order = weakest_first(store)
+        console.print(rows_table(Stored(store, order[:ROWS_SHOWN]), len(order), console.width))
+        console.print(f"{WEAKEST_FIRST} min_swaps: {DEFINITIONS['min_swaps']}.\n", style="dim")
     print_summary(run.folder, summary, console)
     return summary
 
 
-def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None]) -> int:
+def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, as_json: bool = False) -> int:
     """Show what a measurement found, as it did itself; the exit code is the worst verdict in its summary."""
     from rich.errors import ConsoleError
 
     summary = summary_in(folder)
     try:
-        show(summary)
+        if not as_json:
+            show(summary)
         code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
         if code not in (HOLDS, INCOMPLETE, UNCHECKED):
             raise ValueError(f"exit code {code}")
@@ -78,4 +115,4 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None]) -> 
         raise BadInput(
             f"{Run(folder).summary}: not the summary of a measurement ({met}); run the same `swapproof measure` again"
         ) from None
-    return int(code)
+    return print_run(folder, int(code), summary) if as_json else int(code)

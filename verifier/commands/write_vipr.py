@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import space_of
@@ -25,6 +25,7 @@ from ..exit_codes import HOLDS
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
 from ..runs.run_summary import swaps
+from ..tasks.opened_model import opened_in
 from ..vipr.vipr_bounds import Element, Region
 from ..vipr.vipr_proof import Derivation, Unproved
 
@@ -52,7 +53,7 @@ def vipr(folder: Path, id: int, out: Path, megabytes: int) -> int:
         verdict, data = Files(folder).check(path, SECONDS)
     except (Refused, Unusable) as error:
         raise Disagreement(f"{path}: {error}") from None
-    size = write_vipr(data, open_model(run.model), out, megabytes * MEBIBYTE)
+    size = write_vipr(data, opened_in(run), out, megabytes * MEBIBYTE)
     print(
         f"{out}: {size.variables:,} variables, {size.constraints:,} constraints, {size.derivations:,} derivations, "
         f"{size.characters:,} characters"
@@ -69,11 +70,11 @@ def write_vipr(certificate: bytes, model: Model, out: Path, most: int = 1024 * M
         held = "only a witness" if top["count"] is None else "only a count of sentences, which is not written"
         raise BadInput(f"the certificate of text {top['id']} proves no low end, {held}")
     space = space_of(top["inputs"], top["words"])
-    query = Query(network_of(model, space.length, space.choices), space, top["label"], tuple(top["rivals"]))
+    query = Query(network_for(model, space), space, top["label"], tuple(top["rivals"]))
     derivation = Derivation(query, exact_functions(query), lower["swaps"], most)
     nodes = {layer: node for node, layer in (rectifier_layers(query.network) or {}).items()}
     sizes = [len(options) for _, options in top["words"]]
-    starts = [start for start, _ in top["words"]]
+    starts = [start - space.offset for start, _ in top["words"]]
     Walk(derivation, nodes, starts).run(decode_tree(base64.b64decode(lower["tree"]), sizes, query.rivals))
     proof, characters = derivation.proof, 0
 

@@ -20,11 +20,12 @@ from ..ladder.run_certificates import Checker
 from ..ladder.station import Station
 from ..ladder.truth import beaten
 from ..runs.binding import Binding
-from ..runs.inputs import Text
 from ..runs.results import opening
 from ..runs.run_folder import Run
 from ..runs.store import Store
 from ..runs.work import Lost, Settled
+from ..tasks.inputs import Text
+from ..tasks.opened_model import opened_in
 from .fraction import CHECKING, RobustFraction, Settings, deployed_fraction, robust_fraction
 
 STAGE = "pr"
@@ -51,7 +52,7 @@ class Measuring:
     def open(self) -> Station:
         if not self.settings.count:
             return Station.of(self, None)
-        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
+        return Station.of(self, Checker.open(self.binding, opened_in(Run(self.folder))))
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Measuring, Set[int]]:
         """Again are measured the texts that ran out of less time than there is now."""
@@ -72,8 +73,9 @@ class Measuring:
             station.prepare(text.frozen.space)
         started = time.monotonic()
         space = text.frozen.space
-        outputs = station.replay.outputs(np.array([space.original], dtype=np.int64))
-        predicted = int(station.replay.answers(np.array([space.original], dtype=np.int64))[0])
+        replay = station.replay.of(space)
+        outputs = replay.outputs(np.array([space.original], dtype=np.int64))
+        predicted = int(replay.answers(np.array([space.original], dtype=np.int64))[0])
         line = opening(text, predicted)
         rivals = tuple(rival for rival in range(outputs.shape[1]) if rival != text.label)
         about = self.about(text, rivals)
@@ -82,7 +84,7 @@ class Measuring:
             line |= {"status": status, "robust_fraction": None}
             return Settled(text.id, finished(line, None, started, 0, None), None)
         if self.settings.deployed:
-            found = deployed_fraction(station.replay.answers, space, text.label, self.settings, about)
+            found = deployed_fraction(replay.answers, space, text.label, self.settings, about)
             return Settled(text.id, self.told(line, found, None, started), None)
         query = Query.of(station.network(space), space, text.label)
         if self.seconds is not None and station.certifier is not None:

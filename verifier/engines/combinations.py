@@ -118,9 +118,10 @@ class Tables:
 
     def larger(self, table: Combinations, *, first: bool) -> Combinations:
         """Every swap joined with every combination after it (`first`), or before it."""
-        parts = [slice(edge, None) if first else slice(edge) for edge in table.edge.tolist()]
-        place = 0 if first else table.swaps.shape[1]
-        swaps = [np.insert(table.swaps[part], place, swap, axis=1) for swap, part in enumerate(parts)]
-        sums = [self.rows[swap] + table.sums[part] for swap, part in enumerate(parts)]
-        ends = np.cumsum([0, *(len(part) for part in swaps)])
-        return Combinations(np.concatenate(swaps), np.concatenate(sums), ends[self.after if first else self.before])
+        counts = len(table.swaps) - table.edge if first else table.edge
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        joined = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        others = np.arange(ends[-1]) - np.repeat(ends[:-1] - (table.edge if first else 0), counts)
+        pair = (joined[:, None], table.swaps[others])
+        swaps = np.concatenate(pair if first else pair[::-1], axis=1)
+        return Combinations(swaps, self.rows[joined] + table.sums[others], ends[self.after if first else self.before])

@@ -1,71 +1,80 @@
-"""Runs of `certify`: every text of a task settled, stored at once, and summed up; a killed run goes on where it was."""
+"""Runs of `certify` of models that are read: every text settled with proofs, stored at once, and summed up."""
 
 from __future__ import annotations
 
 import json
-import math
-from pathlib import Path
 
-from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.encodings.errors import Unsupported
+from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.onnx_files.refusals import divides
 
-from ..engines import engines_named
+from ..derived.deployed_beside import Made, keep_deployed
+from ..derived.mixed_work import MixedWork
+from ..engines.engine_table import engines_named
 from ..pages.report_file import write_report
+from ..replaying.replaying import Replaying
 from ..runs.binding import binding_of
-from ..runs.inputs import read_inputs
-from ..runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts
-from ..runs.run_folder import Run, refuse_foreign
+from ..runs.life import Outcome, RunPlan, begun, published, settle, settling_facts
+from ..runs.run_folder import Run
 from ..runs.run_summary import summary_of
 from ..runs.store import Store
-from ..runs.task import read_task
-from .model_trial import tried
+from ..runs.work import Work
+from ..tasks.certify_options import CertifyOptions
+from ..tasks.inputs import Inputs, read_inputs
+from ..tasks.opened_model import opened
+from ..tasks.task import Task
+from .model_trial import Trial, tried
 from .run_certificates import Checker
 from .settling import Settling
 from .token_length import length_of
 
-SECONDS = 60.0
-"""Time for one text, unless said; the command line says the same."""
+ATTENTION = (
+    'attention, or another division by what the words say: read where [model] says road = "read", and proved by '
+    "nothing but evaluating every sentence, which takes longer than to run it"
+)
+Known = tuple[Model, Inputs, Trial]
+"""A model, its texts as tokens, and what was seen when both were tried."""
 
 
-def certify(
-    task: str | Path,
-    out: str | Path,
-    limit: int | None = None,
-    radius: int | None = None,
-    engines: str | None = None,
-    seconds: float | None = SECONDS,
-    jobs: int = 1,
-    *,
-    resume: bool = True,
-    progress: bool = False,
+def read(task: Task, limit: int | None) -> Known:
+    """Raises Unsupported for a model that cannot be read."""
+    model = opened(task)
+    return tried_out(task, model, read_inputs(task, length_of(task, model), limit, model.roles))
+
+
+def tried_out(task: Task, model: Model, inputs: Inputs) -> Known:
+    trial = tried(model, length_of(task, model), inputs, smooth=True)
+    if task.model.road is None and divides(trial.network.nodes):
+        raise Unsupported(ATTENTION)
+    Checker.open(binding_of(model.path, inputs), model).try_network(trial.network)
+    return model, inputs, trial
+
+
+def certify_reading(
+    run: Run, task: Task, known: Known, asked: CertifyOptions, *, made: Made | None, remarks: tuple[str, ...]
 ) -> Outcome:
-    """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
-
-    `radius`: the number of swaps every text must withstand, which decides the exit code. `engines`: names separated by
-    commas. `seconds`: time per text, None for no limit. A folder with a run of the same task is resumed; its open texts
-    are gone on with when there is more time than there was. `resume=False` starts it anew. Raises BadInput or
-    Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling script needs the
-    usual `if __name__ == "__main__":`.
-    """
-    require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
-    require(radius is None or radius >= 0, f"radius = {radius}: at least 0")
-    require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
-    require(jobs >= 1, f"jobs = {jobs}: at least 1")
-    names = ",".join(engine.name for engine in engines_named(engines))
-    run = Run(Path(out))
-    refuse_foreign(run.folder)
-    given = read_task(task)
-    model = open_model(given.model.onnx)
-    inputs = read_inputs(given, length_of(given, model), limit)
-    trial = tried(model, length_of(given, model), inputs)
+    """`made`: of a network that was made of a deployed model, that model; `remarks`: what else is to be said."""
+    model, inputs, trial = known
+    names = ",".join(engine.name for engine in engines_named(asked.engines, smooth=trial.network.is_smooth))
     binding = binding_of(model.path, inputs)
-    Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
-    facts = settling_facts(binding, inputs, trial, names, seconds)
-    plan = RunPlan(run, given, model, inputs, binding, facts)
-    work = Settling(run.folder, binding, names, seconds)
-    with begun(plan, resume=resume):
-        settle(plan, work, jobs, doing="certify", facts={"radius": json.dumps(radius)}, shown=progress)
-        with Store.open(run.store, readonly=True) as store:
-            summary = summary_of(store)
-        outcome = published(run, summary)
-        write_report(run)
+    said = remarks if made is None else (*remarks, *made.remarks, *made.identity.remarks)
+    facts = settling_facts(binding, inputs, trial, names, asked.seconds, said)
+    plan = RunPlan.of_network(run, task, model, inputs, binding, facts)
+    work: Work = Settling(run.folder, binding, names, asked.seconds, asked.trust, given=model.given)
+    if made is not None and made.misfits:
+        running = Replaying(run.folder, asked.seconds, asked.trust, beside=True)
+        work = MixedWork(run.folder, work, running, frozenset(made.misfits))
+    with begun(plan, resume=asked.resume):
+        if made is not None:
+            keep_deployed(run, made)
+        return settle_and_report(plan, work, asked)
+
+
+def settle_and_report(plan: RunPlan, work: Work, asked: CertifyOptions) -> Outcome:
+    """What is left to do of a run that has begun, on either road."""
+    facts = {"radius": json.dumps(asked.radius)}
+    settle(plan, work, asked.jobs, doing="certify", facts=facts, shown=asked.progress)
+    with Store.open(plan.run.store, readonly=True) as store:
+        outcome = published(plan.run, summary_of(store))
+    write_report(plan.run)
     return outcome

@@ -28,8 +28,8 @@ from ..engines.protocol import (
 )
 from ..interval import Interval, Proof, Witness
 from .replay import NO_CLASS, Replay
-from .text_verdict import Known, Status, Verdict
-from .truth import beaten, refutes
+from .text_verdict import Known, Status, Step, Verdict
+from .truth import beaten, firm_within, refutes
 
 Check = Callable[[Bound], str | None]
 """Builds and checks the certificate of a bound: None when accepted, else the refusal. May raise Unchecked."""
@@ -50,6 +50,7 @@ class Climb:
     dispute: Mapping[str, Any] | None = None
     refused: tuple[Bound, ...] = ()
     refusal: str | None = None
+    history: tuple[Step, ...] = ()
     late: bool = False
     """Whether the last proof could not be checked in time."""
 
@@ -81,6 +82,10 @@ class Climb:
                 self.contradiction, self.dispute = f"{engine}: {reason}", dict(sides)
             case Stopped(reason):
                 self.reasons = (*self.reasons, f"{engine}: {reason}")
+
+    def tell(self, engine: str, seconds: float) -> None:
+        """Of what the engine did, for readers; nothing is built on it."""
+        self.history = (*self.history, Step(engine, self.interval.low, self.interval.high, seconds))
 
     def witness(self, tokens: tuple[int, ...], engine: str) -> None:
         swaps = self.query.space.swaps_of(tokens)
@@ -118,7 +123,9 @@ class Climb:
     def look_for_rounding(self, budget: Budget) -> None:
         """Where only the reals settle the text: replay every sentence that rounding could decide, as far as these are
         enumerated. One that fools onnxruntime makes the interval contradictory."""
-        if not self.interval.closed or self.interval.low_float32 >= self.interval.low:
+        if not self.interval.closed or self.interval.low_float32 >= self.interval.low or self.query.network.is_smooth:
+            return
+        if firm_within(self.query, self.interval.low - 1):
             return
         steps = Sweep(self.query, budget, Enumeration.most).witnesses(self.interval)
         finding = next(steps, None)
@@ -132,7 +139,7 @@ class Climb:
     def bound(self, bound: Bound, engine: str) -> None:
         try:
             refusal = self.check(bound)
-            if refusal is not None and bound.level == "float32":
+            if refusal is not None and bound.level != "real":
                 bound = replace(bound, level="real")  # the checker's bound on rounding may be the wider one
                 refusal = self.check(bound)
         except Unchecked as unchecked:
@@ -182,7 +189,7 @@ def climb(
     for number, engine in enumerate(engines):
         if state.interval.closed or state.contradiction or budget.spent:
             break
-        own = shared(budget, engines[number + 1 :])
+        own, began = shared(budget, engines[number + 1 :]), time.monotonic()
         steps = engine.narrow(query, state.interval, own)
         finding = next(steps, None)
         while finding is not None:
@@ -197,6 +204,7 @@ def climb(
                 finding = None
         if own is not budget:
             budget.evaluations += own.evaluations
+        state.tell(engine.name, time.monotonic() - began)
     if doubt is None and state.contradiction is None:
         state.look_for_rounding(budget)
     status, reason = judged(state, doubt, budget)
@@ -213,6 +221,8 @@ def climb(
         claims=state.claims,
         dispute=state.dispute,
         refused=state.refused,
+        highest="kernel" if query.network.is_smooth else "float32",
+        history=state.history,
     )
 
 

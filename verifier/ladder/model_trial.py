@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from swapproof.encodings.agreement import Agreement, agree, outputs, random_sentences
 from swapproof.encodings.errors import BadInput, Disagreement
 from swapproof.encodings.network import Indices, Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
+from swapproof.encodings.space import SwapSpace
 
-from ..runs.inputs import Inputs
+from ..smooth_remarks import SEEN, remarks_seen
+from ..tasks.inputs import Inputs
 from .optimiser import blamed, refuse_merges
-from .replay import DEPENDENCE, Replay, batch_dependence, session_of
+from .replay import DEPENDENCE, Original, Replay, batch_dependence, session_of
 
+ALIKE = 1000
+"""Texts that a model that was made from the one given must answer as that does."""
 REAL, RANDOM = 64, 64
 """Sentences compared, of the texts and at random."""
 LENGTHS, TEXTS = 3, 4
@@ -53,13 +57,17 @@ class Trial:
     agreement: Agreement
     unnamed: int
     batch_dependence: str | None
+    from_given: Likeness | None = None
+    """Of a model that was made from the one given: how far it answers alike."""
+    seen: tuple[str, ...] = ()
+    """What is said of a smooth network."""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        found = []
+        found = [*self.seen]
         if self.batch_dependence is not None:
             found.append(f"{self.batch_dependence}{BOTH_WAYS}")
-        return (*found, *remarks_on(self.network, self.unnamed))
+        return (*found, *remarks_on(self.model, self.network, self.unnamed))
 
     def facts(self) -> dict[str, str | int]:
         """For the report."""
@@ -70,12 +78,25 @@ class Trial:
                 f"{self.agreement.difference:.3g} on {self.agreement.sentences} sentences, where rounding allows "
                 f"{self.agreement.bound:.3g}"
             ),
+            **({} if self.from_given is None else {"largest_difference_from_the_model_given": self.from_given.told}),
         }
 
 
-def remarks_on(network: Network, unnamed: int) -> list[str]:
+@dataclass(frozen=True)
+class Likeness:
+    """The largest difference in what decides, on so many texts, all answered alike."""
+
+    difference: float
+    texts: int
+
+    @property
+    def told(self) -> str:
+        return f"{self.difference:.3g} on {self.texts} texts, all answered alike"
+
+
+def remarks_on(model: Model, network: Network, unnamed: int) -> list[str]:
     """What a reader of the report should know of this network."""
-    found = []
+    found = [] if model.given is None else [model.given.remark]
     if network.inexact:
         # Without the model's file, which has another name in the run folder.
         places = ", ".join("node " + reason.partition(": node ")[2] for reason in network.inexact)
@@ -87,6 +108,8 @@ def remarks_on(network: Network, unnamed: int) -> list[str]:
 
 def seen_when_tried(remark: str) -> bool:
     """Whether this is a remark on what the model did on one machine, and need not do on another."""
+    if SEEN.fullmatch(remark) is not None:
+        return True
     return remark.endswith(BOTH_WAYS) and DEPENDENCE.fullmatch(remark.removesuffix(BOTH_WAYS)) is not None
 
 
@@ -103,38 +126,63 @@ def facts_on(model: Model, network: Network, unnamed: int) -> dict[str, str | in
     }
 
 
-def tried(model: Model, length: int | None, inputs: Inputs) -> Trial:
-    """Read the network, and compare it with onnxruntime on real and random tokens."""
+def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = False) -> Trial:
+    """Read the network, `smooth` or not, and compare it with onnxruntime on real and random tokens."""
     replay = Replay.open(model)
     best: tuple[Network, Agreement] | None = None
     dependence = None
-    for network, real in samples(model, length, inputs):
-        tokens = np.concatenate([real, random_sentences(network, RANDOM)])
+    for network, real, space in samples(model, length, inputs, smooth=smooth):
+        tokens, own = np.concatenate([real, random_sentences(network, RANDOM)]), replay.of(space)
         few = tokens[:FITTING]
-        dependence = dependence or batch_dependence(replay, few, 2 * outputs(network, few)[1])
+        dependence = dependence or batch_dependence(own, few, 2 * outputs(network, few)[1])
         try:
-            agreement = agree(network, replay.outputs if dependence is None else alone(replay), tokens)
+            agreement = agree(network, own.outputs if dependence is None else alone(own), tokens)
         except Disagreement as error:
-            raise Disagreement(explained(model, network, tokens, str(error))) from None
+            raise Disagreement(explained(own, network, tokens, str(error))) from None
         if best is None or agreement.difference > best[1].difference:
             best = network, agreement
     if best is None:
-        raise BadInput(f"{model.path}: no text to try it on")
+        raise BadInput(f"{model.named}: no text to try it on")
     refuse_merges(model)
     network, agreement = best
-    return Trial(model, network, agreement, network.vocabulary_size - inputs.vocabulary.size, dependence)
+    unnamed = network.vocabulary_size - inputs.vocabulary.size
+    seen = tuple(remarks_seen(model, network, [text.frozen.space for text in inputs.texts]))
+    return Trial(model, network, agreement, unnamed, dependence, likeness(model, inputs), seen)
 
 
-def explained(model: Model, network: Network, tokens: Indices, difference: str) -> str:
+def likeness(model: Model, inputs: Inputs) -> Likeness | None:
+    """A model that was made from the one given must answer the texts as that does; Disagreement where it does not."""
+    if model.given is None:
+        return None
+    original, replay, worst = Original.of(model, model.given), Replay.open(model), 0.0
+    texts = inputs.texts[:ALIKE]
+    for text in texts:
+        space = text.frozen.space
+        tokens = np.array([space.original], dtype=np.int64)
+        logits = replay.of(space).outputs(tokens)
+        answers = int(original.answers(space, tokens)[0]), int(logits[0].argmax())
+        if answers[0] != answers[1]:
+            raise Disagreement(
+                f"{model.given.path}: the model given answers {answers[0]} for text {text.id}, and what was made of it "
+                f"to be read answers {answers[1]} ({'; '.join(model.given.notes)}): run it instead"
+            )
+        own, made = original.values(space, tokens, logits)
+        worst = max(worst, float(np.abs(own - made).max()))
+    return Likeness(worst, len(texts))
+
+
+def explained(replay: Replay, network: Network, tokens: Indices, difference: str) -> str:
     """The difference, and whether onnxruntime's optimiser makes it."""
-    deployed, plain = alone(Replay.open(model)), alone(Replay(session_of(model.path, optimised=False), model))
+    model = replay.model
+    unoptimised = Replay(session_of(model.path, optimised=False), model, constants=replay.constants)
+    deployed, plain = alone(replay), alone(unoptimised)
     try:
         agree(network, plain, tokens)
     except (BadInput, Disagreement):
-        return f"{model.path}: {difference}"
+        return f"{model.named}: {difference}"
     worst = int(np.abs(deployed(tokens) - plain(tokens)).max(axis=1).argmax())
     sentence = tokens[worst : worst + 1].astype(model.input_type)
-    return blamed(model.path, model.proto, {model.input: sentence}, difference)
+    return blamed(model.path, model.proto, replay.feeds(sentence), difference)
 
 
 def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:
@@ -142,33 +190,34 @@ def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:
     return lambda tokens: np.concatenate([replay.outputs(tokens[row : row + 1]) for row in range(len(tokens))])
 
 
-def samples(model: Model, length: int | None, inputs: Inputs) -> Iterator[tuple[Network, Indices]]:
-    """A network and the tokens of texts it is for, for the one length or a few of those that occur."""
-    spaces = [text.frozen.space for text in inputs.texts]
-    lengths = [length] if length is not None else sorted({space.length for space in spaces})
-    step = max(1, len(lengths) // LENGTHS)
-    for chosen in lengths[::step][:LENGTHS]:
-        some = [space for space in spaces if space.length == chosen][:REAL]
-        if not some:
-            continue
-        network = network_of(model, chosen, some[0].choices)
+def samples(
+    model: Model, length: int | None, inputs: Inputs, *, smooth: bool
+) -> Iterator[tuple[Network, Indices, SwapSpace]]:
+    """A network, the tokens of texts it is for, and the space of one: for the one length or a few of those that occur,
+    and the constants with each."""
+    spaces = [text.frozen.space for text in inputs.texts if length in (None, text.frozen.space.length)]
+    frames = sorted({space.frame for space in spaces})
+    step = max(1, len(frames) // LENGTHS)
+    for chosen in frames[::step][:LENGTHS]:
+        some = [space for space in spaces if space.frame == chosen][:REAL]
+        network = network_for(model, some[0], smooth=smooth)
         refuse_misfits(model, network, inputs)
         if network.choices is None:
-            yield network, np.array([space.original for space in some], dtype=np.int64)
+            yield network, np.array([space.original for space in some], dtype=np.int64), some[0]
         else:
             for space in some[:TEXTS]:
-                yield network_of(model, chosen, space.choices), np.array([space.original], dtype=np.int64)
+                yield network_for(model, space, smooth=smooth), np.array([space.original], dtype=np.int64), space
 
 
 def refuse_misfits(model: Model, network: Network, inputs: Inputs) -> None:
     if network.classes != len(inputs.labels):
         raise BadInput(
-            f"{model.path}: answers {network.classes} classes, and [model] labels names {len(inputs.labels)}: "
+            f"{model.named}: answers {network.classes} classes, and [model] labels names {len(inputs.labels)}: "
             f"{', '.join(inputs.labels)}"
         )
     size = inputs.vocabulary.size
     if size > network.vocabulary_size:
         raise BadInput(
-            f"{inputs.vocabulary.source}: has ids up to {size - 1}, and the embedding of {model.path} has "
+            f"{inputs.vocabulary.source}: has ids up to {size - 1}, and the embedding of {model.named} has "
             f"{network.vocabulary_size} rows: this vocabulary is of another model"
         )

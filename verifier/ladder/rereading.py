@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.models.errors import BadInput, visible
-from swapproof.models.vocabulary import Vocabulary, read_vocabulary
+from swapproof.models.vocabulary import Vocabulary
 
-from ..runs.inputs import Inputs
 from ..runs.run_folder import Run
-from ..runs.task import read_task
+from ..tasks.inputs import Inputs, vocabulary_of
+from ..tasks.opened_model import opened_in
+from ..tasks.task import read_task
 from .token_length import length_of
 
 
@@ -26,11 +26,7 @@ class Reading:
     @classmethod
     def of(cls, run: Run) -> Reading:
         task = read_task(run.task)
-        model = task.model
-        vocabulary = read_vocabulary(
-            run.vocabulary, pad=model.pad, unknown=model.unknown, lowercase=model.lowercase, split=model.split
-        )
-        return cls(vocabulary, length_of(task, open_model(run.model)))
+        return cls(vocabulary_of(task, run.vocabulary), length_of(task, opened_in(run)))
 
     def misreads(self, sentence: str, judged: Sequence[int]) -> str | None:
         """How the sentence, read from its text, differs from these tokens; None when it does not."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
 from swapproof.encodings.query import Query
-from swapproof.encodings.word_options import option_counts, swaps_of, words_of
+from swapproof.encodings.word_options import inputs_of, option_counts, swaps_of, words_of
 from swapproof.proofs.certificate import Lower, encode_tree
 from swapproof.proofs.tree_reader import decode_tree
 
 from ..interval import Cover, Proof
+from ..runs.run_folder import Run
+from ..runs.run_summary import STAGE
+from ..runs.store import Store
+from ..runs.store import intact as undamaged
 from .text_verdict import Known, Verdict
 
 KEPT = "kept"
@@ -41,11 +45,12 @@ class Earlier:
         """What the next climb begins with."""
         lower, cover = self.lower(query), kept_cover(self.kept, query)
         upper = None if self.certificate is None else json.loads(self.certificate)["upper"]
+        about = inputs_of(query.space), words_of(query.space)
         engine = str(self.line["engine"])
         return Known(
             low=0 if lower is None else lower.swaps + 1,
             proof=None if lower is None else Proof(lower.tree, lower.level, engine),
-            witness=None if upper is None else query.space.sentence(swaps_of(words_of(query.space), upper["swaps"])),
+            witness=None if upper is None else query.space.sentence(swaps_of(*about, upper["swaps"])),
             cover=cover,
             engine=engine,
         )
@@ -72,6 +77,19 @@ def kept_cover(line: str | None, query: Query) -> Cover | None:
 
 def tree_in(part: Mapping[str, Any], query: Query) -> Any:
     return decode_tree(base64.b64decode(part["tree"]), option_counts(query.space), query.rivals)
+
+
+def left_open(
+    run: Run, store: Store, finished: Set[int], seconds: float | None
+) -> Iterator[tuple[int, dict[str, Any], str | None]]:
+    """Of the finished texts those that less time than this left open: id, line, and what was kept of the search."""
+    kept = {id: store.line(KEPT, id) for id, _ in store.finished(KEPT)}
+    for id in sorted(finished):
+        line = store.result(STAGE, id)
+        with undamaged(run.store):
+            less = had_less(kept.get(id), seconds)
+        if line["status"] == "open" and less:
+            yield id, line, kept.get(id)
 
 
 def had_less(kept: str | None, seconds: float | None) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, options_of, words_of
@@ -34,8 +37,8 @@ from swapproof.proofs.onnx_file import Refused, Unusable
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level
 from ..runs.binding import Binding
-from ..runs.inputs import Text
 from ..screening import Screen, Unsure, canonical
+from ..tasks.inputs import Text
 from .open_part import counted
 from .text_verdict import Verdict
 
@@ -43,15 +46,20 @@ MODEL, VOCABULARY = "model.onnx", "vocabulary.json"
 """Their names in the run folder."""
 NO_NETWORK = "0" * 64
 """In place of the hash of a network that proofs/lower.py refuses to write: then it refuses every certificate."""
-WITNESS_LEVELS: tuple[tuple[Literal["real", "float32", "replay"], ...], ...] = (
+WitnessLevels = tuple[Literal["real", "float32", "kernel", "replay"], ...]
+WITNESS_LEVELS: tuple[WitnessLevels, ...] = (
     ("real", "float32", "replay"),
     ("real", "replay"),
     ("replay",),
 )
 """Levels of truth of a witness, strongest first."""
+SMOOTH_LEVELS: tuple[WitnessLevels, ...] = (("real", "kernel", "replay"), *WITNESS_LEVELS[1:])
+"""Of a witness of a smooth network."""
 
 
 LONGEST = 3600.0
+REMEMBERED = 8
+"""Proofs that were accepted: the last of a climb is asked for again, in the certificate."""
 
 
 def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str) -> Statement:
@@ -63,11 +71,12 @@ def statement_of(binding: Binding, text: Text, query: Query, network_sha256: str
         network=network_sha256,
         vocabulary=File(VOCABULARY, binding.vocabulary_sha256),
         text=hashlib.sha256(text.encoded.text.encode()).hexdigest(),
-        synonyms=binding.spaces_sha256,
-        inputs=tuple(Input("words", integers) for _, integers in inputs_of(query.space)),
+        synonyms=text.frozen.sha256,
+        inputs=tuple(Input(role, integers) for role, integers in inputs_of(query.space)),
         words=tuple(Word(start, options) for start, options in words_of(query.space)),
         label=query.label,
         rivals=query.rivals,
+        recipe="smooth-1" if query.network.is_smooth else "linear-2",
     )
 
 
@@ -81,6 +90,13 @@ class Certificate:
     """What is known of sentences with more swaps than are proved harmless, where the text is open."""
     refusal: str | None = None
     """Why a count that was to be there is not."""
+
+
+@dataclass(frozen=True)
+class Denied:
+    """What was to be a certificate, or a part of one, is refused: why."""
+
+    reason: str
 
 
 @dataclass(eq=False)
@@ -97,27 +113,24 @@ class Checker:
     until: float = float("inf")
     """When the time of the text is over that is worked on, in seconds of time.monotonic()."""
     screen: Screen | None = None
-    accepted: set[tuple[str, Any]] = field(default_factory=set)
-    """(text and space, lower part) whose proof was accepted: it need not be checked twice in one climb."""
+    accepted: deque[tuple[str, Any]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    """(text and space, lower part) of the last proofs that were accepted: they need not be checked twice."""
 
     @classmethod
-    def open(cls, binding: Binding, model: Path, tensors: Path, seconds: float = LONGEST) -> Checker:
-        """`tensors` is the folder of the external data. Raises Unsupported for a model that cannot be certified."""
+    def open(cls, binding: Binding, model: Model, seconds: float = LONGEST) -> Checker:
+        """Raises Unsupported for a model that cannot be certified."""
         try:
-            files = {name: (tensors / name).read_bytes() for name, _ in binding.tensors}
-            checked = read_model(model.read_bytes(), files)
+            files = {name: (model.path.parent / name).read_bytes() for name, _ in binding.tensors}
+            checked = read_model(model.path.read_bytes(), files)
         except Unusable as error:
-            raise uncertifiable(model, error) from None
-        try:
-            screen = Screen(open_model(model), checked, binding.vocabulary_sha256)
-        except (BadInput, Unsupported):
-            screen = None  # its external data lie elsewhere, say: then everything is checked exactly
-        return cls(binding, checked, seconds, screen=screen)
+            raise uncertifiable(model.path, error) from None
+        return cls(binding, checked, seconds, screen=Screen(model, checked, binding.vocabulary_sha256))
 
     def try_network(self, network: Network) -> None:
         """Raises Unsupported for a network that cannot be certified."""
         try:
-            self.network_sha256(SwapSpace(network.choices or ((0,),) * network.length))
+            choices = network.choices or ((0,),) * network.length
+            self.network_sha256(SwapSpace(choices, network.before, network.after))
         except Unusable as error:
             raise uncertifiable(Path(MODEL), error) from None
 
@@ -149,11 +162,11 @@ class Checker:
         lower = Lower(bound.low - 1, bound.level, bound.tree)
         refusal = self.refused(replace(statement, lower=lower))
         if refusal is None:
-            self.accepted = {key(statement, lower)}
+            self.accepted.append(key(statement, lower))
         return refusal
 
-    def certificate(self, text: Text, query: Query, verdict: Verdict) -> Certificate | str | None:
-        """The accepted certificate of a verdict, or why there is none; None when nothing is claimed.
+    def certificate(self, text: Text, query: Query, verdict: Verdict) -> Certificate | Denied | None:
+        """The accepted certificate of a verdict; None when nothing is claimed.
 
         Each part of a certificate is checked by itself, and the proof was when the ladder took it: what is left is the
         witness, at the strongest levels at which it holds, and that it does not contradict the proof. Raises Unchecked
@@ -164,46 +177,64 @@ class Checker:
         if lower is not None and key(statement, lower) not in self.accepted:
             refusal = self.refused(replace(statement, lower=lower))
             if refusal is not None:
-                return refusal
-        count = self.count(statement, query, verdict)
-        missing = count if isinstance(count, str) else None
-        count = None if isinstance(count, str) else count
+                return Denied(refusal)
+        found = self.count(statement, query, verdict)
+        count, missing = (None, found.reason) if isinstance(found, Denied) else (found, None)
         if witness is None:
             if lower is None and count is None:
                 return None
             return Certificate(write_certificate(replace(statement, lower=lower, count=count)), (), count, missing)
         if lower is not None and len(witness.swaps) <= lower.swaps:
-            return f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless"
-        refusal = None
-        for levels in WITNESS_LEVELS:
-            upper = Upper(options_of(query.space, witness.swaps), levels)
-            refusal = self.refused(replace(statement, upper=upper))
-            if refusal is None:
-                whole = replace(statement, lower=lower, count=count, upper=upper)
-                return Certificate(write_certificate(whole), levels, count, missing)
-        return refusal
+            return Denied(f"a witness of {len(witness.swaps)} swaps, where {lower.swaps} are proved harmless")
+        swaps = options_of(query.space, witness.swaps)
+        every = SMOOTH_LEVELS if query.network.is_smooth else WITNESS_LEVELS
+        known = every if canonical_of(query.network).float32 else every[1:]
+        shown = self.accepted_upper(statement, [Upper(swaps, levels) for levels in known])
+        if isinstance(shown, Denied):
+            return shown
+        whole = replace(statement, lower=lower, count=count, upper=shown)
+        return Certificate(write_certificate(whole), shown.levels, count, missing)
 
-    def count(self, statement: Statement, query: Query, verdict: Verdict) -> Count | str | None:
+    def accepted_upper(self, statement: Statement, uppers: Sequence[Upper]) -> Upper | Denied:
+        """The first of these, strongest first, that the checkers accept, or why none is. The strongest that screening
+        is sure of comes first: exact arithmetic, which takes long, seldom finds a stronger one."""
+        for upper in uppers[:-1] if self.screen is not None else ():
+            data = write_certificate(replace(statement, upper=upper))
+            if self.screened(data, min(self.seconds, self.until - time.monotonic())):
+                return upper
+        refusal = ""
+        for upper in uppers:
+            found = self.refused(replace(statement, upper=upper))
+            if found is None:
+                return upper
+            refusal = found
+        return Denied(refusal)
+
+    def screened(self, data: bytes, left: float) -> bool:
+        return self.screen is not None and self.screen.verdict(canonical(data), max(0.0, left)) is not None
+
+    def count(self, statement: Statement, query: Query, verdict: Verdict) -> Count | Denied | None:
         """The accepted count of what a search had done when it had to stop, or why it is refused; None without one."""
         cover = verdict.interval.cover
         part = None if cover is None or verdict.status != "open" else counted(cover, query.space)
         if cover is None or part is None:
             return None
-        refusal = None
+        refusal = ""
         levels: tuple[Level, ...] = ("float32", "real") if cover.level == "float32" else ("real",)
         for level in levels:
             part = replace(part, level=level)
             try:
-                refusal = self.refused(replace(statement, count=part))
+                refused = self.refused(replace(statement, count=part))
             except Unchecked:
                 return None
-            if refusal is None:
+            if refused is None:
                 return part
-        return refusal
+            refusal = refused
+        return Denied(refusal)
 
     def recall(self, text: Text, query: Query, lower: Lower) -> None:
         """This proof was accepted before, in a certificate that is the same file still."""
-        self.accepted = {key(self.statement(text, query), lower)}
+        self.accepted.append(key(self.statement(text, query), lower))
 
     def refused_proof(self, text: Text, query: Query, bound: Bound) -> bytes:
         """The certificate that was refused, for inspection."""
@@ -215,8 +246,8 @@ class Checker:
         data, started = write_certificate(statement), time.monotonic()
         stop = min(started + self.seconds, self.until)
         try:
-            left = max(0.0, stop - time.monotonic())
-            if self.screen is not None and self.screen.verdict(canonical(data), left) is not None:
+            left = stop - time.monotonic()
+            if self.screened(data, left):
                 return None
             left = max(0.0, stop - time.monotonic())
             check_certificate(data, self.model, self.binding.vocabulary_sha256, left)

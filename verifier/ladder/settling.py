@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.query import Query
 
-from ..engines import engines_named
+from ..derived.deployed_beside import Beside
+from ..engines.engine_table import engines_named
 from ..engines.protocol import Bound, Budget, Unchecked
 from ..runs.binding import Binding
-from ..runs.inputs import Text
 from ..runs.results import lost as unsettled
 from ..runs.results import result, witness_of
 from ..runs.run_folder import Run
@@ -21,10 +24,14 @@ from ..runs.run_summary import STAGE
 from ..runs.store import Store
 from ..runs.store import intact as undamaged
 from ..runs.work import Lost, Settled
+from ..tasks.deployed_model import Trust
+from ..tasks.inputs import Text
+from ..tasks.opened_model import opened_in
 from .climbing import climb
+from .replay import Original
 from .rereading import Reading
-from .resuming import KEPT, Earlier, had_less, kept_line
-from .run_certificates import Certificate, Checker
+from .resuming import KEPT, Earlier, kept_line, left_open
+from .run_certificates import Certificate, Checker, Denied
 from .station import Station
 from .text_verdict import Verdict
 
@@ -41,26 +48,30 @@ class Settling:
     binding: Binding
     engines: str | None
     seconds: float | None
+    trust: Trust = field(default_factory=Trust)
     earlier: Mapping[int, Earlier] = field(default_factory=dict)
     """Of open texts, what was found in less time."""
+    given: Given | None = None
+    """The model as it was given, where that of the run was made from it."""
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = KEPT
 
     def open(self) -> Station:
-        return Station.of(self, Checker.open(self.binding, Run(self.folder).model, self.folder))
+        run = Run(self.folder)
+        station = Station.of(self, Checker.open(self.binding, opened_in(run)), Beside.of(run, self.trust))
+        station.smooth = True
+        if self.given is not None:
+            station.original = Original.of(station.model, self.given)
+        return station
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
         """Again are settled the texts that less time left open, with nothing that did not check."""
-        kept = {id: store.line(KEPT, id) for id, _ in store.finished(KEPT)}
         earlier = {}
-        for id in sorted(finished):
-            line = store.result(STAGE, id)
-            with undamaged(run.store):
-                less = had_less(kept.get(id), self.seconds)
-            if line["status"] == "open" and "contradiction" not in line and less:
+        for id, line, kept in left_open(run, store, finished, self.seconds):
+            if "contradiction" not in line:
                 data = None if line["certificate"] is None else run.certificate(id).read_bytes()
-                earlier[id] = Earlier(line, data, kept.get(id))
+                earlier[id] = Earlier(line, data, kept)
         return replace(self, earlier=earlier), earlier.keys()
 
     def lost(self, lost: Lost) -> dict[str, Any]:
@@ -90,9 +101,11 @@ class Settling:
             known = None if before is None else before.known(query)
         if before is not None and (lower := before.lower(query)) is not None:
             checker.recall(text, query, lower)
-        verdict = climb(query, station.replay, engines_named(self.engines), budget, check, known)
+        replay = station.replay.of(space)
+        verdict = climb(query, replay, engines_named(self.engines), budget, check, known)
         verdict = verdict if before is None else before.added(verdict)
-        verdict = reread(station.reading, text, verdict)
+        verdict = as_given(station.original, text, reread(station.reading, text, verdict))
+        verdict = fooling_both(station.beside, text, verdict)
         checker.until = self.end(started, ENDING)
         verdict, certificate = in_time(checker, text, query, verdict)
         kept = kept_line(self.seconds, verdict.interval.cover, query) if verdict.status == "open" else None
@@ -106,8 +119,8 @@ class Settling:
                 return Settled(text.id, line, data, kept, refused)
             case None:
                 return Settled(text.id, result(text, unproved(verdict), None, ()), None, kept, refused)
-            case refusal:
-                verdict = contradicted(unproved(verdict), f"the certificate is refused: {refusal}")
+            case Denied(reason):
+                verdict = contradicted(unproved(verdict), f"the certificate is refused: {reason}")
                 return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
 
 
@@ -125,7 +138,27 @@ def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
     return contradicted(unshown(verdict), f"{fault}; leave these candidates out of the swaps")
 
 
-def in_time(checker: Checker, text: Text, query: Query, verdict: Verdict) -> tuple[Verdict, Certificate | str | None]:
+def fooling_both(beside: Beside | None, text: Text, verdict: Verdict) -> Verdict:
+    """Without its witness when that fools the network alone, and not the deployed model it was made of."""
+    witness = verdict.interval.high_evidence
+    unfooled = None if beside is None or witness is None else beside.unfooled(text, witness.swaps)
+    return verdict if unfooled is None else because(unshown(verdict), unfooled)
+
+
+def as_given(original: Original | None, text: Text, verdict: Verdict) -> Verdict:
+    """Without its witness when only the model that was made from the one given is fooled by it: their sums are rounded
+    otherwise beside a threshold."""
+    witness, space = verdict.interval.high_evidence, text.frozen.space
+    if original is None or witness is None:
+        return verdict
+    if original.breaks(space, np.array(space.sentence(witness.swaps), dtype=np.int64), text.label):
+        return verdict
+    return because(unshown(verdict), f"the sentence with {len(witness.swaps)} swaps does not fool the model as given")
+
+
+def in_time(
+    checker: Checker, text: Text, query: Query, verdict: Verdict
+) -> tuple[Verdict, Certificate | Denied | None]:
     """The certificate, and the verdict without what could not be checked in time: first the witness, then all."""
     try:
         return verdict, checker.certificate(text, query, verdict)

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
-from swapproof.encodings.space import SwapSpace
+from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.space import Frame, SwapSpace
 
-from ..runs.inputs import Text
 from ..runs.run_folder import Run
 from ..runs.work import Settled
+from ..tasks.inputs import Text
+from ..tasks.opened_model import opened_in
 from .kept_networks import kept_network
-from .replay import Replay
+from .replay import Original, Replay
 from .rereading import Reading
 
 if TYPE_CHECKING:
+    from ..derived.deployed_beside import Beside
     from .run_certificates import Checker
 
 
@@ -40,15 +42,20 @@ class Station:
     model: Model
     replay: Replay
     certifier: Checker | None
-    networks: OrderedDict[int, Network] = field(default_factory=OrderedDict)
-    prepared: set[int] = field(default_factory=set)
-    """Lengths of texts whose network the checker has read."""
+    beside: Beside | None = None
+    networks: OrderedDict[Frame, Network] = field(default_factory=OrderedDict)
+    prepared: set[Frame] = field(default_factory=set)
+    """Those of texts whose network the checker has read."""
+    smooth: bool = False
+    """Whether the work can be done on smooth networks."""
+    original: Original | None = None
+    """The model as it was given, where this one was made from it."""
 
     @classmethod
-    def of(cls, work: AtStation, certifier: Checker | None) -> Station:
+    def of(cls, work: AtStation, certifier: Checker | None, beside: Beside | None = None) -> Station:
         """`certifier`: None where nothing is to be certified."""
-        model = open_model(Run(work.folder).model)
-        return cls(work, model, Replay.open(model), certifier)
+        model = opened_in(Run(work.folder))
+        return cls(work, model, Replay.open(model), certifier, beside)
 
     @property
     def checker(self) -> Checker:
@@ -61,14 +68,14 @@ class Station:
         return Reading.of(Run(self.work.folder))
 
     def prepare(self, space: SwapSpace) -> None:
-        """Before the clock of a text starts: what all texts of its length share, read when the first one comes."""
+        """Before the clock of a text starts: what all texts of its frame share, read when the first one comes."""
         network = self.network(space)
-        if self.certifier is not None and network.choices is None and space.length not in self.prepared:
-            self.prepared.add(space.length)
+        if self.certifier is not None and network.choices is None and space.frame not in self.prepared:
+            self.prepared.add(space.frame)
             self.certifier.prepare(space)
 
     def network(self, space: SwapSpace) -> Network:
-        return kept_network(self.networks, self.model, space)
+        return kept_network(self.networks, self.model, space, smooth=self.smooth)
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)

@@ -13,6 +13,16 @@ Status = Literal["exact", "unbreakable", "open", "already_wrong", "ambiguous"]
 
 
 @dataclass(frozen=True)
+class Step:
+    """What an engine made of the interval, and how long it was at work."""
+
+    engine: str
+    low: int
+    high: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What is known of one text, and what it cost."""
 
@@ -34,11 +44,18 @@ class Verdict:
     """Both sides of a contradiction with a solver, for inspection."""
     refused: tuple[Bound, ...] = ()
     """Proofs of engines that the checker refused, for inspection."""
+    highest: Level = "float32"
+    """The strongest level that any proof about this network could have: that of a low end of 0, which needs none."""
+    history: tuple[Step, ...] = ()
+    """The engines that were asked, in order."""
 
     @property
     def level(self) -> Level:
         """The strongest level of truth at which the low end is proved."""
-        return "float32" if self.interval.low == self.interval.low_float32 else "real"
+        if self.interval.low > self.interval.low_float32:
+            return "real"
+        proof = self.interval.low_evidence
+        return self.highest if proof is None else proof.level
 
 
 @dataclass(frozen=True)

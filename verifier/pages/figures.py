@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-WIDTH, HEIGHT = 720, 240
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 22, 44
+WIDTH, HEIGHT = 480, 230
+LEFT, RIGHT, TOP, BOTTOM = 52, 16, 22, 46
 WIDEST_BAR = 56
 TICKS = 4
+SETTLED = ("exact", "unbreakable", "already_wrong")
+LEAST_SECONDS = 1e-4
+"""What the seconds of a line are rounded to."""
+POINTS = 200
+"""Of a line of the cactus plot."""
+LINES = 6
+"""Kinds of lines in the cactus plot."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ def histogram(summary: Mapping[str, Any]) -> Markup:
     step = (WIDTH - LEFT - RIGHT) / len(bars)
     width = min(WIDEST_BAR, step * 0.72)
     drawn = [axis(top)]
-    skip = max(1, len(bars) // 24)
+    skip = max(1, len(bars) // 16)
     for index, bar in enumerate(bars):
         middle = LEFT + step * (index + 0.5)
         bottom = float(HEIGHT - BOTTOM)
@@ -47,7 +55,8 @@ def histogram(summary: Mapping[str, Any]) -> Markup:
         if bar.total and len(bars) <= 40:
             drawn.append(f'<text class="count" x="{middle:.1f}" y="{bottom - 5:.1f}">{bar.total}</text>')
         if index % skip == 0 or not bar.name.isdecimal():
-            drawn.append(f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 16}">{bar.name}</text>')
+            lower = 20 if bar.name == "ambiguous" else 0  # under the others: it is longer than a bar is wide
+            drawn.append(f'<text class="tick" x="{middle:.1f}" y="{HEIGHT - BOTTOM + 16 + lower}">{bar.name}</text>')
     drawn.append(f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">swaps needed to change the answer</text>')
     return svg("Number of texts by minimum number of swaps", drawn)
 
@@ -84,17 +93,52 @@ def accuracy_curve(summary: Mapping[str, Any]) -> Markup:
         return points
 
     low, high = corners(0), corners(1)
+    # The high end is a broad line under the thin one of the low end: where they coincide both are seen.
     drawn = [
         axis(1.0, percent=True),
         f'<polygon class="band" points="{" ".join(high + low[::-1])}"/>',
         f'<polyline class="high" points="{" ".join(high)}"/>',
         f'<polyline class="low" points="{" ".join(low)}"/>',
     ]
-    for radius in range(0, last + 1, max(1, (last + 1) // 24)):
+    for radius in range(0, last + 1, max(1, (last + 1) // 16)):
         x = LEFT + step * (radius + 0.5)
         drawn.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}">{radius}</text>')
     drawn.append(f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">swaps allowed</text>')
     return svg("Accuracy under attack by number of swaps", drawn)
+
+
+def settled_times(lines: Iterable[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Engine -> seconds of the texts whose intervals it closed, in ascending order."""
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        if line["status"] in SETTLED:
+            found.setdefault(line["engine"] or "none", []).append(max(LEAST_SECONDS, line["seconds"]))
+    return {engine: sorted(seconds) for engine, seconds in sorted(found.items(), key=lambda one: -len(one[1]))}
+
+
+def cactus(times: Mapping[str, Sequence[float]]) -> Markup:
+    """Texts that an engine settled, by the seconds that each of them took."""
+    every = [seconds for own in times.values() for seconds in own]
+    first = math.floor(math.log10(min(every, default=LEAST_SECONDS)))
+    last = max(first + 1, math.ceil(math.log10(max(every, default=1.0))))
+    top = scale_top(max([1, *map(len, times.values())]))
+
+    def point(seconds: float, texts: float) -> str:
+        x = LEFT + (WIDTH - LEFT - RIGHT) * (math.log10(seconds) - first) / (last - first)
+        return f"{x:.1f},{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * texts / top:.1f}"
+
+    drawn = [axis(top)]
+    for power in range(first, last + 1):
+        x, _ = point(10.0**power, 0).split(",")
+        drawn.append(f'<text class="tick" x="{x}" y="{HEIGHT - BOTTOM + 16}">{10.0**power:g}</text>')
+    for number, own in enumerate(times.values()):
+        places = range(0, len(own), max(1, len(own) // POINTS))
+        points = [point(own[0], 0), *(point(own[place], place + 1) for place in places), point(own[-1], len(own))]
+        drawn.append(f'<polyline class="engine engine-{number % LINES}" points="{" ".join(points)}"/>')
+    drawn.append(
+        f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">seconds for a text (each step is ten times)</text>'
+    )
+    return svg("Texts settled by seconds, for each engine", drawn)
 
 
 def axis(top: float, *, percent: bool = False) -> str:

@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import ROUND_DOWN, Decimal, localcontext
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ..runs.results import pieces
-from ..runs.run_summary import DEFINITIONS
-from .figures import accuracy_curve, histogram
+from markupsafe import Markup
+
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
+from ..runs.run_summary import DEFINITIONS, REPLAY
+from .figures import accuracy_curve, cactus, histogram, settled_times
+from .headline import headline
+from .packed_rows import Choices, Page, rows_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-HARDEST_FIRST = "Hardest first: open and ambiguous texts, then by time."
+WEAKEST_FIRST = "Weakest for the model first: texts that few swaps break; those already wrong come last."
+MOST_ROWS = 200_000
+"""Rows that a page holds: what a browser can still unpack."""
+PACKED = '<script id="packed" type="text/plain">'
+"""Where the rows stand in the template. Everything put into it is escaped, so this stands there once."""
+FILES = ("report.html", "report.css", "report.js")
 
 
-def page(summary: Mapping[str, Any], facts: Mapping[str, str], lines: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    """The page of a run with this summary and these facts; its lines, hardest first, are read once and not kept."""
-    parts = template().generate(
+def page(
+    summary: Mapping[str, Any],
+    facts: Mapping[str, str],
+    lines: Iterable[Mapping[str, Any]],
+    choices: Choices | None = None,
+) -> Page:
+    """The page of a run with this summary and these facts; its lines, weakest first, are gone through more than once
+    and not kept. `choices`: the words of every text that can be swapped, where the page has room for them."""
+    claim, times = headline(summary), settled_times(lines)
+    text = template().render(
         summary=summary,
         facts=facts,
-        rows=lines,
-        pieces=pieces,
-        ends=ends,
+        claim=claim,
+        kind=banner(summary),
         interval=interval,
         percent=percent,
-        covered_share=covered_share,
+        kept_and_left_out=kept_and_left_out(summary),
+        grounds=partial(by_ground, summary),
+        grounds_met=grounds_met(summary),
+        level_names=LEVEL_NAMES,
+        evaluated=evaluated(summary),
+        skipped=skipped_rows(summary),
         radii=chosen_radii(summary),
-        histogram=partial(histogram, summary),
-        curve=partial(accuracy_curve, summary),
+        rows_held=min(MOST_ROWS, summary["texts"]),
+        histogram=histogram(summary),
+        curve=accuracy_curve(summary),
+        cactus=cactus(times),
+        engines=list(times),
         definitions=DEFINITIONS,
-        hardest_first=HARDEST_FIRST,
+        weakest_first=WEAKEST_FIRST,
+        css=own_file("report.css"),
+        js=own_file("report.js"),
     )
-    return (part.encode() for part in parts)
+    before, after = text.split(PACKED)
+    rows = partial(rows_of, {"labels": summary["labels"]}, Held(lines), choices)
+    return Page(f"{before}{PACKED}".encode(), rows, after.encode())
+
+
+@dataclass(frozen=True)
+class Held:
+    """The lines that a page holds."""
+
+    lines: Iterable[Mapping[str, Any]]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return islice(self.lines, MOST_ROWS)
 
 
 @lru_cache(maxsize=1)
@@ -44,13 +83,49 @@ def template() -> Template:
 
     # No loader and no file of the user's: the template is ours, and everything put into it is escaped.
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    page = files("swapproof.verifier.pages").joinpath("report.html")
-    return environment.from_string(page.read_text(encoding="utf-8"))
+    return environment.from_string(own_file("report.html"))
 
 
-def hardness(line: Mapping[str, Any]) -> tuple[bool, float, int]:
-    """Sorts the texts hardest first."""
-    return line["status"] not in ("open", "ambiguous"), -line["seconds"], line["id"]
+@lru_cache(maxsize=len(FILES))
+def own_file(name: str) -> Markup:
+    return Markup(files("swapproof.verifier.pages").joinpath(name).read_text(encoding="utf-8"))
+
+
+def weakness(line: Mapping[str, Any]) -> tuple[bool, float, float, int]:
+    """Sorts the texts weakest first: by the swaps known to break them, then by those that may; a text that is already
+    wrong has nothing to lose."""
+    ends, status = line["min_swaps"], line["status"]
+    low = math.inf if status == "unbreakable" else 0 if status == "ambiguous" else ends["low"]
+    high = math.inf if ends["high"] is None else ends["high"]
+    return status == "already_wrong", high, low, line["id"]
+
+
+def banner(summary: Mapping[str, Any]) -> str:
+    """By the exit code; green only where something holds and nothing is left open or says little."""
+    kind = {HOLDS: "holds", VIOLATED: "violated", INCOMPLETE: "incomplete", UNCHECKED: "unchecked"}
+    found = kind[summary["verdict"]["exit_code"]]
+    unsure = summary["open"] + summary["ambiguous"] and not summary["requirements"]
+    return "incomplete" if found == "holds" and (summary["vacuous"] or unsure) else found
+
+
+LEVEL_NAMES = {
+    "float32": "proved for every float32 evaluation",
+    "kernel": "proved within stated errors of the runtime's functions (kernel)",
+    "real": "proved over real arithmetic only",
+    REPLAY: "evaluated in full",
+}
+"""Level of truth -> what a text that stands on it is."""
+
+
+def grounds_met(summary: Mapping[str, Any]) -> list[str]:
+    """The levels of truth at which texts of this run are certified, strongest first."""
+    shares = {name: level["certified_accuracy"].values() for name, level in summary["levels"].items()}
+    return [name for name in LEVEL_NAMES if any(shares.get(name, ()))]
+
+
+def by_ground(summary: Mapping[str, Any], radius: int) -> list[float]:
+    """Certified accuracy at a radius, of it what stands on each level that is met."""
+    return [summary["levels"][name]["certified_accuracy"][str(radius)] for name in grounds_met(summary)]
 
 
 def interval(ends: Mapping[str, Any]) -> str:
@@ -80,12 +155,33 @@ def chosen_radii(summary: Mapping[str, Any]) -> list[tuple[int, float, float]]:
     return found
 
 
+def evaluated(summary: Mapping[str, Any]) -> bool:
+    """Whether low ends are evaluated in full, so that not all are proved."""
+    return any(summary["levels"].get(REPLAY, {"certified_accuracy": {}})["certified_accuracy"].values())
+
+
+def grounds(summary: Mapping[str, Any], radius: int, low: float) -> tuple[float, float]:
+    """Of certified accuracy at a radius, what is proved and what is evaluated in full."""
+    replayed = summary["levels"].get(REPLAY, {"certified_accuracy": {}})["certified_accuracy"].get(str(radius), 0.0)
+    return round(low - replayed, 6), replayed
+
+
+def kept_and_left_out(summary: Mapping[str, Any]) -> str:
+    """How many candidates of the swaps were kept and left out, by reason."""
+    swaps = summary["swaps"]
+    removed = [f"{number:,} {reason}" for reason, number in swaps["removed"].items() if number]
+    rest = f"; left out: {', '.join(removed)}" if removed else ""
+    return f"{swaps['kept']:,} of {swaps['considered']:,} candidates of {swaps['source']} kept{rest}"
+
+
+def skipped_rows(summary: Mapping[str, Any]) -> str | None:
+    """What to say of rows that were skipped."""
+    data = summary.get("data", {"skipped": 0})
+    if not data["skipped"]:
+        return None
+    rows = "1 row of the data was" if data["skipped"] == 1 else f"{data['skipped']:,} rows of the data were"
+    return f"{rows} skipped; the first: {data['defects'][0]}"
+
+
 def percent(share: float) -> str:
     return f"{100 * share:.2f} %"
-
-
-def covered_share(covered: Mapping[str, str]) -> str:
-    """The share of an open text's sentences that is proved to keep the class, rounded down."""
-    with localcontext(rounding=ROUND_DOWN) as context:
-        context.prec = 12  # the numbers of sentences may have thousands of digits
-        return f"{100 * Decimal(covered['robust']) / Decimal(covered['total']):.4f} %"

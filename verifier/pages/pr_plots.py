@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,13 @@ def curve(summaries: Sequence[Mapping[str, Any]], file: Path) -> None:
     axis.set_title("proved" if least == 1.0 else f"each radius at confidence {least:g}", fontsize="small")
     axis.set_ylim(-0.02, 1.02)
     save(figure, file)
+
+
+def without_figures() -> str | None:
+    """What to say where none can be drawn."""
+    if find_spec("matplotlib") is not None:
+        return None
+    return "no figures are drawn: they need matplotlib: pip install matplotlib"
 
 
 def new_figure(panels: int) -> tuple[Any, list[Any]]:

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import STAGE, summary_of
 from ..runs.store import Store
-from .page import hardness, page
+from .packed_rows import read_choices
+from .page import page, weakness
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Lines of a store in this order, read anew whenever they are gone through."""
+
+    store: Store
+    order: Iterable[int]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for id in self.order:
+            yield self.store.result(STAGE, id)
 
 
 def write_report(run: Run) -> None:
-    """RUN/report.html, from the store, without holding its rows in memory."""
+    """RUN/report.html, from the store and the frozen spaces, without holding the rows in memory."""
+    choices = read_choices(run.spaces)
     with Store.open(run.store, readonly=True) as store:
-        lines = read(store, hardest_first(store))
-        write_atomically(run.report, page(summary_of(store), store.facts(), lines))
+        lines = Stored(store, weakest_first(store))
+        write_atomically(run.report, page(summary_of(store), store.facts(), lines, choices).written())
 
 
-def hardest_first(store: Store) -> list[int]:
-    """Ids of the settled texts: open and ambiguous ones first, then the ones that took longest."""
-    return [id for *_, id in sorted(map(hardness, store.results(STAGE)))]
-
-
-def read(store: Store, order: Iterable[int]) -> Iterator[dict[str, Any]]:
-    for id in order:
-        yield store.result(STAGE, id)
+def weakest_first(store: Store) -> list[int]:
+    """Ids of the settled texts: those that few swaps break first."""
+    return [id for *_, id in sorted(map(weakness, store.results(STAGE)))]

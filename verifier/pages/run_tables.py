@@ -1,4 +1,4 @@
-"""What a run of `certify` shows on the terminal: its hardest texts, its numbers with their definitions, its verdict."""
+"""What a run of `certify` shows on the terminal: its weakest texts, its numbers with their definitions, its verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..exit_codes import HOLDS, INCOMPLETE
 from ..runs.results import pieces
 from ..runs.run_summary import DEFINITIONS
-from .page import chosen_radii, ends, interval, percent
+from .headline import headline
+from .page import chosen_radii, ends, evaluated, grounds, interval, kept_and_left_out, percent, skipped_rows
 from .terminal import terminal
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ ROWS_SHOWN = 30
 """Rows of the table on the terminal."""
 WIDE, LEAST = 100, 12
 """Columns from which level and engine are shown, and columns that a text gets however narrow the terminal is."""
+ANSWERED = {"true": "green", "false": "red", "not settled": "yellow"}
 STYLES = {"exact": "", "unbreakable": "green", "open": "yellow", "ambiguous": "yellow", "already_wrong": "red"}
 
 
@@ -66,6 +68,8 @@ def print_summary(folder: Path, summary: Mapping[str, Any], console: Console | N
     from rich.text import Text
 
     console = terminal() if console is None else console
+    for finding in summary["vacuous"]:
+        console.print(Text(f"This says little: {finding}.", style="bold yellow"))
     table = Table(title=f"Summary of {folder}", title_justify="left")
     table.add_column("quantity")
     table.add_column("value", justify="right")
@@ -85,9 +89,20 @@ def print_summary(folder: Path, summary: Mapping[str, Any], console: Console | N
         f"Certified: {DEFINITIONS['certified_accuracy']}. Under attack: {DEFINITIONS['accuracy_under_attack']}.\n",
         style="dim",
     )
+    console.print(f"Swaps: {kept_and_left_out(summary)}.\n")
+    if (skipped := skipped_rows(summary)) is not None:
+        console.print(Text(f"note: {skipped}", style="yellow"))
     for remark in summary.get("remarks", ()):
         console.print(Text(f"note: {remark}", style="yellow"))
-    verdict = summary["verdict"]
+    if len(summary["requirements"]) > 1:
+        for one in summary["requirements"]:
+            console.print(Text(f"required, {one['answer']}: {one['sentence']}", style=ANSWERED[one["answer"]]))
+    verdict, claim = summary["verdict"], headline(summary)
+    if claim is not None:
+        console.print(Text(f"{claim.sentence}.", style="bold"))
+    if summary["vacuous"] and verdict["exit_code"] == HOLDS:
+        console.print(Text(verdict["sentence"], style="bold yellow"))
+        return
     style = {HOLDS: "bold green", INCOMPLETE: "bold yellow"}.get(verdict["exit_code"], "bold red")
     console.print(Text(verdict["sentence"], style=style))
 
@@ -97,10 +112,13 @@ def radius_table(summary: Mapping[str, Any]) -> Table:
 
     table = Table(title="Accuracy by number of swaps", title_justify="left")
     table.add_column("swaps", justify="right")
-    table.add_column("certified", justify="right")
-    table.add_column("under attack", justify="right")
+    parted = evaluated(summary)
+    for name in ("certified", *(("of it proved", "evaluated in full") if parted else ()), "under attack"):
+        table.add_column(name, justify="right")
     for radius, low, high in chosen_radii(summary):
-        table.add_row(str(radius), percent(low), percent(low) if low == high else f"{percent(low)} to {percent(high)}")
+        parts = map(percent, grounds(summary, radius, low) if parted else ())
+        under_attack = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+        table.add_row(str(radius), percent(low), *parts, under_attack)
     return table
 
 

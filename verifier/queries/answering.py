@@ -22,7 +22,7 @@ from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 
 from ..ladder.optimiser import blamed, harmful_merge
 from ..ladder.replay import session_of
-from ..runs.task import TEXT_FORMATS
+from ..tasks.sections import TEXT_FORMATS
 from .attack import attack
 from .input_witness import Deployed, InputWitness
 from .last_resort import last_resort

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.errors import BadInput
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 """File names that a certificate can bind."""
@@ -33,7 +33,7 @@ def external_files(model: Path) -> list[str]:
     names = sorted({location(tensor) for tensor in tensors(proto.graph) if tensor.data_location == tensor.EXTERNAL})
     for name in names:
         if not NAME.fullmatch(name) or name in TAKEN or name.startswith("store.sqlite"):
-            raise Unsupported(
+            raise BadInput(
                 f"{model}: external data in {name!r}; a run folder needs a plain file name of letters, digits, "
                 "dot, dash and underscore that is none of its own: save the model with another location"
             )

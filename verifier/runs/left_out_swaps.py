@@ -14,9 +14,9 @@ from itertools import chain
 from typing import Any
 
 from ..synonyms.freezing import TOUCHING_MARK, Freezing, obstacles, outside, touching_marks
-from .inputs import Inputs
+from ..tasks.inputs import Inputs
+from ..tasks.task import read_task
 from .run_folder import Run, sha256
-from .task import read_task
 
 LEFT_OUT = "left_out.csv"
 FACT = "left_out"

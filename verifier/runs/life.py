@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.models.deployed.classifier import Copy
 
 from ..pages.progress import progress
+from ..synonyms.freezing import digest_of
+from ..tasks.inputs import Inputs, text_lines, texts_digest
+from ..tasks.sections import DataSection, SwapsSection
+from ..tasks.task import Task
 from ..versions import AT_WORK, versions
-from .binding import Binding
-from .inputs import Inputs, text_lines
+from .binding import OWN, Binding, copies_of
 from .manifest import QUESTION, manifest_of, write_manifest
 from .results import written
 from .run_folder import Run, copy_atomically, held, remove_own, sha256, write_atomically
 from .store import Store, writing
-from .task import DataSection, SwapsSection, Task
 from .work import Lost, Settled, Work
 from .workers import settle_all
 
 if TYPE_CHECKING:
     from ..ladder.model_trial import Seen
 
-PREPARING, READY = "preparing", "ready"
-"""States of a store: until all files are there, and from then on."""
+PREPARING, READY, EXTENDING = "preparing", "ready", "extending"
+"""States of a store: until all files are there, and from then on; and until those of more texts are there."""
 WHAT = {  # of a run that settles text after text
     "task": "the task file",
     "model": "the model",
     "vocabulary": "the vocabulary",
-    "texts": "the texts, their labels or their number (--limit)",
+    "texts": "the texts or their labels",
     "spaces": "the swaps",
     "engines": "--engines",
     "swapproof": "the version of swapproof",
@@ -55,15 +59,35 @@ class RunPlan:
 
     run: Run
     task: Task
-    model: Model
     inputs: Inputs
     binding: Binding
+    copies: tuple[Copy, ...]
+    """Files of the model and its vocabulary, of which the run keeps copies."""
+    own: Mapping[str, Any]
+    """Keys of [model] as they are in the folder of the run."""
     facts: Mapping[str, str] = field(default_factory=dict)
     """Of the store, besides those that follow from the rest."""
+    given: Given | None = None
+    """What the model was made from, where it was made from another."""
     matters: Mapping[str, str] = field(default_factory=lambda: WHAT)
     """Facts that must be the same for the run to go on, and what to call them."""
     from_itself: bool = False
     """Begun anew from its own copies, a run may keep them; else what a run wrote is removed before it begins anew."""
+    extends: bool = True
+    """What is known of a text is true whatever other texts there are: a run of more texts goes on with it."""
+
+    @classmethod
+    def of_network(
+        cls, run: Run, task: Task, model: Model, inputs: Inputs, binding: Binding, facts: Mapping[str, str], **more: Any
+    ) -> RunPlan:
+        """Of a model that is read from an ONNX file."""
+        if task.model.vocabulary is None:
+            raise BadInput("[model] vocabulary is missing")
+        copies = copies_of(model.path, task.model.vocabulary, binding, inputs.vocabulary_content)
+        # The copy of a model that was made from the one given has one output, of logits.
+        plain = {"output": None, "scores": "logits", "threshold": None, "column": None}
+        own = OWN if model.given is None else OWN | plain
+        return cls(run, task, inputs, binding, copies, own, facts, given=model.given, **more)
 
     @property
     def every_fact(self) -> dict[str, str]:
@@ -85,13 +109,34 @@ def require(fact: bool, otherwise: str) -> None:
 
 
 def settling_facts(
-    binding: Binding, inputs: Inputs, trial: Seen, engines: str, seconds: float | None
+    binding: Binding,
+    inputs: Inputs,
+    trial: Seen,
+    engines: str,
+    seconds: float | None,
+    remarks: Sequence[str] = (),
 ) -> dict[str, str]:
     """What a run that settles text after text depends on, and what its report says of that."""
+    model = {**trial.facts(), "sha256": binding.model_sha256}
+    return facts_about(binding, inputs, (*remarks, *trial.remarks), model, engines, seconds)
+
+
+def facts_about(
+    binding: Binding,
+    inputs: Inputs,
+    remarks: Sequence[str],
+    model: Mapping[str, Any],
+    engines: str,
+    seconds: float | None,
+    observed: Sequence[str] = (),
+) -> dict[str, str]:
+    """The same of a model of which these facts are to be shown; `observed`: what was seen of its scores, and makes
+    whatever is claimed of it say little."""
     freezing = inputs.freezing
     about = {
         "labels": list(inputs.labels),
-        "remarks": list(trial.remarks),
+        "remarks": list(remarks),
+        "observed": list(observed),
         "swaps": {
             "source": inputs.source,
             "sha256": binding.spaces_sha256,
@@ -101,9 +146,10 @@ def settling_facts(
             "fixed": dict(freezing.fixed),
             "dropped_on_reading": inputs.table,
         },
-        "model": {**trial.facts(), "sha256": binding.model_sha256},
+        "model": dict(model),
         "engines": engines.split(","),
         "seconds_per_text": seconds,
+        "data": {"skipped": inputs.skipped, "defects": list(inputs.defects)},
         "versions": versions(*AT_WORK),
     }
     return {"engines": engines, "seconds": json.dumps(seconds), "about": json.dumps(about, ensure_ascii=False)}
@@ -134,9 +180,19 @@ def refuse_changes(plan: RunPlan) -> None:
             f"{run.folder}: the run there is another one, it {what}; give --out a new folder, or --no-resume to start "
             "anew here"
         )
-    if before.get("state") != READY:
+    if before.get("state") not in (READY, EXTENDING):
         return
-    changed = [what for name, what in plan.matters.items() if before.get(name) != facts.get(name)]
+    longer = begins(plan, before)
+    changed = [
+        what
+        for name, what in plan.matters.items()
+        if before.get(name) != facts.get(name) and not (longer and name in ("texts", "spaces"))
+    ]
+    if changed and plan.extends and (held := number_held(plan, before)) is not None:
+        raise BadInput(
+            f"{run.folder}: the run there has {held} texts, of which these are the first {len(plan.inputs.texts)}; ask "
+            "for as many or more, or give --out a new folder"
+        )
     if changed:
         raise BadInput(
             f"{run.folder}: the run there is of another task: {', '.join(changed)} changed; give --out a new folder, "
@@ -148,6 +204,32 @@ def refuse_changes(plan: RunPlan) -> None:
             f"{run.folder}: the run there has {'no limit of' if then is None else f'{then:g}'} seconds for a text, and "
             f"--seconds {now:g} is less; give at least as many, --out a new folder, or --no-resume to start anew here"
         )
+
+
+def begins(plan: RunPlan, before: Mapping[str, str]) -> bool:
+    """Whether the texts that are there, and their swaps, are the first of more."""
+    there = json.loads(before.get("total", "0"))
+    first = plan.inputs.texts[:there]
+    return (
+        plan.extends
+        and 0 < there < len(plan.inputs.texts)
+        and texts_digest(first) == before.get("texts")
+        and digest_of(text.frozen for text in first) == before.get("spaces")
+    )
+
+
+def number_held(plan: RunPlan, before: Mapping[str, str]) -> int | None:
+    """How many texts are there, if nothing is another but that there are more."""
+    there, facts = json.loads(before.get("total", "0")), plan.every_fact
+    others = (name for name in plan.matters if name not in ("texts", "spaces"))
+    if there <= len(plan.inputs.texts) or any(before.get(name) != facts.get(name) for name in others):
+        return None
+    try:
+        with plan.run.texts.open("rb") as file:
+            same = all(raw == line for raw, line in zip(file, text_lines(plan.inputs), strict=False))
+    except OSError:
+        return None
+    return there if same else None
 
 
 def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
@@ -162,7 +244,11 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
         if existed:
             with Store.open(run.store) as store:
                 before = store.facts()
-                if before.get("state") == READY and not anew:
+                state = before.get("state")
+                if not anew and (state == EXTENDING or (state == READY and begins(plan, before))):
+                    extend(plan, store)
+                    return
+                if state == READY and not anew:
                     if before.get("seconds") != facts.get("seconds") or not run.manifest.exists():
                         write_accounts(plan)
                         store.set_facts({name: facts[name] for name in ("seconds", "about") if name in facts})
@@ -187,12 +273,23 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
         raise
 
 
+def extend(plan: RunPlan, store: Store) -> None:
+    """More texts, those that were there first among them: what is known of these stays.
+
+    The store comes first, and says so until the files are there: a run killed here is extended again.
+    """
+    store.set_facts({**plan.every_fact, "state": EXTENDING})
+    copy_inputs(plan)
+    write_accounts(plan)
+    store.set_facts({"state": READY})
+
+
 def keep_sources(plan: RunPlan) -> None:
     """Starting anew removes the run's own files, which must not be those it is to be made from."""
     run, task = plan.run, plan.task
     own = {path.resolve() for path in run.contents()}
-    for path in (task.model.onnx, task.model.vocabulary, task.data.file, task.swaps.frozen, task.swaps.file):
-        if path is not None and path.resolve() in own:
+    for path in (value for _, section in task for _, value in section):
+        if isinstance(path, Path) and path.resolve() in own:
             raise BadInput(f"{path}: would be removed by starting {run.folder} anew; give --out a new folder")
 
 
@@ -203,13 +300,15 @@ def own_tensors(facts: Mapping[str, str]) -> list[str]:
 
 def copy_inputs(plan: RunPlan) -> None:
     """Model, vocabulary, texts and frozen swaps into the run folder, so that it depends on nothing outside."""
-    run, model, binding, inputs = plan.run, plan.model, plan.binding, plan.inputs
+    run, inputs = plan.run, plan.inputs
     with writing(run.certificates):
         run.certificates.mkdir(exist_ok=True)
-    copy_atomically(model.path, run.model, binding.model_sha256)
-    for name, digest in binding.tensors:
-        copy_atomically(model.path.parent / name, run.folder / name, digest)
-    copy_atomically(plan.task.model.vocabulary, run.vocabulary, inputs.vocabulary_sha256)
+    for copy in plan.copies:
+        (run.folder / copy.name).parent.mkdir(parents=True, exist_ok=True)
+        if copy.content is None:
+            copy_atomically(copy.path, run.folder / copy.name, copy.sha256)
+        else:
+            write_atomically(run.folder / copy.name, [copy.content])
     write_atomically(run.texts, text_lines(inputs))
     write_atomically(run.spaces, (f"{text.frozen.line}\n".encode() for text in inputs.texts))
 
@@ -217,11 +316,10 @@ def copy_inputs(plan: RunPlan) -> None:
 def write_accounts(plan: RunPlan) -> None:
     """The manifest, and the task of the copies in this folder, which can be run again."""
     run, task = plan.run, plan.task
-    write_manifest(run, manifest_of(task, plan.binding, plan.inputs, plan.every_fact))
-    model = {"onnx": Path(run.model.name), "vocabulary": Path(run.vocabulary.name)}
-    data = DataSection.model_construct(file=Path(run.texts.name), text="text", label="label")
-    swaps = SwapsSection.model_construct(frozen=Path(run.spaces.name), swap_unknown=task.swaps.swap_unknown)
-    copied = task.model_copy(update={"model": task.model.model_copy(update=model), "data": data, "swaps": swaps})
+    write_manifest(run, manifest_of(task, plan.binding, plan.inputs, plan.every_fact, plan.given))
+    if all(text.answer is None for text in plan.inputs.texts):
+        task = task.model_copy(update={"data": task.data.model_copy(update={"answer": None})})
+    copied = copied_task(run, task, plan.own)
     notes = [
         "The model, vocabulary, texts and frozen swaps of this run, as they lie in this folder.",
         f"{run.manifest.name} says what they were made from.",
@@ -229,11 +327,26 @@ def write_accounts(plan: RunPlan) -> None:
     write_atomically(run.task, copied.resolved(notes).encode())
 
 
+def copied_task(run: Run, task: Task, own: Mapping[str, Any], up: str = "") -> Task:
+    """The task of a run's own copies, for a file in its folder, or in one below it (`up`: "../")."""
+    data = DataSection.model_construct(
+        file=Path(up + run.texts.name),
+        text="text",
+        label="label",
+        context=None if task.data.context is None else "context",
+        first=task.data.first,
+        answer=None if task.data.answer is None else "answer",
+    )
+    swaps = SwapsSection.model_construct(frozen=Path(up + run.spaces.name), swap_unknown=task.swaps.swap_unknown)
+    model = task.model.model_copy(update={**own, "label_map": None})
+    return task.model_copy(update={"model": model, "data": data, "swaps": swaps})
+
+
 def settle(plan: RunPlan, work: Work, jobs: int, *, doing: str, facts: Mapping[str, str], shown: bool) -> None:
     """Settle what is not settled yet, and leave results.jsonl, whatever happens; `facts` are those of this try."""
     run = plan.run
     with Store.open(run.store) as store:
-        store.set_facts(facts)
+        store.set_facts({"require": json.dumps(plan.task.require.model_dump(mode="json")), **facts})
         with writing(run.folder):  # those of what was known before; the new ones are written last
             for path in (run.results, run.summary, run.report):
                 path.unlink(missing_ok=True)
@@ -249,6 +362,7 @@ def settle_texts(plan: RunPlan, store: Store, work: Work, jobs: int, *, doing: s
     finished = {id for id, certificate in store.finished(work.stage) if intact(run, id, certificate)}
     work, again = work.resumed(run, store, finished)
     todo = [text for text in texts if text.id not in finished or text.id in again]
+    deployed = {text.id: {"answer": text.answer} for text in todo if text.answer is not None}
     if not todo:
         return
     with (
@@ -260,24 +374,31 @@ def settle_texts(plan: RunPlan, store: Store, work: Work, jobs: int, *, doing: s
                 case Lost(text) if text.id in again:
                     pass  # what was known of it stays
                 case Lost(text):
-                    store.put(work.stage, text.id, written(work.lost(one)), None, lost=True)
+                    store.put(work.stage, text.id, written(work.lost(one) | deployed.get(text.id, {})), None, lost=True)
                 case Settled(id, line):
-                    store.put(work.stage, id, written(line), write_certificates(run, one))
+                    line = line | deployed.get(id, {})
+                    store.put(work.stage, id, written(line), write_evidence(run, one))
                     kept = work.kept(one, again=id in again)
                     if kept is not None:
                         store.put(work.kept_stage, id, kept, None)
+            if isinstance(one, Settled):
+                run.begun(one.id).unlink(missing_ok=True)
             advance(1)
 
 
-def intact(run: Run, id: int, certificate: str | None) -> bool:
-    """Whether the certificate of a finished text is still the one that was written."""
-    path = run.certificate(id)
-    return certificate is None or (path.is_file() and sha256(path) == certificate)
+def intact(run: Run, id: int, evidence: str | None) -> bool:
+    """Whether the certificate or transcript of a finished text is still the one that was written."""
+    paths = (run.certificate(id), run.transcript(id))
+    return evidence is None or any(path.is_file() and sha256(path) == evidence for path in paths)
 
 
-def write_certificates(run: Run, settled: Settled) -> str | None:
-    """The SHA-256 of the certificate; a proof that was refused is written beside."""
+def write_evidence(run: Run, settled: Settled) -> str | None:
+    """The SHA-256 of the certificate or transcript; a proof that was refused is written beside."""
     path, digest = run.certificate(settled.id), None
+    if settled.transcript is not None:
+        with writing(run.transcripts):
+            run.transcripts.mkdir(exist_ok=True)
+        digest = write_atomically(run.transcript(settled.id), settled.transcript, durable=False)
     if settled.certificate is not None:
         digest = write_atomically(path, settled.certificate, durable=False)
     if settled.refused is not None:

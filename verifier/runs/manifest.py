@@ -7,11 +7,14 @@ import platform
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from swapproof.encodings.onnx_files.model_ports import Given
+
+from ..tasks.inputs import Inputs
+from ..tasks.task import Task
 from ..versions import AT_WORK, versions
 from .binding import Binding
-from .inputs import Inputs
+from .keys_once import once
 from .run_folder import Run, write_atomically
-from .task import Task
 
 FORMAT, VERSION = "swapproof run", 1
 QUESTION = "measure"
@@ -22,8 +25,11 @@ class Unlike(ValueError):
     """A manifest that is none."""
 
 
-def manifest_of(task: Task, binding: Binding, inputs: Inputs, facts: Mapping[str, str]) -> dict[str, Any]:
-    """`facts`: those of the store."""
+def manifest_of(
+    task: Task, binding: Binding, inputs: Inputs, facts: Mapping[str, str], given: Given | None = None
+) -> dict[str, Any]:
+    """`facts`: those of the store; `given`: what the model of the run was made from, if it was."""
+    derived = {} if given is None else {"derived": {"from": given.sha256, "by": list(given.notes)}}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -33,6 +39,7 @@ def manifest_of(task: Task, binding: Binding, inputs: Inputs, facts: Mapping[str
         "versions": {**versions(*AT_WORK), "python": platform.python_version()},
         "platform": platform.platform(),
         "made_from": task.placeless.model_dump(mode="json", exclude_none=True),
+        **derived,
     }
 
 
@@ -40,7 +47,8 @@ def settings_of(facts: Mapping[str, str]) -> dict[str, Any]:
     """What the command was asked for that its results depend on, by the facts of the store."""
     found: dict[str, Any] = {"command": "certify"}
     if QUESTION in facts:
-        found = {"command": "measure", "question": json.loads(facts[QUESTION])}
+        question = json.loads(facts[QUESTION])
+        found = {"command": "attack" if question["quantity"] == "attack" else "measure", "question": question}
     elif "engines" in facts:
         found["engines"] = facts["engines"].split(",")
     if "seconds" in facts:
@@ -83,10 +91,3 @@ def differences(manifest: Mapping[str, Any], binding: Binding, inputs: Inputs) -
     for name in sorted(stated.keys() | found.keys()):
         if stated.get(name) != found.get(name):
             yield f"manifest.json notes another SHA-256 of the {name}"
-
-
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Which of two values for one key counts is the reader's guess."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return dict(pairs)

@@ -10,8 +10,8 @@ from typing import Any
 from swapproof.proofs.certificate import Count, decimal
 
 from ..interval import Interval
-from ..ladder.text_verdict import Verdict
-from .inputs import Text
+from ..ladder.text_verdict import Step, Verdict
+from ..tasks.inputs import Text
 
 
 def result(
@@ -44,6 +44,8 @@ def result(
         "evaluations": verdict.evaluations,
         "requests": verdict.requests,
     }
+    if verdict.history:
+        line["history"] = [told(step, interval, low) for step in verdict.history]
     if verdict.reason is not None:
         line["reason"] = verdict.reason
     if count is not None:
@@ -55,6 +57,12 @@ def result(
     if verdict.dispute is not None:
         line["dispute"] = dict(verdict.dispute)
     return line
+
+
+def told(step: Step, interval: Interval, low: int) -> dict[str, Any]:
+    """What an engine made of the interval, never more than what is claimed in the end (`low` as the line has it)."""
+    found = low if step.low >= interval.low else step.low
+    return {"engine": step.engine, "low": found, "high": step.high, "seconds": round(step.seconds, 4)}
 
 
 def covered(swaps: int, robust: str, total: str, level: str) -> dict[str, Any]:
@@ -101,7 +109,7 @@ def level_of(verdict: Verdict, witness_levels: tuple[str, ...]) -> str:
 
 
 def strongest(levels: Sequence[str]) -> str:
-    return next((level for level in ("float32", "real") if level in levels), "replay")
+    return next((level for level in ("float32", "kernel", "real") if level in levels), "replay")
 
 
 def witness_of(text: Text, interval: Interval, levels: tuple[str, ...]) -> dict[str, Any] | None:

@@ -64,6 +64,16 @@ class Run:
         return self.folder / "certificates"
 
     @property
+    def transcripts(self) -> Path:
+        """What a model answered that was run and not read."""
+        return self.folder / "transcripts"
+
+    @property
+    def deployed(self) -> Path:
+        """The model as it is deployed, where model.onnx is a network that was made of it."""
+        return self.folder / "deployed"
+
+    @property
     def refused(self) -> Path:
         """Proofs that the checker did not accept: to be looked at, not published."""
         return self.folder / "refused"
@@ -83,6 +93,13 @@ class Run:
     def certificate(self, id: int) -> Path:
         return self.certificates / f"{id:06d}.json"
 
+    def transcript(self, id: int) -> Path:
+        return self.transcripts / f"{id:06d}.json"
+
+    def begun(self, id: int) -> Path:
+        """What was found of a text so far, for whoever goes on with it after a kill."""
+        return self.transcripts / f".{id:06d}.begun.unfinished"
+
     def contents(self, tensors: Iterable[str] = ()) -> list[Path]:
         """Every file that a run may write, but its store; `tensors` are the external data files of its model."""
         fixed = [
@@ -97,10 +114,11 @@ class Run:
             self.report,
         ]
         found = [*fixed, *(self.folder / name for name in tensors)]
-        for folder in (self.folder, self.certificates, self.refused):
+        found += [path for path in self.deployed.rglob("*") if path.is_file()]
+        for folder in (self.folder, self.certificates, self.transcripts, self.refused):
             with suppress(OSError):
                 found += [path for path in folder.iterdir() if UNFINISHED.fullmatch(path.name)]
-        for folder in (self.certificates, self.refused):
+        for folder in (self.certificates, self.transcripts, self.refused):
             with suppress(OSError):
                 found += [path for path in folder.iterdir() if CERTIFICATE.fullmatch(path.name)]
         return found
@@ -119,7 +137,7 @@ def existing(folder: Path) -> Run:
 
 def refuse_strange(run: Run) -> None:
     """Pipes, devices and links that lead nowhere: reading them would wait, or never end, or find nothing."""
-    for folder in (run.folder, run.certificates):
+    for folder in (run.folder, run.certificates, run.transcripts):
         for path in folder.iterdir() if folder.is_dir() else ():
             if not path.is_file() and not path.is_dir():
                 raise BadInput(f"{path}: not a regular file; copy it from where the run was made")
@@ -154,7 +172,7 @@ def refuse_foreign(folder: Path) -> None:
     """A folder with other things in it than a run."""
     if not is_free(folder) and not is_store(folder / "store.sqlite"):
         raise BadInput(f"{folder}: holds files and is not the folder of a run; give --out a new folder")
-    for inner in (Run(folder).certificates, Run(folder).refused):
+    for inner in (Run(folder).certificates, Run(folder).transcripts, Run(folder).refused):
         if inner.is_symlink():
             raise BadInput(
                 f"{inner}: leads to another folder, where a run would replace files; give --out a new folder"
@@ -235,7 +253,8 @@ def remove_own(run: Run, tensors: Iterable[str], *, store: bool) -> None:
     with writing(run.folder):
         for path in run.contents(tensors):
             path.unlink(missing_ok=True)
-        for folder in (run.certificates, run.refused):
+        inner = sorted(run.deployed.rglob("*"), reverse=True)
+        for folder in (run.certificates, run.transcripts, run.refused, *inner, run.deployed):
             with suppress(OSError):  # not there, or someone else's files in it
                 folder.rmdir()
         if store:

@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .inputs import Text
+from ..tasks.inputs import Text
 from .run_folder import Run
 from .store import Store
 
@@ -22,6 +22,8 @@ class Settled:
     """Of an open text: for a later try with more time."""
     refused: bytes | None = None
     """A proof that the checker did not accept, for inspection."""
+    transcript: bytes | None = None
+    """Where the model was run and not read, instead of a certificate: which sentences were evaluated."""
 
 
 @dataclass(frozen=True)

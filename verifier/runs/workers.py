@@ -21,8 +21,8 @@ from multiprocessing.context import SpawnProcess
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
-from ..interrupting import leave_interrupts_to_parent
-from .inputs import Text
+from ..interrupting import leave_interrupts_to_parent, stops_held_back
+from ..tasks.inputs import Text
 from .work import Lost, Settled, Settler, Work
 
 DEATHS = 3
@@ -90,7 +90,8 @@ class Worker:
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(ONE_THREAD)  # read when the worker loads numpy
         try:
-            process.start()
+            with stops_held_back():
+                process.start()
         finally:
             for name, value in before.items():
                 if value is None:

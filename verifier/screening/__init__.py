@@ -2,9 +2,9 @@
 
 form      what a certificate says: statement (bytes -> certificate), tree_leaves (bytes -> leaves), sentence_census
           (numbers of sentences), agreed_network (both readings write one network)
-numbers   float64, every number with its error: kernels, linear_part, swap_moves (what swaps add to the cut),
-          region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations with doubts,
-          weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
+numbers   float64, every number with its error: kernels, moved_elements, linear_part, swap_moves (what swaps add to
+          the cut), region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations
+          with doubts, weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
           float64_witness (one sentence)
 screened_text                         one text: what swaps do to it, what is known to hold
 screen, verdict, many_texts           one proof, one certificate, many texts at once

@@ -126,15 +126,19 @@ class Table:
         numbers = np.arange(max(int(counts.max()), 1))
         return np.where(numbers < counts[:, None], self.firsts[:-1, None] + numbers, len(self.starts) - 1)
 
-    def tops(self, per_place: Floats, k: Indices) -> Floats:
-        """[texts, width]: the sums of each text's k greatest, those below 0 left out."""
+    def ranked(self, per_place: Floats) -> Floats:
+        """[texts, most places, width]: each text's own, greatest first, 0 for those below."""
         laid = np.concatenate([np.maximum(per_place, 0.0), np.zeros((1, per_place.shape[1]))])[self.padded]
-        laid = np.sort(laid, axis=1)[:, ::-1]
-        return np.asarray((laid * (np.arange(laid.shape[1]) < k[:, None])[:, :, None]).sum(axis=1))
+        return np.sort(laid, axis=1)[:, ::-1]
+
+    @cached_property
+    def farthest(self) -> tuple[Floats, Floats]:
+        """How far swaps can take an element either way, and how far that is from the reals, ranked."""
+        return self.ranked(np.maximum(*self.reaches)), self.ranked(self.row_errors)
 
     def gross(self, k: Indices, share: Array) -> Floats:
         """As for one text (moves), [texts, width]; `share` is [texts, 1]."""
-        reach, spread = self.tops(np.maximum(*self.reaches), k), self.tops(self.row_errors, k)
+        reach, spread = (sum_of_first(ranked, k) for ranked in self.farthest)
         return np.asarray((self.base_error + spread + share * (np.abs(self.base) + reach) + TINY) * SLOP)
 
     def errors(self, k: Indices) -> Floats:
@@ -145,6 +149,11 @@ class Table:
         space = self.texts[text].query.space
         place = int(self.firsts[text]) + space.swappable.index(position)
         return int(self.starts[place]) + space.choices[position].index(token) - 1
+
+
+def sum_of_first(ranked: Floats, k: Indices) -> Floats:
+    """[texts, width]: the sums of each text's k greatest."""
+    return np.asarray((ranked * (np.arange(ranked.shape[1]) < k[:, None])[:, :, None]).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +190,7 @@ class Roots:
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
-        falls, rises = (self.table.tops(side, self.k) for side in self.table.reaches)
+        falls, rises = (sum_of_first(self.table.ranked(side), self.k) for side in self.table.reaches)
         return self.table.base - falls, self.table.base + rises
 
     def least(self, coefficients: Floats) -> Floats:
@@ -213,12 +222,13 @@ def note_proofs(table: Table, asked: Sequence[Asked], needed: Floats) -> None:
         recipe = Recipe(roots, sizes)
         labels = np.array([text.query.label for text in table.texts])
         sure = {level: np.ones(len(asked), dtype=np.bool_) for level in LEVELS}
-        for rival in range(network.classes):
-            others = np.where(labels == rival, (rival + 1) % network.classes, rival)
+        for step in range(1, network.classes):
+            others = (labels + step) % network.classes
             number, error = recipe.margin(labels, others)
-            among = np.array([rival in text.query.rivals for text in table.texts])
+            asked_for = zip(table.texts, others.tolist(), strict=True)
+            among = np.array([other in text.query.rivals for text, other in asked_for])
             sure["real"] &= (number - error > 0) | ~among
-            sure["float32"] &= (number - error > needed[:, rival]) | ~among
+            sure["float32"] &= (number - error > needed[np.arange(len(others)), others]) | ~among
     except (Unsure, Unsupported):
         return
     for row, (text, each) in enumerate(zip(table.texts, asked, strict=True)):

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from swapproof.encodings.agreement import agree
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import SwapSpace
-from swapproof.encodings.word_options import inputs_of, space_of, swaps_of, words_of
+from swapproof.encodings.space import Frame, SwapSpace
+from swapproof.encodings.word_options import inputs_of, swaps_of, words_of
 from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Verdict, verdict_of
 from swapproof.proofs.lower import Model as CheckedModel
@@ -37,16 +37,16 @@ from .many_texts import Asked, decide
 from .numbers.float64_witness import breaks
 from .screen import ONE_LEAF, Tally, screen
 from .screened_text import Text
+from .smooth_proofs import screen_smooth, screen_witness
 
 NETWORKS = 32
 """Those that are kept, of a model that takes any length or leaves the padding out."""
 SAMPLES = 3
 """Sentences, beside the original, on which a network is compared with onnxruntime."""
 UNFORESEEN = "screening met"
-Run = Callable[[NDArray[np.int64]], Any]
-Choices = tuple[tuple[int, ...], ...]
-Key = tuple[Choices, int, tuple[int, ...]]
-"""Choices per position, label and rivals."""
+Run = Callable[[SwapSpace], Callable[[NDArray[np.int64]], Any]]
+Key = tuple[SwapSpace, int, tuple[int, ...]]
+"""Choices per position and constants, label and rivals."""
 
 
 @dataclass(eq=False)
@@ -58,14 +58,17 @@ class Screen:
     vocabulary_sha256: str | None
     run: Run | None = None
     """onnxruntime on the model, which the network must agree with too, where there is one."""
-    readings: dict[int | Choices, Agreed | str] = field(default_factory=dict)
-    """By length, or by choices where the model computes with tokens: what is screened of a network, or why nothing."""
+    readings: dict[Frame | SwapSpace, Agreed | str] = field(default_factory=dict)
+    """By length and constants, or by space where the model computes with tokens: what is screened of a network, or why
+    nothing."""
     networks: dict[str, Agreed] = field(default_factory=dict)
     """By the SHA-256 of the canonical network: texts with the same mask share one."""
-    lengths: set[int] = field(default_factory=set)
+    frames: set[Frame] = field(default_factory=set)
     """Those of which a network was compared with onnxruntime."""
     ready: dict[Key, Text] = field(default_factory=dict)
     """Texts that are prepared together."""
+    spaces: dict[int, tuple[Any, SwapSpace]] = field(default_factory=dict)
+    """Of the certificates that were, each by its id as an object, found well formed."""
     last: tuple[Key, Text] | None = None
     """The last one that was not."""
     reasons: Counter[str] = field(default_factory=Counter)
@@ -87,12 +90,23 @@ class Screen:
         return None
 
     def screened(self, top: Any, stop: float) -> Verdict:
-        space = well_formed(top)
+        prepared, space = self.spaces.get(id(top)) or (None, None)
+        if prepared is not top or space is None:
+            space = well_formed(top)
         text = self.text(key_of(top, space))
         bound(top, space, self.checked, text.agreed, self.vocabulary_sha256)
-        lower, count, upper, words = top["lower"], top["count"], top["upper"], top["words"]
-        sizes = [len(options) for _, options in words]
-        failed = None if upper is None else breaks(text, swaps_of(words, upper["swaps"]), upper["levels"])
+        recipe, foreign = ("smooth-1", "float32") if text.network.is_smooth else ("linear-2", "kernel")
+        for claim in (top["lower"], top["count"]):
+            if claim is not None and (claim["recipe"] != recipe or claim["level"] == foreign):
+                raise Unsure("the recipe or the level of another kind of network")
+        if top["upper"] is not None and foreign in top["upper"]["levels"]:
+            raise Unsure("a witness at the level of another kind of network")
+        if text.network.is_smooth:
+            return self.smooth(top, text.query, stop)
+        lower, count, upper = top["lower"], top["count"], top["upper"]
+        sizes = [len(options) for _, options in top["words"]]
+        witness = None if upper is None else swaps_of(top["inputs"], top["words"], upper["swaps"])
+        failed = None if witness is None else breaks(text, witness, upper["levels"])
         if failed is not None:
             raise Unsure(f"the witness at level {failed}")
         if lower is not None:
@@ -103,16 +117,33 @@ class Screen:
             counted = compared(count, tally)
         return verdict_of(top, text.network.classes, counted)
 
+    def smooth(self, top: Any, query: Query, stop: float) -> Verdict:
+        """Of a smooth network; counts are left to the exact checker."""
+        lower, count, upper = top["lower"], top["count"], top["upper"]
+        if count is not None or (lower is not None and lower["recipe"] != "smooth-1"):
+            raise Unsure("a count, or another recipe, of a smooth network")
+        if upper is not None:
+            witness = swaps_of(top["inputs"], top["words"], upper["swaps"])
+            screen_witness(query, witness, upper["levels"])
+        if lower is not None:
+            sizes = [len(options) for _, options in top["words"]]
+            screen_smooth(query, decoded(lower["tree"]), sizes, lower["swaps"], lower["level"], stop)
+        return verdict_of(top, query.network.classes, None)
+
     def prepare(self, tops: Iterable[Any]) -> None:
         """Begin with these certificates, the next ones asked for, all at once; whatever is wrong with one is met when
         its turn comes."""
         self.ready.clear()
+        self.spaces.clear()
         found: dict[Agreed, list[tuple[Text, Asked]]] = {}
         for top in tops:
             with suppress(Exception):
-                space = space_of(top["inputs"], top["words"])
+                space = well_formed(top)
+                self.spaces[id(top)] = top, space
                 asked, key = asked_of(top), key_of(top, space)
                 self.ready[key] = text = self.made(key)
+                if text.network.is_smooth:
+                    continue
                 found.setdefault(text.agreed, []).append((text, asked))
         for pairs in found.values():
             with suppress(Exception), np.errstate(over="ignore", invalid="ignore"):
@@ -127,9 +158,8 @@ class Screen:
         return self.last[1]
 
     def made(self, key: Key) -> Text:
-        choices, label, rivals = key
+        space, label, rivals = key
         try:
-            space = SwapSpace(choices)
             found = self.agreed(space)
             query = Query(found.network, space, label, rivals)
         except BadInput as error:
@@ -138,7 +168,7 @@ class Screen:
 
     def agreed(self, space: SwapSpace) -> Agreed:
         """The network for these choices; raises Unsure where there is none to be screened."""
-        known = next((key for key in (space.length, space.choices) if key in self.readings), None)
+        known = next((key for key in (space.frame, space) if key in self.readings), None)
         if known is None:
             known, kept = self.read(space)
         else:
@@ -152,13 +182,13 @@ class Screen:
             raise Unsure(kept)
         return kept
 
-    def read(self, space: SwapSpace) -> tuple[int | Choices, Agreed | str]:
+    def read(self, space: SwapSpace) -> tuple[Frame | SwapSpace, Agreed | str]:
         """What is screened of the network for these choices, and whose network it is."""
         try:
-            network = network_of(self.model, space.length, space.choices)
+            network = network_for(self.model, space, smooth=True)
         except (BadInput, Unsupported) as error:
-            return space.choices, str(error)
-        key: int | Choices = space.length if network.choices is None else space.choices
+            return space, str(error)
+        key: Frame | SwapSpace = space.frame if network.choices is None else space
         try:
             return key, self.compared(space, replace(network, choices=None))
         except Apart:
@@ -167,17 +197,17 @@ class Screen:
             return key, str(error)
 
     def compared(self, space: SwapSpace, network: Network) -> Agreed:
-        """Both readings write one network, for every text where it depends on the text; and once per length onnxruntime
+        """Both readings write one network, for every text where it depends on the text; and once per frame onnxruntime
         agrees up to rounding."""
         found = agreed(network, self.checked.lower(inputs_of(space), words_of(space)).sha256)
         if found.sha256 in self.networks:
             return self.networks[found.sha256]
-        if self.run is not None and space.length not in self.lengths:
+        if self.run is not None and space.frame not in self.frames:
             chosen = random.Random(0)
             others = [[chosen.choice(options) for options in space.choices] for _ in range(SAMPLES)]
             sentences = [space.original, *others]
-            agree(network, self.run, np.array(sentences, dtype=np.int64))
-        self.lengths.add(space.length)
+            agree(network, self.run(space), np.array(sentences, dtype=np.int64))
+        self.frames.add(space.frame)
         self.networks[found.sha256] = found
         return found
 
@@ -186,12 +216,12 @@ def asked_of(top: Mapping[str, Any]) -> Asked:
     """What of a certificate is decided together with others."""
     lower, upper = top["lower"], top["upper"]
     leaf = lower is not None and lower["tree"] == base64.b64encode(ONE_LEAF).decode()
-    witness = None if upper is None else swaps_of(top["words"], upper["swaps"])
+    witness = None if upper is None else swaps_of(top["inputs"], top["words"], upper["swaps"])
     return Asked(lower["swaps"] if leaf and whole(lower["swaps"], MOST_SWAPS + 1) else None, witness)
 
 
 def key_of(top: Mapping[str, Any], space: SwapSpace) -> Key:
-    return space.choices, top["label"], tuple(top["rivals"])
+    return space, top["label"], tuple(top["rivals"])
 
 
 def compared(count: Mapping[str, Any], tally: Tally) -> Count:

@@ -12,7 +12,7 @@ from swapproof.encodings.query import Query
 
 from ..ladder.replay import Replay
 from ..ladder.truth import beaten
-from ..runs.inputs import Text
+from ..tasks.inputs import Text
 from .replacements import positions_of
 from .subject import Subject
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..exit_codes import HOLDS, INCOMPLETE
 from ..ladder.token_length import length_of
-from ..runs.inputs import Inputs, Text
 from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically
+from ..tasks.inputs import Inputs, Text
 from .brute_force import Cost
 from .flip_matrix import FlipMatrix
 from .kappa import kappa_of

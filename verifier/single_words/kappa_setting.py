@@ -8,13 +8,14 @@ from functools import lru_cache
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model, network_of, open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_of
 
 from ..ladder.model_trial import tried
 from ..ladder.replay import Replay
 from ..ladder.token_length import length_of
-from ..runs.inputs import Inputs, read_inputs
-from ..runs.task import Task
+from ..tasks.inputs import Inputs, read_inputs
+from ..tasks.opened_model import opened
+from ..tasks.task import Task
 from .answered_texts import Answered, answered_deployed, answered_over_reals
 from .brute_force import Cost, cost_of
 from .replacements import Candidates
@@ -45,7 +46,10 @@ class Setting:
 
 def set_up(task: Task, limit: int | None, *, deployed: bool) -> Setting:
     """Read everything; `deployed`: the model's answers decide, also where we can read it."""
-    model = open_model(task.model.onnx)
+    model = opened(task)
+    if len(model.inputs) > 1:
+        names = ", ".join(one.name for one in model.inputs)
+        raise Unsupported(f"{model.named}: kappa is measured of models with one input, the tokens; it reads {names}")
     inputs = read_inputs(task, length_of(task, model), limit)
     candidates = Candidates.of(inputs.vocabulary)
     if not candidates.words:

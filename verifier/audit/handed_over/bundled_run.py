@@ -14,20 +14,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs.onnx_file import Refused
 
 from ...counting.whole_runs.pr_summary import summarise as summarise_measured
 from ...ladder.rereading import misread
+from ...runs.keys_once import once
 from ...runs.left_out_swaps import counts_differ
-from ...runs.manifest import once
 from ...runs.run_folder import Run
-from ...runs.run_folder import sha256 as sha256_of
-from ...runs.run_summary import summarise
+from ...runs.run_summary import required_in, summarise
+from ...tasks.opened_model import opened_in
 from ..count_rules import counted, has_sample
 from ..line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations
 from ..run_accounts import (
     about_differs,
+    binding_as_it_lies,
     names_differ,
     names_that_differ,
     network_differs,
@@ -35,41 +35,50 @@ from ..run_accounts import (
     texts_differ,
 )
 from ..run_items import own_inputs, read_lines, statements_of
-from ..text_rules import agree, bind, described
+from ..text_rules import Spaces, agree, bind, described
 
 ANY = Fraction(1, 2)
 """A probability to be wrong, where nothing depends on one."""
 
 
-def compared(folder: Path) -> str:
-    """How far the account was compared; Refused when it claims more than the certificates state."""
-    run, statements = Run(folder), statements_of(folder)
+def differences(folder: Path) -> Iterator[str]:
+    """Where the account claims more than the certificates state; one that cannot be compared does."""
     try:
-        texts = {line["id"]: line for line in parsed_lines(run.texts)}
-        spaces, lines = sha256_of(run.spaces), read_lines(run)
-        summary = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
-        for id in sorted(lines.keys() | statements.keys()):
-            for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
-                raise Refused(f"text {id}: {fault}")
-        for fault in beside_files(run, statements, lines, summary):
-            raise Refused(fault)
-        in_order = [lines[id] for id in sorted(lines)]
-        if any(map(has_sample, in_order)):
-            return (
-                "results.jsonl counts what the certificates state; its samples and summary.json are the producer's "
-                "account"
-            )
-        again = json.loads(json.dumps(summary_of(in_order, summary, len(texts))))
-        for name in names_that_differ({name: summary.get(name) for name in again}, again):
-            raise Refused(f"summary.json says {name} = {summary.get(name)}, and the lines make {again[name]}")
-        others = {name: value for name, value in summary.items() if name not in again}
-        for fault in beside_summary(run, others, measured="quantity" in summary):
-            raise Refused(f"summary.json {fault}")
-    except Refused:
-        raise
+        yield from differing(Run(folder))
+    except Refused as refusal:
+        yield str(refusal)
     except Exception as error:  # whatever an ill-formed file does to us, it is not accepted
-        raise Refused(f"the run's own account cannot be compared: {type(error).__name__}: {error}") from None
-    unsure = sum(line["status"] == "ambiguous" for line in lines.values())
+        yield f"the run's own account cannot be compared: {type(error).__name__}: {error}"
+
+
+def differing(run: Run) -> Iterator[str]:
+    statements = statements_of(run.folder)
+    texts = {line["id"]: line for line in parsed_lines(run.texts)}
+    spaces, lines = Spaces.at(run), read_lines(run)
+    summary = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
+    for id in sorted(lines.keys() | statements.keys()):
+        for fault in faults(id, statements.get(id), lines.get(id), texts.get(id), spaces, summary):
+            yield f"text {id}: {fault}"
+    yield from beside_files(run, statements, lines, summary)
+    in_order = [lines[id] for id in sorted(lines)]
+    if any(map(has_sample, in_order)):
+        return
+    again = json.loads(json.dumps(summary_of(in_order, summary, len(texts))))
+    for name in names_that_differ({name: summary.get(name) for name in again}, again):
+        yield f"summary.json says {name} = {summary.get(name)}, and the lines make {again[name]}"
+    others = {name: value for name, value in summary.items() if name not in again}
+    for fault in beside_summary(run, others, measured="quantity" in summary):
+        yield f"summary.json {fault}"
+
+
+def how_far(folder: Path) -> str:
+    """An account without differences was compared."""
+    lines = read_lines(Run(folder)).values()
+    if any(map(has_sample, lines)):
+        return (
+            "results.jsonl counts what the certificates state; its samples and summary.json are the producer's account"
+        )
+    unsure = sum(line["status"] == "ambiguous" for line in lines)
     rest = f", but that rounding decides {unsure} texts, which count in no mean: `swapproof check` finds that out"
     return "results.jsonl and summary.json claim no more than the certificates state" + (rest if unsure else "")
 
@@ -82,7 +91,7 @@ def beside_files(
 ) -> Iterator[str]:
     """Where certificates and lines are about other texts, swaps or classes than lie beside them."""
     yield from names_differ(run)
-    inputs, spaces = own_inputs(run), sha256_of(run.spaces)
+    inputs, spaces = own_inputs(run), Spaces.at(run)
     for text in inputs.texts:
         statement, line = statements.get(text.id), lines.get(text.id)
         try:
@@ -103,7 +112,7 @@ def summary_of(lines: Iterable[Mapping[str, Any]], stated: Mapping[str, Any], te
     """What these lines make; those of a measurement are without samples, and so say nothing of their confidence."""
     if "quantity" in stated:
         return summarise_measured(lines, stated["radius"], texts, ANY)
-    return summarise(lines, stated["radius"], texts)
+    return summarise(lines, stated["radius"], texts, required_in(stated), stated)
 
 
 def beside_summary(run: Run, about: Mapping[str, Any], *, measured: bool) -> Iterator[str]:
@@ -114,8 +123,8 @@ def beside_summary(run: Run, about: Mapping[str, Any], *, measured: bool) -> Ite
             yield f"says other things than a measurement does: {', '.join(sorted(about))}"
         yield from counts_differ(run, inputs, about["swaps"])
         return
-    yield from about_differs(run, inputs, about)
-    yield from network_differs(open_model(run.model), inputs, about)
+    yield from about_differs(run, inputs, about, binding_as_it_lies(run, inputs))
+    yield from network_differs(opened_in(run), inputs, about)
 
 
 def parsed_lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -133,7 +142,7 @@ def faults(
     statement: Mapping[str, Any] | None,
     line: Mapping[str, Any] | None,
     text: Mapping[str, Any] | None,
-    spaces: str,
+    spaces: Spaces,
     summary: Mapping[str, Any],
 ) -> Iterator[str]:
     """What results.jsonl and texts.jsonl say of one text beyond its certificate."""
@@ -145,7 +154,7 @@ def faults(
     if statement is not None:
         if statement["text"] != sha256(line["text"].encode()).hexdigest() or statement["label"] != line["label"]:
             yield "the certificate is about another text or label"
-        if statement["synonyms"] != spaces:
+        if statement["synonyms"] not in spaces.of(id):
             yield "the certificate is about other swaps than spaces.jsonl"
     if "quantity" not in summary:
         for fault in exaggerations(line, id, statement, line["positions"]):

@@ -187,5 +187,5 @@ def cryptography() -> tuple[Any, Any, type[Exception]]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise Unsupported("signatures need the package `cryptography`: pip install 'swapproof[sign]'") from None
+        raise Unsupported("signatures need the package `cryptography`: pip install cryptography") from None
     return ed25519, serialization, InvalidSignature

@@ -11,7 +11,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model
 
 from ...ladder.replay import DEPENDENCE, Replay, batch_dependence
-from ...runs.inputs import Inputs
+from ...tasks.inputs import Inputs
 
 TRIED = 8
 """Texts of one length that are answered alone and together."""
@@ -51,14 +51,15 @@ def are_of_black_box(remarks: Sequence[str]) -> bool:
 def black_box(model: Model, reason: str, inputs: Inputs) -> BlackBox:
     """Raises BadInput unless it answers some of the texts as a classifier of their classes does."""
     if not inputs.texts:
-        raise BadInput(f"{model.path}: no text to try it on")
-    replay, length = Replay.open(model), inputs.texts[0].frozen.space.length
-    spaces = [text.frozen.space for text in inputs.texts if text.frozen.space.length == length]
+        raise BadInput(f"{model.named}: no text to try it on")
+    first = inputs.texts[0].frozen.space
+    replay = Replay.open(model).of(first)
+    spaces = [text.frozen.space for text in inputs.texts if text.frozen.space.frame == first.frame]
     tokens = np.array([space.original for space in spaces[:TRIED]], dtype=np.int64)
     answers = replay.outputs(tokens)
     if answers.shape != (len(tokens), len(inputs.labels)):
         raise BadInput(
-            f"{model.path}: answers {list(answers.shape)} for {len(tokens)} texts; a classifier of "
+            f"{model.named}: answers {list(answers.shape)} for {len(tokens)} texts; a classifier of "
             f"{', '.join(inputs.labels)} answers {[len(tokens), len(inputs.labels)]}"
         )
     scale = float(np.abs(np.nan_to_num(answers.astype(np.float64))).max())

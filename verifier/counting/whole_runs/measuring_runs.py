@@ -10,20 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import Unsupported
-from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
+from swapproof.encodings.onnx_files.onnx_reading import Model
 
 from ...ladder.model_trial import Trial, tried
 from ...ladder.run_certificates import Checker
 from ...ladder.token_length import length_of
 from ...runs.binding import binding_of
-from ...runs.inputs import Inputs, read_inputs
 from ...runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ...runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts, write_json
 from ...runs.manifest import QUESTION
 from ...runs.measured_runs import folder_of, refuse_foreign_radii, together
 from ...runs.run_folder import Run, refuse_foreign, write_atomically
 from ...runs.store import Store
-from ...runs.task import Task, read_task
+from ...tasks.inputs import Inputs, read_inputs
+from ...tasks.opened_model import opened
+from ...tasks.task import Task, read_task
 from ..fraction import Settings
 from ..measuring_text import STAGE, Measuring
 from ..sampling import BATCH
@@ -82,12 +83,12 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     run = Run(Path(out))
     refuse_foreign(run.folder)
     given = read_task(task)
-    model = open_model(given.model.onnx)
-    inputs = read_inputs(given, length_of(given, model), limit)
+    model = opened(given)
+    inputs = read_inputs(given, length_of(given, model), limit, model.roles)
     trial = readable(model, given, inputs, count=options.count)
     binding = binding_of(model.path, inputs)
     if options.count and isinstance(trial, Trial):
-        Checker.open(binding, model.path, model.path.parent).try_network(trial.network)
+        Checker.open(binding, model).try_network(trial.network)
     deployed = not isinstance(trial, Trial)
     batch = BATCH if trial.batch_dependence is None else 1
     settings = Settings(
@@ -95,7 +96,7 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     )
     question = question_of(settings)
     facts = settling_facts(binding, inputs, trial, QUESTION, seconds) | {QUESTION: json.dumps(question)}
-    plan = RunPlan(run, given, model, inputs, binding, facts)
+    plan = RunPlan.of_network(run, given, model, inputs, binding, facts)
     with begun(plan, resume=options.resume):
         listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         work = Measuring(run.folder, binding, settings)

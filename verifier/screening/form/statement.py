@@ -26,7 +26,10 @@ from .unsure import Unsure
 LARGEST, MOST_PARTS = 1 << 26, 4_000_000
 MOST_SWAPS, MOST_POSITIONS, MOST_OPTIONS, MOST_STEPS = 10**6, 1 << 16, 1_000_000, 1 << 25
 """FORMAT section 9, and what check.py takes on."""
-LEVELS = ("real", "float32", "replay")
+LEVELS = ("real", "float32", "kernel", "replay")
+ODD = (b"\t", b"\n", b"\r", b"\\", b"\x7f", b"-0")
+SPACED = b'"swapproof certificate"'
+"""The one string of a certificate that holds a space."""
 
 
 def canonical(data: bytes) -> Any:
@@ -34,12 +37,25 @@ def canonical(data: bytes) -> Any:
     fits(len(data) <= LARGEST, "the certificate is too large")
     fits(data.count(b"[") + data.count(b"{") + data.count(b",") <= MOST_PARTS, "too many parts")
     try:
-        value = json.loads(data.decode("ascii"))
-        same = json.dumps(value, sort_keys=True, separators=(",", ":")).encode() == data
+        value = json.loads(data.decode("ascii"), object_pairs_hook=ascending)
+        same = plain(data) or json.dumps(value, sort_keys=True, separators=(",", ":")).encode() == data
     except (ValueError, RecursionError, TypeError):
         raise Unsure("no canonical JSON") from None
     fits(same, "no canonical JSON")
     return value
+
+
+def ascending(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if names != sorted(set(names)):
+        raise ValueError("keys that do not ascend")
+    return dict(pairs)
+
+
+def plain(data: bytes) -> bool:
+    """Whether strings and integers can be spelt in no other way: JSON without white space but in the name of the
+    format, without escapes, without characters that would be escaped, and without a minus before a zero."""
+    return data.count(b" ") == data.count(SPACED) and not any(odd in data for odd in ODD)
 
 
 def well_formed(top: Any) -> SwapSpace:
@@ -56,16 +72,16 @@ def well_formed(top: Any) -> SwapSpace:
 
 
 def well_formed_words(inputs: Any, words: Any) -> SwapSpace:
-    """Of one input, and of words of one position each."""
-    fits(lists(inputs, 2) and len(inputs) == 1 and type(inputs[0][1]) is list, "not one input")
-    original = inputs[0][1]
-    fits(0 < len(original) <= MOST_POSITIONS, "too many positions, or none")
+    """Of one input of words, constants beside it, and of words of one position each."""
+    fits(lists(inputs, 2) and all(type(given) is list and given for _, given in inputs), "no inputs")
+    given = list(chain.from_iterable(own for _, own in inputs))
+    fits(len(given) <= MOST_POSITIONS, "too many positions")
     fits(lists(words, 2), "no words")
     starts, options = [start for start, _ in words], [own for _, own in words]
     fits(all(type(own) is list and 0 < len(own) <= MOST_POSITIONS for own in options), "a word without options")
     every = list(chain.from_iterable(options))
     fits(lists(every, 1) and len(every) <= MOST_OPTIONS, "words of several positions, or too many options")
-    numbers = [*original, *starts, *chain.from_iterable(every)]
+    numbers = [*given, *starts, *chain.from_iterable(every)]
     fits(set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) < 1 << 31, "no token ids")
     try:
         return space_of(inputs, words)
@@ -105,9 +121,13 @@ def bound(
     vocabulary = top["vocabulary"]
     expect(vocabulary is None or vocabulary["sha256"] == vocabulary_sha256, "made for another vocabulary")
     expect(max(top["label"], *top["rivals"]) < network.classes, "label or rivals beyond the classes")
-    expect(max(map(max, space.choices)) < network.vocabulary_size, "tokens beyond the embedding")
-    steps = sum(len(agreed.kernels.at(position).touched) * len(space.choices[position]) for position in space.swappable)
-    fits(steps <= MOST_STEPS, "too many options for a network of this size")
+    if network.is_smooth:
+        return
+    options = space.candidates + len(space.swappable)
+    if options * network.cut_width > MOST_STEPS:
+        touched = {position: len(agreed.kernels.at(position).touched) for position in space.swappable}
+        steps = sum(number * len(space.choices[position]) for position, number in touched.items())
+        fits(steps <= MOST_STEPS, "too many options for a network of this size")
 
 
 def decoded(tree: str) -> bytes:

@@ -7,6 +7,7 @@ many roundings a term meets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.network import Embedding, Network
 
 from .float64_rounding import Floats, growth
-from .linear_part import linear_part
+from .moved_elements import Moved, moved_at_cut
 
 Indices = NDArray[np.int64]
 
@@ -68,14 +69,23 @@ class Kernels:
         """From a 1 at one number that is looked up, and 0 at all others, for each of them."""
         places = self.places.get(position, [])
         widths = [self.tables[index].table.shape[1] for index, _ in places]
-        units: dict[int, Floats] = {}
-        for index, layer in self.tables.items():
-            units[index] = np.zeros((sum(widths), layer.positions.size, layer.table.shape[1]))
-        for start, (index, row), width in zip(np.cumsum([0, *widths]), places, widths, strict=False):
-            units[index][np.arange(start, start + width), row, np.arange(width)] = 1.0
-        given = {index: array.reshape(-1, *self.network.nodes[index].shape) for index, array in units.items()}
-        found = linear_part(self.network, given, "differences")
-        gross = linear_part(self.network, given, "gross differences")
-        touched = np.flatnonzero(gross.cut.any(axis=0))
+        units: dict[int, list[tuple[int, int]]] = {}
+        for start, (index, row) in zip(np.cumsum([0, *widths]).tolist(), places, strict=False):
+            units.setdefault(index, []).append((start, row))
+        given = {index: self.unit(index, sum(widths), own) for index, own in units.items()}
+        found = moved_at_cut(self.network, given, sum(widths), absolute=False)
+        gross = moved_at_cut(self.network, given, sum(widths), absolute=True)
+        some = gross.values.any(axis=0)
         share = float(growth(max(found.roundings, gross.roundings) + sum(widths) + 3))
-        return Kernel(touched, found.cut[:, touched], gross.cut[:, touched], share)
+        return Kernel(gross.elements[some], found.values[:, some], gross.values[:, some], share)
+
+    def unit(self, index: int, batch: int, places: Sequence[tuple[int, int]]) -> Moved:
+        """Of an embedding node: a 1 at each number of these rows, each in a line of its own from a first one on."""
+        width = self.tables[index].table.shape[1]
+        rows = np.array(sorted(row for _, row in places), dtype=np.int64)
+        elements = (rows[:, None] * width + np.arange(width)).ravel()
+        values = np.zeros((batch, len(elements)))
+        for start, row in places:
+            at = int(np.searchsorted(rows, row)) * width
+            values[np.arange(start, start + width), np.arange(at, at + width)] = 1.0
+        return Moved(elements, values)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from swapproof.encodings.network import (
+    SMOOTH,
     Affine,
     At,
     Constant,
@@ -96,7 +97,7 @@ LINEAR_PART: Meaning[Found] = Meaning(
         Scaling: Carried.scale,
         Sum: Carried.add_up,
     },
-    dict.fromkeys((Rectifier, Maximum), "it is not affine"),
+    dict.fromkeys((Rectifier, Maximum, *SMOOTH), "it is not affine"),
 )
 
 

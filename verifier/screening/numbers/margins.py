@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.substitution import Coefficients
+from swapproof.encodings.bounds.substitution import Coefficients, Relaxed
 from swapproof.encodings.canonical import windows_read
 from swapproof.encodings.network import (
     AFFINE,
+    SMOOTH,
     Affine,
     At,
     Constant,
@@ -30,8 +31,8 @@ from swapproof.encodings.walk import Meaning
 from ..form.tree_leaves import Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
 from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
-from .substituted_lines import Replaced, Substitution, substitute, weighed
-from .values_beyond_cut import ACROSS, laid
+from .substituted_lines import ErrorsCarried, Replaced, weighed
+from .values_beyond_cut import ACROSS, BENT, laid
 
 Classes = NDArray[np.int64]
 
@@ -150,18 +151,22 @@ class Recipe:
     def least(self, index: int, function: Floats, *, margin: bool) -> tuple[Floats, Floats]:
         """[B, R]: the recipe's lower bound of functions [B, R, size] of a node, and its error."""
 
-        def replace(at: At, given: Coefficients) -> Replaced:
-            return LINES.rule(at.node)(self, at.node.layer, given, at, margin)
+        def replace(number: int, given: Coefficients) -> Relaxed:
+            at = self.network.places[number]
+            line = LINES.rule(at.node)(self, at.node.layer, given, at, margin)
+            state.charge_line(line, given, at)
+            return line.passed, line.constant
 
-        state = substitute(self.network, self.sizes, index, function, replace)
-        return self.concluded(state)
+        nothing: Floats = np.zeros(function.shape[:2])
+        state = ErrorsCarried(self.network, replace, nothing, self.sizes, nothing)
+        return self.concluded(state.down(index, function), state)
 
-    def concluded(self, state: Substitution) -> tuple[Floats, Floats]:
+    def concluded(self, handed: Mapping[int, Coefficients], state: ErrorsCarried) -> tuple[Floats, Floats]:
         parts = self.batch.parts
         coefficients = np.zeros((*state.constant.shape, max(part.stop for part in parts.values())))
         for index, part in parts.items():
-            if index in state.handed:
-                coefficients[..., part] = state.handed[index].dense(part.stop - part.start)
+            if index in handed:
+                coefficients[..., part] = handed[index].dense(part.stop - part.start)
         number = state.constant + self.batch.least(coefficients)
         error = state.error + weighed(coefficients, self.batch.weight) + 4 * UNIT * np.abs(number)
         error = error + 4 * UNIT * np.abs(state.constant)
@@ -214,12 +219,12 @@ BOUNDS: Meaning[Bounds] = Meaning(
         Rectifier: Recipe.rectify,
         Maximum: Recipe.take_greatest,
     },
-    {Embedding: ACROSS},
+    {Embedding: ACROSS, **dict.fromkeys(SMOOTH, BENT)},
 )
 LINES: Meaning[Replaced] = Meaning(
     "line in float64",
     {Rectifier: Recipe.follow_lines, Maximum: Recipe.follow_greatest},
-    dict.fromkeys(AFFINE, "it is linear, and substituted as it is"),
+    {**dict.fromkeys(AFFINE, "it is linear, and substituted as it is"), **dict.fromkeys(SMOOTH, BENT)},
 )
 
 

@@ -12,28 +12,15 @@ from exactly these, and the difference in the coefficients handed on, weighed by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from swapproof.encodings.bounds.substitution import Coefficients, copies_of, gathered
-from swapproof.encodings.network import (
-    Affine,
-    At,
-    Constant,
-    Embedding,
-    Maximum,
-    Network,
-    Rearrangement,
-    Rectifier,
-    Scaling,
-    Sum,
-)
-from swapproof.encodings.walk import Meaning, backward
+from swapproof.encodings.bounds.substitution import Coefficients, Rewriting
+from swapproof.encodings.network import At
 
 from .float64_rounding import UNIT, Floats, growth
-from .values_beyond_cut import ACROSS
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,88 +33,28 @@ class Replaced:
     terms: int
 
 
-Replace = Callable[[At, Coefficients], Replaced]
-"""(nonlinear node, its coefficients [B, R, ...]) -> what it is replaced by."""
-Parts = list[Coefficients | None]
-
-
 @dataclass(eq=False)
-class Substitution:
-    """The function so far: coefficients handed to nodes of the cut, the constant [B, R] and the error [B, R]."""
+class ErrorsCarried(Rewriting):
+    """The substitution of `encodings`, with the error [B, R] of all that it did so far."""
 
-    network: Network
     sizes: Mapping[int, Floats]
-    replace: Replace
-    constant: Floats
     error: Floats
-    handed: dict[int, Coefficients] = field(default_factory=dict)
 
-    def join(self, source: int, one: Coefficients, more: Coefficients) -> Coefficients:
-        size = self.network.nodes[source].size
-        both = Coefficients(one.dense(size) + more.dense(size))
+    def come_to(self, more: Floats) -> None:
+        super().come_to(more)
+        self.error = self.error + 2 * UNIT * np.abs(self.constant)
+
+    def add(self, source: int, one: Coefficients, more: Coefficients) -> Coefficients:
+        both = super().add(source, one, more)
         self.error = self.error + 2 * UNIT * weighed(both.values, self.sizes[source])
         return both
 
-    def add(self, constant: Floats) -> None:
-        self.constant = self.constant + constant
-        self.error = self.error + 2 * UNIT * np.abs(self.constant)
-
-    def rounded(self, operations: int, given: Coefficients, at: At) -> None:
+    def charge(self, operations: int, given: Coefficients, at: At) -> None:
         self.error = self.error + growth(operations) * weighed(given.values, given.at(self.sizes[at.index]))
 
-    def hold(self, layer: Constant, given: Coefficients, at: At) -> Parts:
-        self.add(given.values @ given.at(layer.value.reshape(-1)))
-        self.rounded(given.values.shape[2] + 2, given, at)
-        return []
-
-    def multiply(self, layer: Affine, given: Coefficients, at: At) -> Parts:
-        values = given.dense(at.node.size)
-        blocks = values.reshape(*values.shape[:2], -1, len(layer.bias))
-        self.add(blocks.sum(axis=2) @ layer.bias)
-        self.rounded(blocks.shape[2] + len(layer.bias) + 4, given, at)
-        return [Coefficients((blocks @ layer.weight.T).reshape(*values.shape[:2], -1))]
-
-    def scale(self, layer: Scaling, given: Coefficients, at: At) -> Parts:
-        self.add(given.values @ given.at(layer.add.reshape(-1)))
-        self.rounded(given.values.shape[2] + 6, given, at)
-        factors = given.at((layer.multiply / layer.divide).reshape(-1))
-        return [Coefficients(given.values * factors, given.columns)]
-
-    def add_up(self, layer: Sum, given: Coefficients, at: At) -> Parts:
-        return [Coefficients(given.values * sign, given.columns) for sign in layer.signs]
-
-    def rearrange(self, layer: Rearrangement, given: Coefficients, at: At) -> Parts:
-        copies = copies_of(given.at(layer.index.reshape(-1)).tobytes())
-        if copies.most > 1:
-            self.rounded(copies.most, given, at)
-        values, parts = gathered(layer.index, given).values, self.network.laid(at.node)
-        insides = [np.searchsorted(copies.elements, (part.start, part.stop)).tolist() for part in parts]
-        return [
-            Coefficients(values[..., first:stop], copies.elements[first:stop] - part.start) if stop > first else None
-            for part, (first, stop) in zip(parts, insides, strict=True)
-        ]
-
-    def relax(self, layer: Rectifier | Maximum, given: Coefficients, at: At) -> Parts:
-        found = self.replace(at, given)
-        self.add(found.constant)
-        self.error = self.error + found.doubt
-        self.rounded(found.terms, given, at)
-        return [found.passed]
-
-
-REWRITTEN: Meaning[Sequence[Coefficients | None]] = Meaning(
-    "backward substitution in float64",
-    {
-        Constant: Substitution.hold,
-        Rearrangement: Substitution.rearrange,
-        Affine: Substitution.multiply,
-        Scaling: Substitution.scale,
-        Sum: Substitution.add_up,
-        Rectifier: Substitution.relax,
-        Maximum: Substitution.relax,
-    },
-    {Embedding: ACROSS},
-)
+    def charge_line(self, line: Replaced, given: Coefficients, at: At) -> None:
+        self.error = self.error + line.doubt
+        self.charge(line.terms, given, at)
 
 
 def weighed(values: Floats, sizes: Floats) -> Floats:
@@ -135,15 +62,3 @@ def weighed(values: Floats, sizes: Floats) -> Floats:
     if sizes.ndim == 1:
         return np.asarray(np.abs(values) @ sizes)
     return np.asarray((np.abs(values) @ sizes[:, :, None])[..., 0])
-
-
-def substitute(
-    network: Network, sizes: Mapping[int, Floats], node: int, coefficients: Floats, replace: Replace
-) -> Substitution:
-    """A function [B, R, size] of a node rewritten until only nodes of the cut are handed anything."""
-    nothing: Floats = np.zeros(coefficients.shape[:2])
-    state = Substitution(network, sizes, replace, nothing, nothing)
-    given = Coefficients(coefficients)
-    reached = backward(network, REWRITTEN, state, node, given, state.join, network.cut)
-    state.handed = {index: part for index, part in reached if index in network.cut}
-    return state

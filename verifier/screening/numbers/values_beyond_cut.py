@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from swapproof.encodings.network import (
+    SMOOTH,
     Affine,
     At,
     Constant,
@@ -41,6 +42,7 @@ from .float64_rounding import GRID, LARGEST, SLOP, TINY, UNIT, Floats, growth
 
 LINE = 2.0 + 2.0**-10
 ACROSS = "words are known at the cut, and this one is read across it"
+BENT = "only piecewise linear networks are screened so"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ GREATEST: Meaning[Floats] = Meaning(
         Rectifier: Greatest.rectify,
         Maximum: Greatest.take_greatest,
     },
-    {Embedding: ACROSS},
+    {Embedding: ACROSS, **dict.fromkeys(SMOOTH, BENT)},
 )
 
 
@@ -149,7 +151,7 @@ ERRORS: Meaning[Floats] = Meaning(
         Rectifier: Errors.rectify,
         Maximum: Errors.take_greatest,
     },
-    {Embedding: ACROSS},
+    {Embedding: ACROSS, **dict.fromkeys(SMOOTH, BENT)},
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.models.vocabulary import UNKNOWN, Vocabulary
 
-from ...runs.task import Task
+from ...tasks.task import Task
 from ..brute_force import cpu_seconds
 from ..flip_matrix import FlipMatrix
 from ..kappa import kappa_of

@@ -1,0 +1,1 @@
+../../verifier/swapproof/__init__.py

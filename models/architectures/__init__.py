@@ -1,0 +1,1 @@
+"""Architectures of text classifiers: one file each, listed in `architecture_table.py`."""

@@ -1,0 +1,26 @@
+"""The architectures that a recipe can name: adding one is a file beside this one and a line in this table."""
+
+from __future__ import annotations
+
+from .convolutional_network import Convolution
+from .flat_network import Flat
+from .mean_network import Mean
+from .network_shape import Body
+from .recurrent_network import BiGru, BiLstm, Gru, Lstm
+from .transformer_network import Transformer
+
+ARCHITECTURES: dict[str, type[Body]] = {
+    "mmws": Flat,
+    "mean": Mean,
+    "cnn": Convolution,
+    "lstm": Lstm,
+    "bilstm": BiLstm,
+    "gru": Gru,
+    "bigru": BiGru,
+    "transformer": Transformer,
+}
+
+
+def name_of(body: Body) -> str:
+    """What a recipe calls this architecture."""
+    return next(name for name, kind in ARCHITECTURES.items() if type(body) is kind)

@@ -1,0 +1,1 @@
+"""Classifiers as they are deployed: functions from sentences to scores, whatever they are made of."""

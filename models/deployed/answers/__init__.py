@@ -1,0 +1,1 @@
+"""What models outside of this process answer, read as rows of scores."""

@@ -1,0 +1,1 @@
+"""Static embeddings: a vector for each token, their mean, and a small head."""

@@ -1,0 +1,1 @@
+"""From whole sentences to the rows of token ids that a model reads, as it is deployed."""

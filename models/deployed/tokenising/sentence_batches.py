@@ -1,0 +1,57 @@
+"""Which sentences a model is given together: of like length, in batches that are fast and small in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .token_rows import Ids
+
+TOKENS = 512
+"""Of a batch, for each core: more were not faster (an encoder of 22 million parameters), and memory stays small."""
+TOKENS_OF_SMALL = 2_048
+"""Where starting a batch costs more than reading a token (an LSTM of 40 thousand parameters)."""
+SMALL = 2_000_000
+"""Parameters, without tables."""
+TOGETHER = 2_048
+"""Sentences that are padded together before they are given in batches."""
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How sentences may stand together so that none changes the answer of another.
+
+    `alone`: not at all. `mixed`: those of other lengths too, for the model is told what padding is. Otherwise those of
+    equal width. `fixed`: the number of sentences that the model always reads.
+    """
+
+    alone: bool = False
+    mixed: bool = False
+    fixed: int | None = None
+    small: bool = False
+    cores: int = 1
+
+    def most(self, width: int) -> int:
+        """Sentences of a batch."""
+        tokens = (TOKENS_OF_SMALL if self.small else TOKENS) * self.cores
+        return 1 if self.alone else self.fixed or max(1, tokens // max(1, width))
+
+    def slabs(self, widths: Ids) -> Iterator[Ids]:
+        """[sentences, rows of tokens each becomes] -> sentences, by number, that are padded to the widest; short first.
+
+        Of equal widths, or, where widths may be mixed, at least as many as make a batch.
+        """
+        order = np.lexsort(widths.T)
+        ordered = widths[order]
+        changes = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
+        ends = [*changes.tolist(), len(order)]
+        start = 0
+        for end in ends:
+            few = self.mixed and end < len(order) and end - start < self.most(int(ordered[end - 1].sum()))
+            if few:
+                continue
+            for first in range(start, end, TOGETHER):
+                yield order[first : min(first + TOGETHER, end)]
+            start = end

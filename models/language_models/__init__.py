@@ -1,0 +1,1 @@
+"""Language models of others, from local folders: what they propose, never what they answer."""

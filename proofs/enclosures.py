@@ -1,0 +1,197 @@
+"""Floors of exp, tanh, sigmoid and erf, certain to the last unit, in integers (FORMAT.md, section 15.1).
+
+    floor_of(function, x, q)               floor(2**q f(x 2**-q)), for one number
+    Curves(q).floors(function, numbers)    the same for many
+
+This file is trusted, as check.py is. Standard library only, exact integers only. Every function says by how much it can
+be wrong, and why; what they give together does not depend on that: a floor is given when it is certain, and refused if
+more bits never make it so. Where a number is not exact its ceiling is its floor and one more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import isqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or __package__:
+    from . import onnx_file
+else:
+    onnx_file = sys.modules["onnx_file"]
+
+Refused = onnx_file.Refused
+
+EXP, TANH, SIGMOID, ERF, RECIPROCAL, SQRT = range(1, 7)
+"""The functions of curves (FORMAT section 4.3)."""
+LIMIT_BITS = 40
+"""Numbers of 2**LIMIT_BITS or more are refused by those who ask."""
+GUARD, MOST_GUARD = 20, 1 << 12
+"""Bits beyond the precision with which functions are computed at first, and at most."""
+FAR = 16
+"""What `approximate` gives is less than this from the true number, in its units."""
+
+
+def decay(x: int, q: int, bits: int) -> int:
+    """Less than 2 from 2**bits exp(-x 2**-q), for x >= 0 and bits >= q.
+
+    y = x 2**-q 2**-k < 2**-8 has exp(-y) = 1 - y + y**2 / 2 - ..., where terms fall and signs alternate: a sum is less
+    than the first term left out from the truth. In units of 2**-w, w = bits + k + 16, a term is rounded by less than 1
+    and has less than 2**-8 of the error of the one before it. There are at most w / 8 + 2 < 2**13 terms, so the sum is
+    less than 2**14 from the truth. Where z, at most 1, has an error d, the square of z, rounded, has at most 2 d + 2.
+    After k squares that is at most 2**k (2**14 + 2), in units of 2**-bits less than 1/2; rounding adds less than 1.
+    Where x 2**-q > bits the truth is below 2**-bits.
+    """
+    if x >> q > bits:
+        return 0
+    k = max(0, x.bit_length() - q + 8)
+    w, n = bits + k + 16, 0
+    term = total = 1 << w
+    while term:
+        n += 1
+        term = term * x // (n << q + k)
+        total += -term if n & 1 else term
+    for _ in range(k):
+        total = total * total >> w
+    return total >> k + 16
+
+
+@lru_cache(64)
+def pi(bits: int) -> int:
+    """Less than 2 from 2**bits pi: 16 arctan(1/5) - 4 arctan(1/239), by series whose terms fall and alternate.
+
+    Each of the fewer than 2**12 terms is less than 2 from the truth in units of 2**-(bits + 20); and 20 2**13 < 2**20.
+    """
+    total = 0
+    for factor, n in ((16, 5), (-4, 239)):
+        power, k = (1 << bits + 20) // n, 0
+        while power:
+            term = power // (2 * k + 1)
+            total += factor * (-term if k & 1 else term)
+            power, k = power // (n * n), k + 1
+    return total >> 20
+
+
+def error_function(x: int, q: int, bits: int) -> int:
+    """Less than 4 from 2**bits erf(x 2**-q), for x > 0.
+
+    With z = x 2**-q, erf(z) is 2 / sqrt(pi) exp(-z**2) times the sum of t_n, t_0 = z, t_n = t_(n-1) 2 z**2 / (2 n + 1).
+    In units of 2**-w each t_n is rounded once, and what is lost then comes back at most exp(z**2) times in the terms
+    after it, since 2 z**2 / (2 n + 1) < z**2 / n. The sum stops where a term is 0 and the next would be less than half
+    of it if it were not; so it has less than (N + 2) exp(z**2) lost, of N < 2**12 terms. It is itself less than
+    exp(z**2). Times exp(-z**2), which has an error below 2, that is below N + 2 + 2 exp(z**2), and below 2**-18 in
+    units of 2**-bits, for w = bits + extra + 32, 2**extra >= exp(z**2). The factor and the last rounding add below 3.
+    """
+    square = x * x
+    w, n = bits + (3 * square >> 2 * q + 1) + 33, 0
+    term, total = x << w - q, 0
+    while term or 4 * square > 2 * n + 3 << 2 * q:
+        total += term
+        n += 1
+        term = 2 * term * square // (2 * n + 1 << 2 * q)
+    factor = isqrt((4 << 3 * w) // pi(w))
+    return (decay(square, 2 * q, max(w, 2 * q)) * total >> max(w, 2 * q)) * factor >> 2 * w - bits
+
+
+def approximate(function: int, x: int, q: int, bits: int) -> int:
+    """Less than FAR from 2**bits f(x 2**-q), for x > 0, and for exp also x < 0.
+
+    With e less than 2 from exp(-x): 1 / (1 + e) is less than 2 from the truth before it is rounded, tanh(x) is
+    2 / (1 + exp(-2 x)) - 1, and 1 / e is where exp(x) < 2**k, and e has 2 k bits more, less than 3 from it.
+    """
+    if function == ERF:
+        return error_function(x, q, bits)
+    if function == EXP:
+        if x < 0:
+            return decay(-x, q, bits)
+        more = 2 * ((3 * x >> q + 1) + 1)
+        return (1 << 2 * bits + more) // decay(x, q, bits + more)
+    opened = (1 << 2 * bits) // ((1 << bits) + decay(x << (function == TANH), q, bits))
+    return 2 * opened - (1 << bits) if function == TANH else opened
+
+
+def floor_of(function: int, x: int, q: int) -> int:
+    """floor(2**q f(x 2**-q)) for exp, tanh, sigmoid, erf.
+
+    At x = 0 the number is exact. Elsewhere it is irrational, so that more and more bits (Ziv) tell the floor at last,
+    and the ceiling is one more. It lies between 0 and, but for exp, 2**q, where x > 0; tanh and erf are odd, and
+    sigmoid(-x) = 1 - sigmoid(x). Where |x| >= q the distance to 0 or 1 is below 2**-q.
+    """
+    if x == 0:
+        return {EXP: 2, SIGMOID: 1}.get(function, 0) << q - 1
+    if x < 0 and function != EXP:
+        return ((function == SIGMOID) << q) - 1 - floor_of(function, -x, q)
+    most = 1 << 2 * LIMIT_BITS + q if function == EXP else (1 << q) - 1
+    if abs(x) >> q >= q and (x < 0 or function != EXP):
+        return 0 if x < 0 else most
+    guard = GUARD
+    while guard <= MOST_GUARD:
+        found = approximate(function, x, q, q + guard)
+        low, high = max(found - FAR >> guard, 0), min(found + FAR >> guard, most)
+        if low == high:
+            return low
+        guard *= 2
+    raise Refused("a function too near to a multiple of the precision")
+
+
+class Powers(dict[int, int]):
+    """Less than 2 from 2**bits exp(-x 2**-shift), as they are asked for."""
+
+    def __init__(self, shift: int, bits: int) -> None:
+        self.shift, self.bits = shift, bits
+
+    def __missing__(self, x: int) -> int:
+        if x >> self.shift > self.bits:
+            return 0
+        self[x] = decay(x, self.shift, self.bits)
+        return self[x]
+
+
+class Curves:
+    """The functions at one precision, of many numbers at once."""
+
+    def __init__(self, q: int) -> None:
+        self.q, self.bits = q, q + GUARD
+        self.parts = -(-self.bits // 24)
+        self.first = Powers(8, self.bits)
+        others = range(2, self.parts + 1)
+        self.others = [([decay(x, 8 * n, self.bits) for x in range(256)], q - 8 * n) for n in others]
+
+    def decays(self, numbers: Iterable[int]) -> list[int]:
+        """Less than 13 from 2**bits exp(-x 2**-q) for each x >= 0.
+
+        x is cut into the bits down to 2**-8, the next eight, and so on, and a rest r below 2**-(8 parts); the powers of
+        the at most four parts are less than 2 away each, and so is their product less than 8 and what three roundings
+        lose. exp(-r) is 1 - r + r**2 / 2 less at most r**3 / 6 < 2**-bits / 4, and rounding loses less than 1.
+        """
+        q, bits, first, others = self.q, self.bits, self.first, self.others
+        head, rest = q - 8, (1 << q - 8 * self.parts) - 1
+        found = []
+        for x in numbers:
+            e = first[x >> head]
+            for table, shift in others:
+                e = e * table[x >> shift & 255] >> bits
+            r = x & rest
+            if r:
+                e -= e * ((r << q + 1) - r * r) >> 2 * q + 1
+            found.append(e)
+        return found
+
+    def floors(self, function: int, numbers: Sequence[int]) -> list[int]:
+        """floor_of, for each: as the decays tell if they do, else one by one."""
+        q, one, last = self.q, 1 << self.bits, (1 << self.q) - 1
+        if function == ERF or (function == EXP and max(numbers) > 0):
+            return [floor_of(function, x, q) for x in numbers]
+        double, far = (1, 2 * FAR) if function == TANH else (0, FAR)
+        sure, top, found = (1 << GUARD) - 1, (last << GUARD) + far, []
+        for x, e in zip(numbers, self.decays([abs(x) << double for x in numbers]), strict=True):
+            y = e if function == EXP else ((one << self.bits << double) // (one + e)) - (one if double else 0)
+            if y + far & sure >= 2 * far:
+                least = y + far >> GUARD
+            elif x and y >= top:
+                least = last
+            else:
+                least = floor_of(function, abs(x), q) if function != EXP else floor_of(EXP, x, q)
+            found.append(least if x >= 0 or function == EXP else (0 if double else last + 1) - 1 - least)
+        return found

@@ -1,0 +1,172 @@
+"""What is required of a run is answered true, false or not settled, with what it stands on; exit codes follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import write_task
+
+from swapproof.verifier.cli import main
+from swapproof.verifier.roads import certify
+from swapproof.verifier.runs.run_summary import summarise
+
+Capture = pytest.CaptureFixture[str]
+
+
+def line(id: int, low: int, high: int | None, level: str = "float32", **changes: Any) -> dict[str, Any]:
+    status = "already_wrong" if high == 0 else "exact" if low == high else "open"
+    return {
+        "id": id,
+        "label": 1,
+        "predicted": int(high != 0),
+        "positions": 9,
+        "candidates": 5,
+        "cut": 0,
+        "unknown": 0,
+        "min_swaps": {"low": low, "high": high},
+        "status": status,
+        "level": level,
+        "seconds": 0.5,
+        "evaluations": 10,
+        "requests": 2,
+    } | changes
+
+
+def lines(*ends: tuple[int, int | None], level: str = "float32") -> list[dict[str, Any]]:
+    return [line(id, *both, level) for id, both in enumerate(ends)]
+
+
+def certified(at: int, least: float) -> dict[str, list[dict[str, Any]]]:
+    return {"certified_accuracy": [{"at": at, "least": least}]}
+
+
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("least", "answer", "code"),
+        [(0.5, "true", 0), (0.51, "not settled", 3), (0.75, "not settled", 3), (0.76, "false", 1)],
+    )
+    def test_a_share_is_compared_with_both_of_its_ends(self, least: float, answer: str, code: int) -> None:
+        found = summarise(lines((3, 3), (3, None), (1, 5), (2, 2)), None, None, certified(2, least))
+        assert (found["requirements"][0]["answer"], found["verdict"]["exit_code"]) == (answer, code)
+        assert (found["requirements"][0]["low"], found["requirements"][0]["high"]) == (0.5, 0.75)
+
+    @given(st.integers(0, 100), st.integers(1, 3))
+    def test_a_share_that_is_just_reached_is_reached(self, percent: int, times: int) -> None:
+        """0.07 of 100 is 7; in floating point it is more."""
+        ends = [(2, 2)] * (percent * times) + [(1, 1)] * ((100 - percent) * times)
+        found = summarise(lines(*ends), None, None, certified(1, percent / 100))
+        assert found["requirements"][0]["answer"] == "true"
+
+    def test_accuracy_is_of_all_texts(self) -> None:
+        for least, answer in ((0.75, "true"), (0.8, "false")):
+            found = summarise(lines((1, 1), (1, 1), (0, 0), (2, 2)), None, None, {"accuracy": [{"least": least}]})
+            assert found["requirements"][0]["answer"] == answer
+
+    def test_texts_that_are_missing_may_turn_out_either_way(self) -> None:
+        require = certified(1, 0.5) | {"accuracy": [{"least": 0.9}]}
+        found = summarise(lines((2, 2)), None, 4, require)
+        assert [one["answer"] for one in found["requirements"]] == ["not settled", "not settled"]
+        assert [(one["low"], one["high"]) for one in found["requirements"]] == [(0.25, 1.0), (0.25, 1.0)]
+        assert found["verdict"]["exit_code"] == 3
+
+    def test_one_that_is_false_decides(self) -> None:
+        found = summarise(lines((2, 2), (2, None)), 1, None, certified(5, 0.5) | {"accuracy": [{"least": 1.0}]})
+        assert [one["answer"] for one in found["requirements"]] == ["true", "not settled", "true"]
+        assert found["verdict"]["exit_code"] == 3
+        assert found["verdict"]["sentence"].startswith("1 of 3 requirements is open: accuracy under 5 swaps lies in [")
+        found = summarise(lines((2, 2), (2, None)), 2, None, certified(5, 0.5))
+        assert [one["answer"] for one in found["requirements"]] == ["false", "not settled"]
+        assert found["verdict"]["exit_code"] == 1
+        assert found["verdict"]["sentence"].startswith("1 of 2 requirements does not hold: not robust to 2 swaps: 1 of")
+        found = summarise(lines((2, 2)), 1, None, certified(1, 1.0))
+        assert found["verdict"] == {"exit_code": 0, "sentence": "all 2 requirements hold"}
+
+
+class TestRadius:
+    def test_it_asks_for_the_texts_that_are_answered_rightly(self) -> None:
+        found = summarise(lines((2, 2), (0, 0), (3, None)), 1)
+        assert found["verdict"] == {
+            "exit_code": 0,
+            "sentence": "proved robust to 1 swap: all 2 texts that the model answers rightly",
+        }
+
+    def test_texts_without_candidates_are_counted_and_alone_say_nothing(self) -> None:
+        some = [line(0, 3, None), line(1, 3, None, candidates=0)]
+        assert summarise(some, 1)["verdict"]["sentence"].endswith(", 1 of them with nothing to swap")
+        wrong = [line(0, 0, 0), line(1, 3, None, candidates=0)]
+        found = summarise(wrong, 1)
+        assert found["vacuous"] == []
+        assert found["verdict"]["exit_code"] == 3
+        assert "the one text that the model answers rightly has nothing to swap" in found["verdict"]["sentence"]
+
+
+class TestLevels:
+    MIXED = (*lines((2, 2), (3, 3)), line(2, 2, 2, "replay"), line(3, 0, 0, "replay"))
+
+    def test_certified_accuracy_is_parted_by_what_it_stands_on(self) -> None:
+        found = summarise(self.MIXED)
+        assert found["certified_accuracy"] == {"1": 0.75, "2": 0.25, "3": 0.0}
+        assert found["levels"] == {
+            "float32": {"texts": 2, "certified_accuracy": {"1": 0.5, "2": 0.25, "3": 0.0}},
+            "replay": {"texts": 2, "certified_accuracy": {"1": 0.25, "2": 0.0, "3": 0.0}},
+        }
+
+    def test_what_is_evaluated_is_never_called_proved(self) -> None:
+        replayed = lines((2, 2), (2, 2), level="replay")
+        for found in (summarise(replayed, 1), summarise(replayed, None, None, certified(1, 0.5))):
+            assert "evaluated in full" in found["verdict"]["sentence"]
+            assert "proved" not in found["verdict"]["sentence"]
+        assert "2 low ends are evaluated in full, not proved" in summarise(replayed)["verdict"]["sentence"]
+
+    def test_where_nothing_is_required_it_is_said_how_many_withstand_one_swap(self) -> None:
+        said = summarise(lines((2, 2), (1, 1), (0, 0), (3, None)))["verdict"]["sentence"]
+        assert "; 50.00 % keep the right answer whatever word is swapped (proved)" in said
+        said = summarise(lines((2, 2), (1, 1), (0, 0), (1, None)))["verdict"]["sentence"]
+        assert "; at least 25.00 % keep the right answer" in said
+
+    def test_both_are_counted_where_there_are_both(self) -> None:
+        assert "2 proved and 1 evaluated in full" in summarise(self.MIXED, 1)["verdict"]["sentence"]
+        gate = summarise(self.MIXED, None, None, certified(1, 0.5))["verdict"]["sentence"]
+        shown = "accuracy under 1 swap is at least 75.00 % (2 proved and 1 evaluated in full), and 50 % is required"
+        assert gate == shown
+
+
+class TestCommand:
+    def test_the_task_and_the_command_line_require(self, tmp_path: Path, capsys: Capture) -> None:
+        task = write_task(tmp_path / "task")
+        with task.open("a") as file:
+            file.write("[require]\naccuracy = { least = 0.9 }\n")
+        run = tmp_path / "run"
+        assert main(["certify", str(task), "--out", str(run)]) == 0
+        assert main(["certify", str(task), "--out", str(run), "--require", "certified@1 >= 0.9"]) == 1
+        summary = json.loads((run / "summary.json").read_text())
+        assert [(one["require"], one["answer"]) for one in summary["requirements"]] == [
+            ("certified_accuracy", "false"),
+            ("accuracy", "true"),
+        ]
+        out = capsys.readouterr().out
+        assert "required, false: accuracy under 1 swap is at most" in out
+        assert "required, true: accuracy is at least 100.00 %, and 90 % is required" in out
+        assert "<td><b>false</b></td>" in (run / "report.html").read_text()
+        assert main(["check", str(run)]) == 0
+        summary["requirements"][0]["answer"] = "true"
+        (run / "summary.json").write_text(json.dumps(summary))
+        assert main(["check", str(run)]) == 4
+
+    def test_python_requires_the_same(self, tmp_path: Path) -> None:
+        outcome = certify(
+            write_task(tmp_path / "task"), tmp_path / "run", require=["certified@1 >= 0.9", "accuracy >= 1"]
+        )
+        assert [one["answer"] for one in outcome.summary["requirements"]] == ["false", "true"]
+        assert outcome.exit_code == 1
+
+    def test_a_requirement_that_is_none_is_one_line(self, tmp_path: Path, capsys: Capture) -> None:
+        task = write_task(tmp_path / "task")
+        assert main(["certify", str(task), "--out", str(tmp_path / "run"), "--require", "robust >= 1"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+        assert not (tmp_path / "run").exists()

@@ -1,0 +1,187 @@
+"""Small smooth networks as canonical forms, made by hand, and what they compute, element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from swapproof.encodings.canonical import Form
+from swapproof.encodings.canonical_layers import PADDING, Bends, Curved, Greatest, Lookup, Pairs, Rows, Step
+from swapproof.encodings.network import Indices
+from swapproof.encodings.regions.compiling import compiled
+from swapproof.encodings.regions.region import Question
+from swapproof.encodings.regions.tails import margins
+
+FUNCTIONS = {
+    "exp": math.exp,
+    "tanh": math.tanh,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "erf": math.erf,
+    "reciprocal": lambda x: 1 / x,
+    "sqrt": math.sqrt,
+}
+
+
+class Building:
+    """Lays down layers and numbers their elements."""
+
+    def __init__(self, constants: Sequence[float]) -> None:
+        self.constants = np.array(sorted(constants))
+        self.steps: list[Step] = []
+        self.size = len(self.constants)
+
+    def constant(self, number: float) -> int:
+        return int(np.flatnonzero(self.constants == number)[0])
+
+    def add(self, step: Step) -> Indices:
+        self.steps.append(step)
+        self.size += step.size
+        return np.arange(self.size - step.size, self.size)
+
+    def dense(self, read: Indices, matrix: Any, bias: Any) -> Indices:
+        """One list for all rows; matrix [read, rows]."""
+        rows = matrix.shape[1]
+        nothing = np.zeros(rows, dtype=np.int64)
+        return self.add(Rows(np.asarray(read)[None], tuple(matrix.T), nothing, np.arange(rows), np.asarray(bias)))
+
+    def blend(self, lists: Indices, weights: Any) -> Indices:
+        """A list for each row, and one sequence of weights."""
+        rows = len(lists)
+        nothing = np.zeros(rows, dtype=np.int64)
+        return self.add(
+            Rows(np.asarray(lists), (np.asarray(weights, float),), np.arange(rows), nothing, np.zeros(rows))
+        )
+
+    def form(self, logits: Indices) -> Form:
+        return Form(self.constants, tuple(self.steps), logits)
+
+
+def recurrent(drawn: Generator, length: int, units: int, *, tail: str) -> Form:
+    """A bidirectional LSTM; `tail`: what joins its states: their mean, their greatest, or a hidden layer."""
+    made, width = Building((0.0, 1.0)), 3
+    words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
+    states: list[list[Indices]] = []
+    for forward in (True, False):
+        matrix = drawn.normal(size=(width + units + 1, 4 * units)) * 0.7
+        bias = drawn.normal(size=4 * units) * 0.3
+        h = c = np.full(units, made.constant(0.0))
+        own: dict[int, Indices] = {}
+        for place in range(length) if forward else reversed(range(length)):
+            gates = made.dense(np.concatenate([words[place], h, [made.constant(1.0)]]), matrix, bias)
+            opened = made.add(Curved("sigmoid", gates[: 3 * units]))
+            new = made.add(Curved("tanh", gates[3 * units :]))
+            i, o, f = opened.reshape(3, units)
+            kept = made.add(Pairs(np.concatenate([np.stack([f, c], 1), np.stack([i, new], 1)])))
+            c = made.blend(kept.reshape(2, units).T, [1.0, 1.0])
+            h = made.add(Pairs(np.stack([o, made.add(Curved("tanh", c))], 1)))
+            own[place] = h
+        states.append([own[place] for place in range(length)])
+    lists = np.concatenate([np.stack(own, axis=1) for own in states])
+    pooled = made.add(Greatest(lists)) if tail == "greatest" else made.blend(lists, np.full(length, 1 / length))
+    if tail == "hidden":
+        hidden = made.dense(pooled, drawn.normal(size=(2 * units, 3)), drawn.normal(size=3))
+        pooled = made.add(Bends(0.0, hidden))
+    return made.form(made.dense(pooled, drawn.normal(size=(len(pooled), 3)) * 2, drawn.normal(size=3) * 0.2))
+
+
+def attending(drawn: Generator, length: int) -> Form:
+    """One head of attention, divided by its sum, with a root and squares behind it."""
+    made, width = Building((0.0, 1.0)), 2
+    words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
+    query, key = drawn.normal(size=(2, width, width))
+    asked = [made.dense(own, query, np.zeros(width)) for own in words]
+    keys = [made.dense(own, key, np.zeros(width)) for own in words]
+    answers = []
+    for place in range(length):
+        pairs = np.array([[a, b] for other in keys for a, b in zip(asked[place], other, strict=True)])
+        scores = made.blend(made.add(Pairs(pairs)).reshape(length, width), np.ones(width))
+        top = made.add(Greatest(scores[None]))
+        shifted = made.blend(np.stack([scores, np.repeat(top, length)], 1), [1.0, -1.0])
+        sizes = made.add(Curved("exp", shifted))
+        share = made.add(Curved("reciprocal", made.blend(sizes[None], np.ones(length))))
+        weights = made.add(Pairs(np.stack([sizes, np.repeat(share, length)], 1)))
+        weighted = made.add(Pairs(np.array([[w, x] for x in range(width) for w in weights]).reshape(-1, 2)))
+        weighted = made.add(Pairs(np.array([[weights[j], words[j][x]] for x in range(width) for j in range(length)])))
+        answers.append(made.blend(weighted.reshape(width, length), np.ones(length)))
+    pooled = made.blend(np.stack(answers, axis=1), np.full(length, 1 / length))
+    squares = made.add(Pairs(np.stack([pooled, pooled], 1)))
+    root = made.add(Curved("sqrt", made.dense(squares, np.ones((width, 1)), [0.1])))
+    bent = made.add(Curved("erf", pooled))
+    return made.form(made.dense(np.concatenate([bent, root]), drawn.normal(size=(width + 1, 2)), drawn.normal(size=2)))
+
+
+def bagged(drawn: Generator, length: int) -> Form:
+    """Words added up; of the sums the root of their squares, other products, a tanh, and what is affine."""
+    made, width = Building((0.0, 1.0)), 3
+    words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
+    sums = made.blend(words.T, drawn.normal(size=length))
+    mixed = made.dense(np.append(sums, made.constant(1.0)), drawn.normal(size=(width + 1, 2)), drawn.normal(size=2))
+    squares = made.add(Pairs(np.stack([sums, sums], 1)))
+    root = made.add(Curved("sqrt", made.dense(squares, drawn.random((width, 1)), [0.01])))
+    pairs = made.add(Pairs(np.stack([np.append(sums, mixed), np.append(mixed, sums)], 1)))
+    products = made.dense(np.append(pairs, made.constant(1.0)), drawn.normal(size=(width + 3, 2)), drawn.normal(size=2))
+    bent = made.add(Curved("tanh", mixed))
+    read = np.concatenate([bent, root, made.add(Curved("sigmoid", products)), mixed])
+    return made.form(made.dense(read, drawn.normal(size=(len(read), 3)), drawn.normal(size=3)))
+
+
+def values(form: Form, tokens: Sequence[int]) -> list[float]:
+    """Of all elements, one by one."""
+    found = [float(number) for number in form.constants]
+    for step in form.steps:
+        match step:
+            case Lookup(table, positions):
+                found += [float(x) for p in positions for x in table[tokens[p]]]
+            case Rows(lists, weights, list_of, weights_of, bias):
+                new = []
+                for at, of, added in zip(list_of, weights_of, bias, strict=True):
+                    members = [i for i in lists[at] if i != PADDING]
+                    new.append(math.fsum([w * found[i] for w, i in zip(weights[of], members, strict=False)] + [added]))
+                found += new
+            case Bends(slope, read):
+                found += [max(found[i], 0) + slope * min(found[i], 0) for i in read]
+            case Greatest(windows):
+                found += [max(found[i] for i in window) for window in windows]
+            case Pairs(read):
+                found += [found[i] * found[j] for i, j in read]
+            case Curved(function, read):
+                found += [FUNCTIONS[function](found[i]) for i in read]
+    return found
+
+
+def asked(form: Form, original: Sequence[int], options: Sequence[tuple[int, tuple[int, ...]]], label: int) -> Question:
+    """`options`: (position, tokens, the original first) of every word."""
+    program = compiled(form)
+    rivals = [other for other in range(len(form.logits)) if other != label]
+    return Question(
+        program,
+        margins(program, label, rivals),
+        np.array(original),
+        tuple(position for position, _ in options),
+        tuple(tokens for _, tokens in options),
+    )
+
+
+def sentences(question: Question, options: Sequence[Sequence[int]], most: int) -> list[tuple[int, tuple[int, ...]]]:
+    """(swaps, tokens) of every sentence with these options of each word and at most so many swaps."""
+    found = []
+    for chosen in product(*options):
+        swaps = sum(option > 0 for option in chosen)
+        if swaps <= most:
+            tokens = question.original.tolist()
+            for word, option in enumerate(chosen):
+                tokens[question.positions[word]] = question.tokens[word][option]
+            found.append((swaps, tuple(tokens)))
+    return found
+
+
+def margins_at(question: Question, form: Form, tokens: Sequence[int], label: int) -> list[float]:
+    """Of the label against every other class, in order."""
+    found = values(form, tokens)
+    logits = [found[i] for i in form.logits]
+    return [logits[label] - z for other, z in enumerate(logits) if other != label]

@@ -1,0 +1,105 @@
+"""Limits of a fair attack, as the Defender paper has them: candidates, share of words, requests, similarity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swapproof.encodings.errors import BadInput
+from swapproof.models.deployed.classifier import Rows
+from swapproof.models.deployed.swapped_text import SwapText
+
+Encoder = Callable[[Sequence[str]], NDArray[Any]]
+"""One vector of length 1 for each sentence."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`similarity` is angular, 1 - arccos(cosine) / pi, to the original text, of every sentence whatever its length.
+
+    The released tools of the Defender paper compare with the sentence of the step before, not below 15 words, and take
+    the ceiling of rho L.
+    """
+
+    k_max: int | None = None
+    """Candidates of a word: the first so many of its space."""
+    rho_max: str | None = None
+    """Share of a text's words that may be swapped, a decimal; rounded down unless `rho_up`."""
+    rho_up: bool = False
+    q_max: bool = False
+    """At most K_max x L requests for a text of L words."""
+    similarity: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.k_max is not None and self.k_max < 1:
+            raise BadInput(f"--k-max {self.k_max}: at least 1")
+        if self.q_max and self.k_max is None:
+            raise BadInput("--q-max allows K_max x L requests: give --k-max too")
+        if self.rho_up and self.rho_max is None:
+            raise BadInput("--rho-up rounds rho_max x L up: give --rho-max too")
+        if self.similarity is not None and not 0 <= self.similarity <= 1:
+            raise BadInput(f"--similarity {self.similarity}: an angular similarity lies between 0 and 1")
+        if self.rho_max is not None:
+            self.share(self.rho_max)
+
+    @staticmethod
+    def share(text: str) -> Fraction:
+        try:
+            found = Fraction(text)
+        except (ValueError, ZeroDivisionError):
+            found = Fraction(-1)
+        if not 0 <= found <= 1:
+            raise BadInput(f"--rho-max {text}: a share from 0 to 1, such as 0.1")
+        return found
+
+    def most_swaps(self, words: int) -> int:
+        if self.rho_max is None:
+            return words
+        allowed = self.share(self.rho_max) * words
+        return math.ceil(allowed) if self.rho_up else math.floor(allowed)
+
+    def most_requests(self, words: int) -> int | None:
+        return self.k_max * words if self.q_max and self.k_max is not None else None
+
+    @property
+    def sentences(self) -> Iterator[str]:
+        """In words, for the line under every table."""
+        if self.k_max is not None:
+            yield f"K_max {self.k_max} candidates a word"
+        if self.rho_max is not None:
+            yield f"at most {'ceil' if self.rho_up else 'floor'}({self.rho_max} x words) swaps"
+        if self.q_max:
+            yield f"at most {self.k_max} x words requests"
+        if self.similarity is not None:
+            yield f"angular similarity (all-MiniLM-L6-v2) to the original text at least {self.similarity:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class NearEnough:
+    """A check: the similarity of sentences to the original text, each computed once."""
+
+    encoder: Encoder
+    text: SwapText
+    least: float
+    known: dict[bytes, float] = field(default_factory=dict, repr=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.bool_]:
+        return np.array(self.similarities(rows) >= self.least)
+
+    def similarities(self, rows: Rows) -> NDArray[np.float64]:
+        original = np.zeros(rows.shape[1], dtype=np.int32)
+        asked = {row.tobytes(): row for row in (original, *np.asarray(rows, dtype=np.int32))}
+        new = {key: row for key, row in asked.items() if key not in self.known}
+        if new:
+            first = self.encoder([self.text.moved(original), *map(self.text.moved, new.values())])
+            cosines = np.clip(np.asarray(first[1:], dtype=np.float64) @ first[0], -1, 1)
+            # A sentence and itself: the encoder's rounding must not forbid it.
+            self.known.update(zip(new, (1 - np.arccos(cosines) / np.pi).tolist(), strict=True))
+            self.known[original.tobytes()] = 1.0
+        return np.array([self.known[np.asarray(row, dtype=np.int32).tobytes()] for row in rows])

@@ -1,0 +1,165 @@
+"""Runs of `attack`: every text attacked, every witness replayed and stored at once, and summed up.
+
+What one road needs is imported when that road is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from swapproof.encodings.errors import BadInput, Unsupported
+from swapproof.encodings.onnx_files.refusals import divides
+
+from ..ladder.token_length import length_of
+from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
+from ..runs.manifest import QUESTION
+from ..runs.run_folder import Run, refuse_foreign
+from ..runs.store import Store
+from ..synonyms.similarity import sentence_similarity
+from ..tasks.deployed_model import Trust, open_deployed
+from ..tasks.inputs import Inputs, read_inputs, read_plain
+from ..tasks.opened_model import opened
+from ..tasks.task import Task, read_task
+from .attack_goals import Goal
+from .attack_limits import Limits
+from .attack_summary import summary_of_attack
+from .attacking import STAGE, Attacking, Tokens
+from .frozen_candidates import refrozen
+from .recipes import recipe_named
+
+
+@dataclass(frozen=True)
+class AttackOptions:
+    """`target`: the name of a class. `kappa` and `language_model`: for the attacks whose candidates come from them."""
+
+    limit: int | None = None
+    target: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 1
+    jobs: int = 1
+    resume: bool = True
+    progress: bool = False
+    kappa: Path | None = None
+    language_model: Path | None = None
+    trust: Trust = field(default_factory=Trust)
+
+
+def attack(task: str | Path, out: str | Path, method: str, options: AttackOptions | None = None) -> Outcome:
+    """Attack the first texts of a task; a folder with a run of the same attack is resumed.
+
+    Raises BadInput or Unsupported before anything is written when the task cannot be run.
+    """
+    asked = AttackOptions() if options is None else options
+    require(asked.limit is None or asked.limit >= 1, f"limit = {asked.limit}: at least 1")
+    require(asked.jobs >= 1, f"jobs = {asked.jobs}: at least 1")
+    require(asked.seed >= 0, f"seed = {asked.seed}: at least 0")
+    recipe_named(method)
+    run = Run(Path(out))
+    refuse_foreign(run.folder)
+    if asked.limits.similarity is not None:
+        sentence_similarity(0.0)
+    given = read_task(task)
+    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+        if given.model.kind == "hf":
+            from ..derived.exported_folder import exported_task
+
+            given, _ = exported_task(given, asked.limit, Path(place))
+        goal = goal_of(given, asked.target)
+        plan, work = prepared(run, given, method, goal, asked)
+        with begun(plan, resume=asked.resume):
+            settle(plan, work, asked.jobs, doing="attack", facts={}, shown=asked.progress)
+            with Store.open(run.store, readonly=True) as store:
+                lines = list(store.results(STAGE))
+            labels = given.model.labels
+            summary = summary_of_attack(lines, len(plan.inputs.texts), method, goal, asked.limits, labels)
+            said = json.loads(plan.facts["about"])
+            summary |= {"remarks": [*said["observed"], *said["remarks"]], "swaps_from": plan.inputs.source}
+            return published(run, summary)
+
+
+def goal_of(task: Task, target: str | None) -> Goal:
+    labels = task.model.labels
+    if target is None:
+        return Goal()
+    if target not in labels:
+        raise BadInput(f"--target {target!r}: the classes are {', '.join(labels)}")
+    return Goal(labels.index(target))
+
+
+def prepared(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions) -> tuple[RunPlan, Attacking]:
+    """On the road that the model takes: read where that is possible and the candidates are the task's own."""
+    recipe = recipe_named(method)
+    obstacle = ""
+    if task.model.kind == "onnx" and task.model.road != "run" and recipe.transformation == "task":
+        try:
+            return reading(run, task, method, goal, asked)
+        except NotImplementedError as error:
+            if task.model.road == "read":
+                raise
+            obstacle = f" ({error})"
+    if recipe.gradients:
+        raise Unsupported(
+            f"{method} needs gradients, of a network that is read; the model of this task is run{obstacle}"
+        )
+    return running(run, task, method, goal, asked)
+
+
+def reading(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions) -> tuple[RunPlan, Attacking]:
+    """Texts as the vocabulary reads them. Smooth networks are faster in onnxruntime: they are read for gradients."""
+    from ..ladder.certifying import ATTENTION
+    from ..ladder.model_trial import tried
+
+    model = opened(task)
+    inputs = read_inputs(task, length_of(task, model), asked.limit, model.roles)
+    trial = tried(model, length_of(task, model), inputs, smooth=True)
+    if task.model.road is None and divides(trial.network.nodes):
+        raise Unsupported(ATTENTION)
+    inputs = candidates_of(inputs, method, asked)
+    binding = binding_of(model.path, inputs)
+    facts = settling_facts(binding, inputs, trial, method, None) | question_of(method, goal, asked)
+    plan = RunPlan.of_network(run, task, model, inputs, binding, facts, extends=False)
+    reads = recipe_named(method).gradients or not trial.network.is_smooth
+    tokens = Tokens(reads=reads, given=model.given)
+    return plan, Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, tokens=tokens)
+
+
+def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions) -> tuple[RunPlan, Attacking]:
+    from ..replaying.replayed_run import seen_of, unread
+
+    endpoint = task.model.kind == "endpoint"
+    require(
+        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
+    )
+    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    inputs = candidates_of(read_plain(task, asked.limit), method, asked)
+    classifier = open_deployed(task, asked.trust, threads)
+    identity = classifier.identity
+    binding = binding_of_deployed(identity, inputs)
+    about = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
+    seen = seen_of(classifier, task, inputs)
+    odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
+    vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
+    said = (*identity.remarks, *odd)
+    facts = facts_about(binding, inputs, said, about, method, None, observed=vacuous) | question_of(method, goal, asked)
+    own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
+    plan = RunPlan(run, task, inputs, binding, identity.files, own, facts, extends=False)
+    return plan, Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, threads)
+
+
+def candidates_of(inputs: Inputs, method: str, asked: AttackOptions) -> Inputs:
+    kind = recipe_named(method).transformation
+    return refrozen(inputs, kind, asked.limits.k_max, asked.kappa, asked.language_model)
+
+
+def question_of(method: str, goal: Goal, asked: AttackOptions) -> dict[str, str]:
+    """What the run answers; its results depend on all of it."""
+    limits = asked.limits
+    question: dict[str, Any] = {"quantity": "attack", "method": method, "target": goal.target, "seed": asked.seed}
+    question |= {name: getattr(limits, name) for name in ("k_max", "rho_max", "rho_up", "q_max", "similarity")}
+    return {QUESTION: json.dumps(question)}

@@ -1,0 +1,31 @@
+"""The best sentences with one swap, with two, ...: a beam, and with a width of 1 the greedy search by exact gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..attacked_text import Attacked, distinct
+
+
+@dataclass(frozen=True)
+class Beam:
+    """After s rounds the beam holds the `width` sentences of s swaps with the best scores among those looked at.
+
+    The first round in which a sentence reaches the goal is the last. With no limit on the width (None) every sentence
+    is looked at, and what is found has the fewest swaps that there are.
+    """
+
+    width: int | None
+
+    def run(self, attacked: Attacked) -> None:
+        beam = attacked.original[None]
+        attacked.ask(beam)
+        while not attacked.broken:
+            parts = [attacked.extensions(row) for row in beam]
+            rows = distinct(np.concatenate(parts))
+            if not len(rows):
+                return
+            scores = attacked.ask(rows).scores
+            beam = rows[np.argsort(-scores, kind="stable")[: self.width]]

@@ -1,0 +1,55 @@
+"""`attack`: one attack on the texts of a task, or several of them compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..attacks.attack_comparison import COMPARISON, compared, exact_minima, lines_in
+from ..attacks.attack_run import AttackOptions, attack
+from ..attacks.recipes import recipe_named
+from ..pages.printing.attack_printing import print_attack
+from ..pages.printing.json_printing import print_run
+from ..runs.life import require, write_json
+from ..runs.run_folder import is_free
+
+
+def command(
+    task: Path,
+    out: Path,
+    method: str | None,
+    compare: str | None,
+    exact: Path | None,
+    options: AttackOptions,
+    *,
+    as_json: bool = False,
+) -> int:
+    """One run in `out`; of several attacks a run in a folder of its own name each, and comparison.json."""
+    others = [name.strip() for name in (compare or "").split(",") if name.strip()]
+    methods = list(dict.fromkeys([*([] if method is None else [method]), *others]))
+    require(bool(methods), "give --method NAME, or several: --compare greedy,pdp")
+    for name in methods:
+        recipe_named(name)
+    if not others and exact is None:
+        outcome = attack(task, out, methods[0], options)
+        if as_json:
+            return print_run(out, outcome.exit_code, outcome.summary)
+        print_attack(outcome.summary)
+        print(f"\nThe run folder: {out}")
+        return outcome.exit_code
+    require(
+        is_free(out) or (out / COMPARISON).is_file() or (out / methods[0]).is_dir(),
+        f"{out}: holds other files; give --out a new folder",
+    )
+    runs = {name: attack(task, out / name, name, options) for name in methods}
+    minima = {} if exact is None else exact_minima(exact, out / methods[0])
+    comparison = compared({name: lines_in(out / name) for name in methods}, minima)
+    summary: dict[str, Any] = {"quantity": "attack", "runs": {name: one.summary for name, one in runs.items()}}
+    summary |= {"comparison": comparison}
+    write_json(out / COMPARISON, summary)
+    code = max(one.exit_code for one in runs.values())
+    if as_json:
+        return print_run(out, code, summary)
+    print_attack(summary)
+    print(f"\nThe runs: {out}")
+    return code

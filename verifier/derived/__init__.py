@@ -1,0 +1,1 @@
+"""Networks that are made of a deployed model, and read instead of it."""

@@ -1,3 +1,0 @@
-"""The names of all engines, without what they need: what a line of results.jsonl may say in place of any other."""
-
-NAMES = ("greedy", "exact", "enumerate", "gurobi", "scip", "highs", "z3", "exact-small")

@@ -1,0 +1,233 @@
+"""Engines for smooth networks: boxes of all budgets with words split, and sentences that share their beginnings.
+
+Both look for sentences first, by adding up single swaps. What they find is replayed, and what they prove is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.query import Query
+from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
+from swapproof.encodings.regions.assignments import AssignmentTables, Choices
+from swapproof.encodings.regions.beams import beamed
+from swapproof.encodings.regions.questions import question_of
+from swapproof.encodings.regions.region import Question
+from swapproof.encodings.regions.region_search import (
+    CLEAR,
+    UNIT,
+    Bounded,
+    Broken,
+    Effort,
+    Evaluated,
+    Region,
+    Search,
+    Split,
+    segments_used,
+)
+from swapproof.encodings.regions.shared_tables import Stopped as OutOfTime
+from swapproof.encodings.regions.shared_tables import margins_of
+from swapproof.proofs import certificate
+
+from ..interval import Interval
+from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
+
+BITS = (32, 48, 64)
+"""Precisions that are tried, in this order."""
+TRIED, TRIED_LEAVES = 48, 4
+"""Sentences, and leaves, on which a precision is tried."""
+LEEWAY = 2.0
+"""Times the width of the intervals of those sentences."""
+LONGEST_WITNESS = 12
+HOPELESS = 8.0
+"""Where boxes are so many times too wide, splitting words does not help in time."""
+FIRST = 12
+"""Swaps that are looked at together: of a long text boxes for all of its words take long, and mostly prove fewer."""
+KEPT = 0.5
+"""Of the text's own margin, boxes must keep so much at level `kernel`; else they are of real numbers."""
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Narrows the interval from both ends; `most`: sentences of one budget that are looked at in all; `reach`: swaps
+    that are asked about, as many as there are words if it is None."""
+
+    name: str
+    bounded: bool
+    most: int = 3_000_000
+    reach: int | None = None
+    smooth: bool = field(default=True, init=False)
+
+    def last(self, question: Question) -> int:
+        words = len(question.positions)
+        return words if self.reach is None else min(self.reach, words)
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        question = question_of(query)
+        work = Work(
+            query,
+            question,
+            Search(question, Effort(budget.deadline), with_boxes=self.bounded),
+            self.most,
+            self.last(question),
+        )
+        try:
+            if self.bounded:
+                interval = yield from work.at_once(interval)
+            interval = yield from work.attack(interval)
+            yield from work.climb(interval, bounded=self.bounded)
+        except OutOfTime:
+            yield Stopped(
+                f"out of time after {work.search.effort.evaluated} sentences and {work.search.effort.boxes} boxes"
+            )
+        finally:
+            budget.evaluations += work.search.effort.evaluated
+
+
+BOXES = Smooth("boxes", bounded=True)
+SEQUENCE = Smooth("sequence", bounded=False)
+
+
+@dataclass(eq=False)
+class Work:
+    """One text."""
+
+    query: Query
+    question: Question
+    search: Search
+    most: int
+    last: int
+    """Swaps that are asked about."""
+    lost: float = 0.0
+    """How many times too wide boxes are."""
+
+    def attack(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
+        """Once: a beam of sentences with few swaps."""
+        if interval.low > self.last or (interval.high is not None and interval.high <= interval.low + 1):
+            return interval
+        most = min(LONGEST_WITNESS, self.last)
+        if interval.high is not None:
+            most = min(most, interval.high - 1)
+        for found in beamed(self.search, most) if most else ():
+            interval = yield Sentence(found.tokens)
+            if interval.high is not None and interval.high <= found.swaps:
+                break
+        return interval
+
+    def climb(self, interval: Interval, *, bounded: bool) -> Generator[Finding, Interval, None]:
+        """Budget by budget, from the proved end to the witness."""
+        if bounded and interval.low <= self.last and self.lost > HOPELESS:
+            yield Stopped(f"boxes of one swap are {self.lost:.0f} times too wide")
+            return
+        while not interval.closed:
+            budget = interval.low if interval.high == 1 else min(self.last, max(interval.low, 1))
+            if budget < interval.low or (interval.high is not None and budget >= interval.high):
+                return
+            choices = self.question.whole(budget)
+            if not bounded and choices.count() > self.most:
+                yield Stopped(
+                    f"{choices.count()} sentences with up to {budget} swaps, and at most {self.most} are evaluated"
+                )
+                return
+            self.search.found = None
+            region = self.search.prove(choices, bounded=bounded)
+            if region is None:
+                interval, before = (yield from self.hand(self.search.found)), interval
+                if interval is before:
+                    yield Stopped("a sentence within rounding of breaking the text")
+                    return
+                continue
+            before = interval
+            interval = yield self.bound(budget, region)
+            if interval is before:
+                return
+
+    def at_once(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
+        """One pass of boxes for all budgets, or for the first ones if these are many: the greatest that they prove."""
+        most = self.last if interval.high is None else min(self.last, interval.high - 1)
+        if most <= interval.low or not most:
+            return interval
+        top = min(most, max(FIRST, interval.low))
+        whole, search = self.question.whole(top), self.search
+        if canonical_of(self.query.network).float32:
+            search.ends = KernelEnds(UNIT)
+        margins = search.box(whole).margins.min(axis=1)
+        proved = np.flatnonzero(margins > CLEAR)
+        if len(proved) <= top:
+            _, own = search.margins(self.question.whole(1))
+            text, worst = float(own[0]), max(float(own[0] - own.min()), CLEAR)
+            if search.in_float32 and not margins[0] > KEPT * text:
+                search.ends = Ends(UNIT)
+                margins = search.box(whole).margins.min(axis=1)
+                proved = np.flatnonzero(margins > CLEAR)
+            self.lost = float(margins[0] - margins[1]) / worst
+        elif top < most:
+            proved = np.flatnonzero(search.box(self.question.whole(most)).margins.min(axis=1) > CLEAR)
+        if len(proved) and proved[-1] >= max(1, interval.low):
+            budget = int(proved[-1])
+            interval = yield self.bound(budget, Bounded(self.question.whole(budget)))
+        return interval
+
+    def hand(self, found: Broken | None) -> Generator[Finding, Interval, Interval]:
+        if found is None:
+            raise RuntimeError("a search that ended without an answer")
+        if found.margin < 0:
+            return (yield Sentence(found.tokens))
+        return (yield Doubtful(np.array([found.tokens], dtype=np.int64)))
+
+    # ---- what is proved
+
+    def bound(self, budget: int, region: Region) -> Bound:
+        if self.holds_in_float32(region):
+            return Bound(budget + 1, certificate.Precision(BITS[0], self.tree(region)), "kernel")
+        return Bound(budget + 1, certificate.Precision(self.bits(region), self.tree(region)), "real")
+
+    def holds_in_float32(self, region: Region) -> bool:
+        """Whether the level `kernel` is worth asking for: boxes were of that level, and what is tried is clear."""
+        if not canonical_of(self.query.network).float32:
+            return False
+        if not self.search.in_float32 and any(isinstance(leaf, Bounded) for leaf in leaves_of(region)):
+            return False
+        return self.clear(region, KernelEnds(UNIT))
+
+    def clear(self, region: Region, ends: Ends) -> bool:
+        """Whether evaluated leaves stay clear, as far as some sentences of some leaves tell."""
+        leaves = [leaf for leaf in leaves_of(region) if isinstance(leaf, Evaluated)]
+        leaves.sort(key=lambda leaf: leaf.least)
+        return all(self.width(leaf.choices, ends) * LEEWAY < leaf.least for leaf in leaves[:TRIED_LEAVES])
+
+    def tree(self, region: Region) -> certificate.Node:
+        match region:
+            case Evaluated():
+                return certificate.Enumerate()
+            case Bounded(choices):
+                parts = segments_used(self.question, choices, self.search.segments)
+                return certificate.Boxes(tuple(certificate.Segment(s.first, s.end - s.first, s.word) for s in parts))
+            case Split(word, options, left, right):
+                return certificate.Words(word, options, self.tree(left), self.tree(right))
+
+    def bits(self, region: Region) -> int:
+        """The least precision at which evaluated leaves stay clear."""
+        return next((bits for bits in BITS[:-1] if self.clear(region, Ends(2.0**-bits))), BITS[-1])
+
+    def width(self, choices: Choices, ends: Ends) -> float:
+        """The greatest width of the margins of some sentences, those with many swaps among them."""
+        rows = AssignmentTables(choices).of(choices.moving).rows
+        chosen = np.unique(rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)], axis=0)
+        _, found = margins_of(self.question, choices, ends, sentences=chosen)
+        return float((found[:, 1] - found[:, 0]).max())
+
+
+def leaves_of(region: Region) -> list[Evaluated | Bounded]:
+    found, waiting = list[Evaluated | Bounded](), [region]
+    while waiting:
+        match waiting.pop():
+            case Split(_, _, left, right):
+                waiting += [right, left]
+            case leaf:
+                found.append(leaf)
+    return found

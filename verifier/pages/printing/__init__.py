@@ -1,0 +1,1 @@
+"""What commands print: of audits, of measures, of attacks, and as JSON."""

@@ -1,0 +1,85 @@
+"""What `attack` prints: one row for each attack, its denominators, and how far it is from the exact minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+COLUMNS = (
+    *("attack", "texts", "attacked", "broken", "Clean", "Aua", "Suc", "ASR1", "swaps", "%S", "requests"),
+    *("evaluations", "seconds"),
+)
+COMPARED = ("attack", "#Succ", "#Win", "swaps", "%S", "requests", "evaluations", "seconds")
+AGAINST_EXACT = ("breakable", "missed", "at the minimum", "mean ratio", "ratio of means")
+
+
+def print_attack(summary: Mapping[str, Any]) -> None:
+    """Of one run, or of several that were compared."""
+    from rich.table import Table
+
+    from ..tables import print_table
+    from ..terminal import terminal
+
+    console = terminal()
+    runs = list(summary["runs"].values()) if "runs" in summary else [summary]
+    table = Table(title="Attacks", title_justify="left")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
+    for one in runs:
+        table.add_row(*row_of(one))
+    print_table(console, table)
+    console.print(runs[0]["definition"], style="dim")
+    for one in runs:
+        console.print(f"{one['method']}: {one['verdict']['sentence']}")
+    if "comparison" in summary:
+        found = summary["comparison"]
+        table = Table(title="Compared", title_justify="left")
+        for name in (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ())):
+            table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
+        for method in found["methods"]:
+            table.add_row(*compared_row(method))
+        print_table(console, table)
+        console.print(found["definition"] + ".", style="dim")
+
+
+def row_of(one: Mapping[str, Any]) -> Sequence[str]:
+    return (
+        one["method"],
+        *(f"{one[name]:,}" for name in ("texts", "attacked", "broken")),
+        *(percent(one[name]) for name in ("clean", "aua", "suc", "asr1")),
+        number(one["swaps"], 3),
+        "-" if one["swapped_share"] is None else f"{one['swapped_share']:.1%}",
+        number(one["requests"], 1),
+        number(one["evaluations"], 1),
+        f"{one['seconds']:.1f}",
+    )
+
+
+def compared_row(one: Mapping[str, Any]) -> Sequence[str]:
+    row = (
+        one["method"],
+        *(f"{one[name]:,}" for name in ("succ", "win")),
+        number(one["swaps"], 3),
+        "-" if one["swapped_share"] is None else f"{one['swapped_share']:.1%}",
+        *(f"{one[name]:,}" for name in ("requests", "evaluations")),
+        f"{one['seconds']:.1f}",
+    )
+    if "overshoot" not in one:
+        return row
+    far = one["overshoot"]
+    return (
+        *row,
+        f"{far['breakable']:,}",
+        percent(far["missed"]),
+        percent(far["at_minimum"]),
+        number(far["mean_ratio"], 3),
+        number(far["ratio_of_means"], 3),
+    )
+
+
+def percent(found: Mapping[str, Any]) -> str:
+    return "-" if found["share"] is None else f"{found['share']:.1%}"
+
+
+def number(found: float | None, digits: int) -> str:
+    return "-" if found is None else f"{found:,.{digits}f}"

@@ -1,0 +1,1 @@
+"""Models that are run and not read: an interval for every text, from what the deployed model answered."""

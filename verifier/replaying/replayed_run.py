@@ -1,0 +1,111 @@
+"""Runs of `certify` of models that are run: every text settled by asking the model, stored at once, and summed up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from swapproof.encodings.errors import BadInput
+from swapproof.models.deployed.behaviour import Remark, observe
+from swapproof.models.deployed.classifier import Classifier
+from swapproof.models.deployed.onnx_classifier import OnnxClassifier
+
+from ..ladder.certifying import settle_and_report
+from ..runs.binding import binding_of_deployed
+from ..runs.life import Outcome, RunPlan, begun, facts_about, require
+from ..runs.run_folder import Run
+from ..runs.vacuity import mostly_unknown
+from ..tasks.certify_options import CertifyOptions
+from ..tasks.deployed_model import open_deployed
+from ..tasks.inputs import Inputs, read_plain
+from ..tasks.task import Task
+from .estimate import Estimate, duration, estimated
+from .replaying import Replaying
+
+ENGINES = "greedy,simple"
+TRIED = 256
+"""Texts that the model is tried on before anything is claimed."""
+SAID_ANYWAY = (
+    *("constant_output", "one_class", "near_chance", "too_few_texts", "labels_permuted", "answers_differ"),
+    "unanswered",
+)
+"""What the summary says of a run by its lines."""
+
+
+def certify_running(
+    run: Run, task: Task, asked: CertifyOptions, *, obstacle: str | None, remarks: tuple[str, ...]
+) -> Outcome:
+    """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
+    endpoint = task.model.kind == "endpoint"
+    require(
+        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
+    )
+    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    inputs = read_plain(task, asked.limit)
+    classifier = open_deployed(task, asked.trust, threads)
+    identity = classifier.identity
+    binding = binding_of_deployed(identity, inputs)
+    model = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
+    seen = seen_of(classifier, task, inputs)
+    odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
+    vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
+    said = (*why_run(obstacle), *remarks, *identity.remarks, *odd)
+    facts = facts_about(binding, inputs, said, model, ENGINES, asked.seconds, observed=vacuous)
+    own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
+    plan = RunPlan(run, task, inputs, binding, identity.files, own, facts)
+    work = Replaying(run.folder, asked.seconds, asked.trust, threads)
+    with begun(plan, resume=asked.resume):
+        if asked.progress:
+            swaps = [text.swaps for text in inputs.texts]
+            guess = estimated(classifier, swaps, seen.right, jobs=asked.jobs, limit=asked.seconds)
+            say_beforehand(guess, asked.seconds)
+        return settle_and_report(plan, work, asked)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the model does to the first texts: whether it answers them rightly, and what a reader of the report should
+    know."""
+
+    remarks: tuple[Remark, ...]
+    right: tuple[bool, ...]
+
+
+def seen_of(classifier: Classifier, task: Task, inputs: Inputs) -> Seen:
+    some = inputs.texts[:TRIED]
+    seen = observe(
+        classifier,
+        task.model.decision,
+        [text.fields for text in some],
+        [text.label for text in some],
+        names=inputs.labels,
+    )
+    for remark in seen.remarks:
+        if remark.kind == "probabilities_not_logits" and task.model.decision.compares(seen.scores.shape[1]):
+            raise BadInput(f"[model] {remark.sentence}")
+    right = task.model.decision.answers(seen.scores) == [text.label for text in some]
+    remarks = tuple(remark for remark in seen.remarks if remark.kind not in SAID_ANYWAY)
+    return Seen(remarks, tuple(right.tolist()))
+
+
+def unread(classifier: Classifier, inputs: Inputs) -> Iterator[str]:
+    """What a tokenizer does not know; other models count words in ways of their own."""
+    if isinstance(classifier, OnnxClassifier):
+        said = mostly_unknown(*classifier.unknown([text.fields for text in inputs.texts[:TRIED]]))
+        yield from () if said is None else (said,)
+
+
+def say_beforehand(estimate: Estimate | None, seconds: float | None) -> None:
+    each = "without a limit of time" if seconds is None else f"at most {seconds:g} s for each text"
+    for line in estimate.lines if estimate is not None else ():
+        print(f"certify: {line}", file=sys.stderr)
+    whole = f", {duration(estimate.most)} in all" if estimate is not None and seconds is not None else ""
+    print(f"certify: a text ends with the first sentence that breaks it; {each}{whole}", file=sys.stderr, flush=True)
+
+
+def why_run(obstacle: str | None) -> tuple[str, ...]:
+    reason = "" if obstacle is None else f" ({obstacle})"
+    return (f"the model is run, not read{reason}: below a low end every sentence was evaluated, and nothing is proved",)

@@ -1,0 +1,174 @@
+"""Proofs about smooth networks, screened: the intervals of FORMAT.md, section 15, held by ends in float64.
+
+What is accepted here check.py accepts: every end is moved outwards by more than float64 may round, and by the unit of
+the checker's precision, so that its intervals lie within.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.query import Query
+from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
+from swapproof.encodings.regions.assignments import Choices
+from swapproof.encodings.regions.boxes import Segment, boxed
+from swapproof.encodings.regions.questions import question_of
+from swapproof.encodings.regions.region import Question
+from swapproof.encodings.regions.shared_tables import Stopped, margins_of
+from swapproof.proofs import certificate
+from swapproof.proofs.certificate import encode_tree
+from swapproof.proofs.errors import BadInput
+from swapproof.proofs.tree_reader import decode_tree
+
+from .form.unsure import Unsure
+
+BITS, MOST_BITS = 32, 64
+"""The precision where none is set, and that of witnesses."""
+ROWS, MOST = 60_000, 2_000_000
+"""Sentences that are evaluated at once, and in all."""
+
+
+def screen_smooth(query: Query, tree: bytes, sizes: Sequence[int], swaps: int, level: str, stop: float) -> None:
+    """Raises Unsure unless the tree surely proves that at most so many swaps change nothing."""
+    question = question_of(query)
+    if level == "kernel" and not canonical_of(query.network).float32:
+        raise Unsure("level kernel of this network")
+    if list(sizes) != [len(own) for own in question.tokens]:
+        raise Unsure("words with one option")
+    try:
+        root = decode_tree(tree, sizes, query.rivals)
+    except BadInput as error:
+        raise Unsure(str(error)) from None
+    if encode_tree(root, sizes, query.rivals) != tree:
+        raise Unsure("a tree that is not written as trees are")
+    whole = Choices(tuple(tuple(range(size)) for size in sizes), swaps)
+    Screened(query, question, level, stop).check(root, whole)
+
+
+class Screened:
+    """One proof: its leaves in order."""
+
+    def __init__(self, query: Query, question: Question, level: str, stop: float) -> None:
+        self.query, self.question, self.stop = query, question, stop
+        self.kind = KernelEnds if level == "kernel" else Ends
+        self.ends: dict[int, Ends] = {}
+        self.evaluated = 0
+
+    @property
+    def late(self) -> bool:
+        return time.monotonic() > self.stop
+
+    def check(self, root: certificate.Node, whole: Choices) -> None:
+        waiting = [(root, whole, BITS, frozenset(self.query.rivals))]
+        while waiting:
+            node, choices, bits, rivals = waiting.pop()
+            if self.late:
+                raise Unsure("out of time")
+            match node:
+                case certificate.Precision(inner_bits, inner):
+                    self.arithmetic(inner_bits)  # refused even where another is set below
+                    waiting.append((inner, choices, inner_bits, rivals))
+                case certificate.Words(word, options, left, right):
+                    own = frozenset(choices.options[word])
+                    if not options < own or not options:
+                        raise Unsure("a split that splits nothing")
+                    waiting.append((right, limited(choices, word, own - options), bits, rivals))
+                    waiting.append((left, limited(choices, word, options), bits, rivals))
+                case certificate.Rivals(named, left, right):
+                    if not named < rivals or not named:
+                        raise Unsure("a split of rivals that splits nothing")
+                    waiting.append((right, choices, bits, rivals - named))
+                    waiting.append((left, choices, bits, named))
+                case certificate.Enumerate():
+                    self.enumerate(choices, bits, rivals)
+                case certificate.Boxes(segments):
+                    self.box(segments, choices, bits, rivals)
+                case _:
+                    raise Unsure(f"{type(node).__name__} in a smooth network")
+
+    def arithmetic(self, bits: int) -> Ends:
+        if not 16 <= bits <= MOST_BITS:
+            raise Unsure(f"precision {bits}")
+        return self.ends.setdefault(bits, self.kind(2.0**-bits))
+
+    def columns(self, rivals: frozenset[int]) -> list[int]:
+        return [column for column, rival in enumerate(self.query.rivals) if rival in rivals]
+
+    def enumerate(self, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
+        """Regions that are too large to be evaluated at once are cut by words."""
+        count = choices.count()
+        if count == 0:
+            return
+        free = [word for word in choices.moving if len(choices.options[word]) > 1]
+        if count > ROWS and free:
+            word = max(free, key=lambda w: len(choices.options[w]))
+            own = choices.options[word]
+            for part in (own[:1], own[1:]):
+                self.enumerate(limited(choices, word, frozenset(part)), bits, rivals)
+            return
+        self.evaluated += count
+        if self.evaluated > MOST:
+            raise Unsure(f"more than {MOST} sentences")
+        try:
+            _, ends = margins_of(self.question, choices, self.arithmetic(bits), lambda: self.late)
+        except Stopped:
+            raise Unsure("out of time") from None
+        if not (ends[:, 0][:, self.columns(rivals)] > 0).all():
+            raise Unsure(f"an enumerated sentence: {ends[:, 0].min():.3g}")
+
+    def box(self, segments: Sequence[certificate.Segment], choices: Choices, bits: int, rivals: frozenset[int]) -> None:
+        if choices.count() == 0:
+            return
+        parts = tuple(Segment(s.first, s.first + s.layers, s.word) for s in segments)
+        program = self.question.program
+        for part, after in zip(parts, (*parts[1:], None)[: len(parts)], strict=True):
+            end = program.layers if after is None else min(after.first, program.layers)
+            if not (part.first < part.end <= end and part.word < len(choices.options)):
+                raise Unsure("segments that are not in order")
+            if any(len(program.pieces_of[layer]) != 1 for layer in range(part.first, part.end)):
+                raise Unsure("segments that are not screened")
+            if not all(self.read_apart(number, part, choices) for number in self.question.tail.through):
+                raise Unsure("a segment that reads what it must not")
+        try:
+            margins = boxed(self.question, choices, parts, self.arithmetic(bits)).margins[choices.swaps]
+        except KeyError:
+            raise Unsure("a segment that reads what it must not") from None
+        if not (margins[self.columns(rivals)] > 0).all():
+            raise Unsure(f"a leaf of boxes: {margins.min():.3g}")
+
+    def read_apart(self, number: int, part: Segment, choices: Choices) -> bool:
+        """Whether a piece, if it is of a segment, reads no more that depends on its word than it may."""
+        question, program = self.question, self.question.program
+        if not part.first <= program.pieces[number].layer < part.end:
+            return True
+        for source in program.reads[number]:
+            words, below = question.reached[source] & choices.moving, program.pieces[source]
+            inside = not below.affine and part.first <= below.layer < part.end
+            if part.word in words and not inside and not (below.affine and len(words) == 1):
+                return False
+        return True
+
+
+def limited(choices: Choices, word: int, options: frozenset[int]) -> Choices:
+    kept = tuple(option for option in choices.options[word] if option in options)
+    return replace(choices, options=(*choices.options[:word], kept, *choices.options[word + 1 :]))
+
+
+def screen_witness(query: Query, swaps: Sequence[tuple[int, int]], levels: Collection[str]) -> None:
+    """Raises Unsure unless in the sentence with these (position, token) swaps some rival surely wins at all levels."""
+    question = question_of(query)
+    if "float32" in levels or ("kernel" in levels and not canonical_of(query.network).float32):
+        raise Unsure("a level that this network has not")
+    options = [(0,)] * len(question.tokens)
+    for position, token in swaps:
+        word = question.word_at[position]
+        options[word] = (question.tokens[word].index(token),)
+    alone = Choices(tuple(options), len(options))
+    for level, kind in (("real", Ends), ("kernel", KernelEnds)):
+        if level in levels:
+            _, ends = margins_of(question, alone, kind(2.0**-MOST_BITS))
+            if not (ends[0, 1] < 0).any():
+                raise Unsure(f"the witness at level {level}")

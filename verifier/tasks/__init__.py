@@ -1,0 +1,1 @@
+"""What a task file says, and what it names, read and checked."""

@@ -1,0 +1,21 @@
+"""What a user asks of `certify` beside the task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .deployed_model import Trust
+
+
+@dataclass(frozen=True)
+class CertifyOptions:
+    """`limit`: only the first texts. `radius`: swaps that every text must withstand. `seconds` for each text."""
+
+    limit: int | None
+    radius: int | None
+    engines: str | None
+    seconds: float | None
+    jobs: int
+    resume: bool
+    progress: bool
+    trust: Trust
