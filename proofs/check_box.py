@@ -55,6 +55,8 @@ class NumericModel(onnx_file.OnnxFile):
     """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
 
     opsets = range(7, 23)
+    most = lowering.MAX_CLASSES
+    """Inputs and outputs together."""
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         super().__init__(data, files, lowering.stored)
@@ -63,9 +65,8 @@ class NumericModel(onnx_file.OnnxFile):
         need(kind in onnx_file.FLOATING, "the input must be FLOAT, FLOAT16 or DOUBLE")
         self.one_type(kind)
         shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
-        most = lowering.MAX_CLASSES
-        fits = 0 < len(shape) <= onnx_file.MAX_RANK and min(shape) > 0 and prod(shape) < most
-        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {most} numbers are needed")
+        fits = 0 < len(shape) <= onnx_file.MAX_RANK and min(shape) > 0 and prod(shape) < self.most
+        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {self.most} numbers are needed")
         self.shape, self.inputs = shape, prod(shape)
         for node in self.nodes:
             same = self.opset >= CHANGED.get(node.operator, 0)
@@ -84,9 +85,8 @@ class NumericModel(onnx_file.OnnxFile):
             result = graph.output({self.name: graph.lay(lowering.Layer(self.inputs, ()), self.shape)})
             need(not any(node.operator in lowering.HEADS for node in self.nodes), "a head in a network of numbers")
             self.count = len(result.items)
-            most = lowering.MAX_CLASSES
-            fits = 0 < self.count <= most - self.inputs
-            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {most} are in the format")
+            fits = 0 < self.count < min(lowering.MAX_CLASSES, self.most - self.inputs + 1)
+            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {self.most} are in the format")
             graph.no_claim("the inputs of the model are numbers")
             self.known = graph.lowered(graph.variable(result).items, 0)
         return self.known
