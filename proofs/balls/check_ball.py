@@ -15,10 +15,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, isfinite, isqrt, lcm
+from math import isfinite, isqrt, lcm
 from operator import mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -137,7 +136,9 @@ class Moving(check_box.Network):
 
     def lines(self, whole: Whole, layer: check.Affine, places: list[int], moves: set[int]) -> check.Layer:
         """Rows of what moves; the rest of each is a number."""
-        rows, lists, of = [], [], {}
+        rows: list[Any] = []
+        lists: list[tuple[int, ...]] = []
+        of: dict[int, tuple[int, list[int], list[int]]] = {}
         for place in places:
             row = layer.rows[place]
             if row.read not in of:
@@ -184,9 +185,7 @@ class Ball(check_box.Inputs):
         found.middle, found.half = middle, half
         return found
 
-    def moved(
-        self, ends: check_box.Ends, plane: check_box.Plane | None, kept: check_box.Kept
-    ) -> Ball:
+    def moved(self, ends: check_box.Ends, plane: check_box.Plane | None, kept: check_box.Kept) -> Ball:
         found = Ball(self.space, ends, plane, kept, self.phases)
         found.middle, found.half = self.middle, self.half
         return found
@@ -314,20 +313,41 @@ def whole_of(claim: Claim, model: NumericModel, stop: float) -> Whole:
     return whole
 
 
+@dataclass(frozen=True)
+class Place:
+    """The ball of a case as integers over the scale of the inputs, and what holds in it: `space` is the network's."""
+
+    space: check_box.Space
+    middle: list[int]
+    half: list[int]
+    norm: str
+
+    @classmethod
+    def of(cls, claim: Claim, case: Case, whole: Whole, stop: float) -> Place:
+        scale = whole.input_scale
+        middle = [int(claim.center[i] * scale) for i in case.free]
+        half = [int(number * scale) for number in claim.halves(case)]
+        return cls(check_box.Space(Moving(whole, case.free, stop), stop), middle, half, claim.top["norm"])
+
+    def tree(
+        self, label: int, rival: int, data: bytes, stop: float, make: Callable[..., check_box.Tree] = check_box.Tree
+    ) -> check_box.Tree:
+        """That of this rival, to be walked. `make` makes it: for producers one that goes on after a leaf that does not
+        hold.
+        """
+        beaten = check_box.Constraint({label: Fraction(1), rival: Fraction(-1)}, {}, Fraction(0), label < rival)
+        ends = tuple([(c - h, c + h) for c, h in zip(self.middle, self.half, strict=True)])
+        found = make(self.space, ends, [beaten], data, stop)
+        if self.norm == "l2":
+            found.start = check_box.Region(Ball.around(self.space, self.middle, self.half))
+        return found
+
+
 def check_case(claim: Claim, case: Case, whole: Whole, stop: float) -> tuple[int, int]:
     """The numbers of nodes and leaves of its trees; raises Refused when they do not prove it."""
-    network = Moving(whole, case.free, stop)
-    space = check_box.Space(network, stop)
-    scale, label = whole.input_scale, claim.top["label"]
-    middle = [int(claim.center[i] * scale) for i in case.free]
-    half = [int(number * scale) for number in claim.halves(case)]
-    nodes = leaves = 0
+    place, nodes, leaves = Place.of(claim, case, whole, stop), 0, 0
     for rival, data in zip(claim.top["rivals"], case.trees, strict=True):
-        outputs = {label: Fraction(1), rival: Fraction(-1)}
-        beaten = check_box.Constraint(outputs, {}, Fraction(0), label < rival)
-        tree = check_box.Tree(space, tuple([(c - h, c + h) for c, h in zip(middle, half, strict=True)]), [beaten], data, stop)
-        if claim.top["norm"] == "l2":
-            tree.start = check_box.Region(Ball.around(space, middle, half))
+        tree = place.tree(claim.top["label"], rival, data, stop)
         tree.walk()
         nodes, leaves = nodes + tree.nodes, leaves + tree.leaves
     return nodes, leaves
