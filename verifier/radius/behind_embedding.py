@@ -119,8 +119,8 @@ def cut_behind(model: Model, length: int, target: Path) -> Array:
             needed.update(node.input)
     if needed & (moved - {name}):
         raise Unsupported(
-            f"{model.named}: computes with the tokens beside their embedding (a mask of the padding?), so that there is "
-            "no network behind it alone"
+            f"{model.named}: computes with the tokens beside their embedding (a mask of the padding?), so that no network "
+            "stands behind it alone"
         )
     kind = helper.np_dtype_to_tensor_dtype(table.dtype)
     new = helper.make_graph(
