@@ -9,6 +9,7 @@ A region may be cut and halved along inputs as well; then the better of both bou
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from swapproof.proofs.balls.ball_certificate import Norm
 from ..queries.ascent import Ascended
 from ..queries.query_bounds import Bounded, InputRegions, QueryBounds
 from ..queries.question import Question
-from ..queries.search import QuerySearch, SearchOutcome
+from ..queries.search import Block, QuerySearch, SearchOutcome
 from ..queries.search_tree import UPPER_SLOPES, TreeRecord
 from .moving_network import Moving
 
@@ -138,8 +139,17 @@ class Ball:
         return stack.output.mapped(row, 4)
 
 
+@dataclass(eq=False)
 class BallSearch(QuerySearch):
     """Cuts speak of the box, so they take its bound, which may be lower than that of the ellipsoid."""
+
+    most: int = 1 << 30
+    """Regions: then it is given up."""
+
+    def next_block(self) -> Block:
+        if self.regions > self.most:
+            self.until = -math.inf
+        return super().next_block()
 
     def sharpen(self, regions: InputRegions, best: Ascended) -> None:
         super().sharpen(regions, replace(best, low=best.low + self.lost(regions, best)))
@@ -150,7 +160,7 @@ class BallSearch(QuerySearch):
         return np.asarray((box - self.bounds.lowest(given, regions))[:, 0])
 
 
-def search(moving: Moving, ball: Ball, seconds: float) -> tuple[SearchOutcome, list[Floats]]:
+def search(moving: Moving, ball: Ball, seconds: float, most: int) -> tuple[SearchOutcome, list[Floats]]:
     """Whether the rival is beaten in the whole ball, with the tree that says so; and points where it is not."""
     stack, bounds, atoms = moving.stack, ball.bounds(moving.stack), ball.atoms(moving.stack)
     low, high = bounds.whole.low[0], bounds.whole.high[0]
@@ -160,7 +170,7 @@ def search(moving: Moving, ball: Ball, seconds: float) -> tuple[SearchOutcome, l
     record = TreeRecord(moving.layers, stack.widths[1:], 1)
     until = time.monotonic() + seconds
     way: Any = "inputs" if stack.inputs <= 3 else "phases"
-    found = BallSearch(question, judge, bounds, way, STEPS, until, record).run()  # type: ignore[arg-type]
+    found = BallSearch(question, judge, bounds, way, STEPS, until, record, most=most).run()  # type: ignore[arg-type]
     return found, judge.met
 
 

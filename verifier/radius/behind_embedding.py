@@ -119,7 +119,7 @@ def cut_behind(model: Model, length: int, target: Path) -> Array:
             needed.update(node.input)
     if needed & (moved - {name}):
         raise Unsupported(
-            f"{model.named}: computes with the tokens beside their embedding (a mask of the padding?), so that no network "
+            f"{model.named}: computes with the tokens beside their embedding (a mask of the padding?): no network "
             "stands behind it alone"
         )
     kind = helper.np_dtype_to_tensor_dtype(table.dtype)

@@ -17,6 +17,7 @@ from swapproof.encodings.canonical_layers import PADDING, Bends, Greatest, Input
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.network import Floats, Indices
 
+from ..queries.query_bounds import Truths
 from ..queries.search_tree import TreeLayer
 
 MOST_NUMBERS = 1 << 26
@@ -179,10 +180,10 @@ def moving_network(network: PlainNetwork, values: Floats, free: Indices) -> Movi
     return Moving(stack, tuple(building.names))
 
 
-def add_rows(building: Building, step: PlainRows, start: int, moves: Indices) -> None:
+def add_rows(building: Building, step: PlainRows, start: int, moves: Truths) -> None:
     """Affine elements: of every list what moves, the rest a number."""
     read = np.where(step.lists == PADDING, 0.0, building.values[step.lists])
-    moved = np.where(step.lists == PADDING, False, moves[step.lists])
+    moved = moves[step.lists] & (step.lists != PADDING)
     here = np.flatnonzero(moved.any(axis=1)[step.list_of])
     moves[start + here] = True
     for at in np.unique(step.list_of[here]).tolist():

@@ -60,7 +60,7 @@ def border_points(stack: Stack, ball: Ball, starts: Floats) -> Floats:
         t = (value - (g * (x - ball.center)).sum(axis=1)) / np.maximum(size, SMALLEST)
         moved = ball.center + (OVERSHOOT * t)[:, None] * direction
         x = np.where((size > SMALLEST)[:, None] & np.isfinite(moved), moved, x)
-    return nearest[np.isfinite(best)]
+    return np.asarray(nearest[np.isfinite(best)])
 
 
 def drawn_in(stack: Stack, ball: Ball, points: Floats) -> Floats:

@@ -152,6 +152,11 @@ class RadiusSetting:
     def labels(self) -> int:
         return len(self.inputs.labels)
 
+    @cached_property
+    def words(self) -> Floats:
+        """[candidates, width]: the vectors of all words."""
+        return np.asarray(self.vectors[self.candidates], dtype=np.float64)
+
     def room(self, length: int) -> Rooms:
         """That of texts of this many tokens."""
         if length not in self.rooms:
@@ -176,7 +181,7 @@ class RadiusSetting:
             return np.ones(self.vectors.shape[1])
         words = self.vectors[self.candidates].astype(np.float64)
         ranges = words.max(axis=0) - words.min(axis=0)
-        return np.maximum(np.ceil(ranges / FINEST_WIDTH) * FINEST_WIDTH, FINEST_WIDTH)
+        return np.asarray(np.maximum(np.ceil(ranges / FINEST_WIDTH) * FINEST_WIDTH, FINEST_WIDTH))
 
     def diameter(self, norm: Norm, units: str) -> float:
         """The greatest distance of two words."""
@@ -197,7 +202,9 @@ def words_of(inputs: Inputs, rows: int) -> tuple[Indices, dict[int, str]]:
         raise Unsupported(
             "radii are of models that read words, each with a vector; this vocabulary is of parts of words"
         )
-    reserved = {vocabulary.ids.get(name, name) for name in (vocabulary.pad, vocabulary.unknown)}
+    reserved = {
+        name if isinstance(name, int) else vocabulary.ids.get(name) for name in (vocabulary.pad, vocabulary.unknown)
+    }
     names: dict[int, str] = {}
     for word, token in vocabulary.ids.items():
         if token < rows and token not in reserved:
