@@ -141,6 +141,11 @@ class RadiusSetting:
         data = npy_bytes(self.vectors)
         return (*found, Copy(EMBEDDINGS, self.path, hashlib.sha256(data).hexdigest(), data))
 
+    @cached_property
+    def vectors_sha256(self) -> str:
+        """Of vectors that stand in a file of their own; of others the model's hash says it."""
+        return "" if self.model is not None else hashlib.sha256(npy_bytes(self.vectors)).hexdigest()
+
     def own(self) -> dict[str, Any]:
         """Keys of [model] in the folder of the run."""
         if self.model is None:
