@@ -20,7 +20,7 @@ from swapproof.proofs import check
 from swapproof.proofs.balls import check_ball
 from swapproof.proofs.onnx_file import Refused, Unusable
 
-from ..radius.ball_search import Ball
+from ..radius.moving_ball import Ball
 from ..radius.proved_balls import runs
 from ..radius.radius_setting import RadiusQuestion, RadiusSetting, behind_name
 from ..radius.radius_summary import summarise_radii

@@ -20,18 +20,17 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import Functions, Stack
 from swapproof.encodings.network import Floats
 from swapproof.encodings.vnnlib.linear_property import Case
-from swapproof.proofs.balls.ball_certificate import Norm
 
 from ..queries.ascent import Ascended
 from ..queries.query_bounds import Bounded, InputRegions, QueryBounds
 from ..queries.question import Question
-from ..queries.search import Block, QuerySearch, SearchOutcome
+from ..queries.search import Block, QuerySearch, SearchOutcome, Way
 from ..queries.search_tree import UPPER_SLOPES, TreeRecord
+from .moving_ball import SMALLEST, Ball
 from .moving_network import Moving
 
 STEPS = 8
 """Of ascent for each region."""
-SMALLEST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,12 @@ class BallBounds(QueryBounds):
         return np.where(better[:, None], self.round.lowest_point(given), found)
 
 
+def bounds_in(ball: Ball, stack: Stack) -> BallBounds:
+    half = ball.half
+    round = Round(ball.center, half) if ball.norm == "l2" else None
+    return BallBounds(stack, ball.center - half, ball.center + half, round)
+
+
 @dataclass
 class Judge:
     """In the place of a deployed model: keeps the points met at which the label is beaten in float64, and goes on."""
@@ -98,45 +103,6 @@ class Judge:
             self.met.append(point)
             return tuple(point.tolist())
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class Ball:
-    """Around `center`, as far as `radius` in units of `widths`, in one norm; which class is asked of which other."""
-
-    center: Floats
-    widths: Floats
-    norm: Norm
-    label: int
-    rival: int
-    radius: float = 0.0
-
-    def distance(self, point: Floats) -> float:
-        away = np.abs(point - self.center) / self.widths
-        return float(away.max() if self.norm == "linf" else np.sqrt((away**2).sum()))
-
-    def margin(self, stack: Stack, points: Floats) -> Floats:
-        """[n]: the label's logit less the rival's."""
-        logits = stack.values(points)[1]
-        return np.asarray(logits[:, self.label] - logits[:, self.rival])
-
-    def with_radius(self, radius: float) -> Ball:
-        return replace(self, radius=radius)
-
-    @property
-    def half(self) -> Floats:
-        return self.radius * self.widths
-
-    def bounds(self, stack: Stack) -> BallBounds:
-        half = self.half
-        round = Round(self.center, half) if self.norm == "l2" else None
-        return BallBounds(stack, self.center - half, self.center + half, round)
-
-    def atoms(self, stack: Stack) -> Functions:
-        """The margin, which is <= 0 where the rival wins."""
-        row = np.zeros((1, len(stack.output)))
-        row[0, self.label], row[0, self.rival] = 1.0, -1.0
-        return stack.output.mapped(row, 4)
 
 
 @dataclass(eq=False)
@@ -160,22 +126,21 @@ class BallSearch(QuerySearch):
         return np.asarray((box - self.bounds.lowest(given, regions))[:, 0])
 
 
-def search(moving: Moving, ball: Ball, seconds: float, most: int) -> tuple[SearchOutcome, list[Floats]]:
+def search(moving: Moving, ball: Ball, way: Way, seconds: float, most: int) -> tuple[SearchOutcome, list[Floats]]:
     """Whether the rival is beaten in the whole ball, with the tree that says so; and points where it is not."""
-    stack, bounds, atoms = moving.stack, ball.bounds(moving.stack), ball.atoms(moving.stack)
+    stack, bounds, atoms = moving.stack, bounds_in(ball, moving.stack), ball.atoms(moving.stack)
     low, high = bounds.whole.low[0], bounds.whole.high[0]
     nothing = Case((Fraction(0),), (Fraction(0),), ())
     question = Question(stack, nothing, low, high, atoms)
     judge = Judge(stack, atoms, ball)
     record = TreeRecord(moving.layers, stack.widths[1:], 1)
     until = time.monotonic() + seconds
-    way: Any = "inputs" if stack.inputs <= 3 else "phases"
     found = BallSearch(question, judge, bounds, way, STEPS, until, record, most=most).run()  # type: ignore[arg-type]
     return found, judge.met
 
 
 def plainly_safe(moving: Moving, ball: Ball) -> bool:
     """Whether linear bounds alone say that the rival is beaten in the whole ball."""
-    bounds = ball.bounds(moving.stack)
+    bounds = bounds_in(ball, moving.stack)
     found: Bounded = bounds.least(ball.atoms(moving.stack), bounds.whole, bounds.all_lines(bounds.whole))
     return bool(found.low[0, 0] > 0)

@@ -14,7 +14,7 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import Stack
 from swapproof.encodings.network import Floats, Indices
 
-from .ball_search import Ball
+from .moving_ball import Ball
 
 CHUNK = 1024
 CLOSE = 1e-4

@@ -22,9 +22,11 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import Disagreement, Unsupported
 from swapproof.encodings.network import Floats, Indices
 
+from ..queries.search import Way
 from ..tasks.inputs import Text
-from .ball_search import Ball, plainly_safe, search
+from .ball_search import plainly_safe, search
 from .behind_embedding import classes_of
+from .moving_ball import Ball
 from .moving_network import Moving, moving_network
 from .nearest_point import border_points, drawn_in, replayed
 from .nearest_words import WordsFound, nearest_word
@@ -41,6 +43,11 @@ FURTHEST = 2.0
 """Balls are not looked for beyond so many diameters of the embedding."""
 SHRINKING = (1.0, 0.999, 0.98, 0.9, 0.7, 0.4)
 """Of a radius that float64 holds for safe, what is offered to the checker, until it accepts."""
+NEAR = 1 - GAP / 4
+"""Where a ball is proved and one so little larger was given up, nothing between them is tried."""
+WAYS: tuple[Way, Way] = ("inputs", "phases")
+FEW_INPUTS = 4
+"""Up to so many, halving them is tried before splitting neurons."""
 AGREEING = 1e-3
 PROVING = 0.9
 """The part of the time of a text that is left for search and checks; the rest is for writing it down."""
@@ -261,23 +268,17 @@ class TextRadius:
         until = time.monotonic() + seconds * PROVING
         most = min(each.high, FURTHEST * self.diameter)
         target, failed = (1 - GAP / 2) * most, most
-        while time.monotonic() < until and float(each.low) < (1 - GAP) * min(each.high, failed):
+        while time.monotonic() < until and float(each.low) < NEAR * failed:
             radius = rounded_down(target)
             if radius <= each.low:
                 return
-            if self.tried(each, radius, until):
-                target = (float(each.low) + failed) / 2
-                if float(each.low) > 0.95 * failed:
-                    return
-                continue
-            if each.high < failed:  # a nearer point was met
-                failed = each.high
-                target = (1 - GAP / 2) * failed
-                continue
-            failed = float(radius)
+            if not self.tried(each, radius, until):
+                if each.high < failed:  # a nearer point was met
+                    failed = each.high
+                    target = (1 - GAP / 2) * failed
+                    continue
+                failed = float(radius)
             target = (float(each.low) + failed) / 2
-            if float(each.low) > 0.95 * failed:
-                return
 
     def tried(self, each: Words, radius: Fraction, until: float) -> bool:
         """Whether this ball was proved; a point that was met on the way narrows the high end."""
@@ -287,7 +288,10 @@ class TextRadius:
             regions = int(rest / 2 / max(each.cost, 1e-4) / len(each.balls))
             if rest <= 0 or regions < 1:
                 return False
-            found, met = search(each.moving, ball.with_radius(float(radius)), rest / 2, regions)
+            for way in WAYS if each.moving.stack.inputs <= FEW_INPUTS else WAYS[1:]:
+                found, met = search(each.moving, ball.with_radius(float(radius)), way, rest / 4, regions)
+                if met or found.answer == "unsat":
+                    break
             if met:
                 self.look_for_points(each, np.array(met))
             if found.answer != "unsat" or found.record is None:
