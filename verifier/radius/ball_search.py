@@ -82,10 +82,10 @@ class BallBounds(QueryBounds):
         return np.where(better[:, None], self.round.lowest_point(given), found)
 
 
-def bounds_in(ball: Ball, stack: Stack) -> BallBounds:
+def bounds_in(ball: Ball, stack: Stack, part: tuple[Floats, Floats] | None = None) -> BallBounds:
     half = ball.half
-    round = Round(ball.center, half) if ball.norm == "l2" else None
-    return BallBounds(stack, ball.center - half, ball.center + half, round)
+    low, high = (ball.center - half, ball.center + half) if part is None else part
+    return BallBounds(stack, low, high, Round(ball.center, half) if ball.norm == "l2" else None)
 
 
 @dataclass
@@ -126,9 +126,12 @@ class BallSearch(QuerySearch):
         return np.asarray((box - self.bounds.lowest(given, regions))[:, 0])
 
 
-def search(moving: Moving, ball: Ball, way: Way, seconds: float, most: int) -> tuple[SearchOutcome, list[Floats]]:
-    """Whether the rival is beaten in the whole ball, with the tree that says so; and points where it is not."""
-    stack, bounds, atoms = moving.stack, bounds_in(ball, moving.stack), ball.atoms(moving.stack)
+def search(
+    moving: Moving, ball: Ball, way: Way, seconds: float, most: int, part: tuple[Floats, Floats] | None = None
+) -> tuple[SearchOutcome, list[Floats]]:
+    """Whether the rival is beaten in the whole ball, or in a `part` of its box, with the tree that says so; and points
+    where it is not."""
+    stack, bounds, atoms = moving.stack, bounds_in(ball, moving.stack, part), ball.atoms(moving.stack)
     low, high = bounds.whole.low[0], bounds.whole.high[0]
     nothing = Case((Fraction(0),), (Fraction(0),), ())
     question = Question(stack, nothing, low, high, atoms)

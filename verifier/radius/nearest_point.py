@@ -24,6 +24,8 @@ ROUNDS, HALVINGS = 30, 40
 BEYOND = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """How far behind the border, in parts of the way to it, a rounded point is tried."""
 OVERSHOOT = 1.02
+STEPS, TRIED, FIRST_STEP, FEW_HALVINGS = 24, 48, 0.2, 14
+"""Of the random steps at the end: how many, points of each, the first in parts of the distance, and their accuracy."""
 
 
 def margin_and_gradient(stack: Stack, ball: Ball, points: Floats) -> tuple[Floats, Floats]:
@@ -63,15 +65,35 @@ def border_points(stack: Stack, ball: Ball, starts: Floats) -> Floats:
     return np.asarray(nearest[np.isfinite(best)])
 
 
-def drawn_in(stack: Stack, ball: Ball, points: Floats) -> Floats:
+def drawn_in(stack: Stack, ball: Ball, points: Floats, halvings: int = HALVINGS) -> Floats:
     """The same points, each moved towards the center to where its class begins to be the label's."""
     low, high = np.zeros(len(points)), np.ones(len(points))
     way = points - ball.center
-    for _ in range(HALVINGS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         beaten = ball.margin(stack, ball.center + middle[:, None] * way) <= 0
         low, high = np.where(beaten, low, middle), np.where(beaten, middle, high)
     return np.asarray(ball.center + high[:, None] * way)
+
+
+def refined(stack: Stack, ball: Ball, point: Floats, random: np.random.Generator) -> Floats:
+    """A nearer point than this one at which the label is beaten, looked for by random steps that become smaller.
+
+    The nearest point is often where two linear parts meet, and there going from one to the other does not end.
+    """
+    best, distance = point, ball.distance(point)
+    step = FIRST_STEP * distance
+    for _ in range(STEPS):
+        tried = best + step * random.normal(size=(TRIED, len(best))) * ball.widths / np.sqrt(len(best))
+        tried = tried[ball.margin(stack, tried) <= 0]
+        if len(tried):
+            found = drawn_in(stack, ball, tried, FEW_HALVINGS)
+            distances = np.array([ball.distance(one) for one in found])
+            if distances.min() < distance:
+                best, distance = found[distances.argmin()], float(distances.min())
+                continue
+        step /= 2
+    return best
 
 
 def replayed(ball: Ball, points: Floats, breaks: Callable[[Floats], bool], kind: str) -> Floats | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from swapproof.proofs.balls.ball_certificate import Ball as ProvedBall
 from swapproof.proofs.balls.ball_certificate import BallStatement, Norm, write_ball_certificate
 from swapproof.proofs.certificate import File
 
-from ..queries.unsat_certificates import Mending
+from ..queries.unsat_certificates import Again, Mending
 from .behind_embedding import Behind
 
 Array = NDArray[Any]
@@ -96,8 +97,9 @@ class ExactCase:
     free: Indices
     space: check_box.Space
 
-    def proved(self, radius: Fraction, trees: Sequence[bytes], until: float) -> tuple[bytes, ...] | None:
-        """The trees, mended where exact arithmetic does not follow; None where they do not prove it."""
+    def proved(self, radius: Fraction, trees: Sequence[bytes], until: float, again: Again) -> tuple[bytes, ...] | None:
+        """The trees, mended where exact arithmetic does not follow, by halves and then by what `again` finds of a
+        smaller box for the rival of this number; None where they do not prove it."""
         claims, scale = self.claims, self.claims.whole.input_scale
         self.space.stop = until
         widths = [Fraction(w) for w in claims.widths.tolist()]
@@ -108,8 +110,9 @@ class ExactCase:
         place = check_ball.Place(self.space, middle, [int(number) for number in half], claims.norm)
         found = []
         try:
-            for rival, data in zip(claims.rivals, trees, strict=True):
+            for number, (rival, data) in enumerate(zip(claims.rivals, trees, strict=True)):
                 walk = place.tree(claims.label, rival, data, until, Mending)
+                walk.again = partial(again, number)  # type: ignore[attr-defined]
                 walk.walk()
                 found.append(bytes(walk.out + data[walk.copied :]))  # type: ignore[attr-defined]
         except check.Refused:

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import Disagreement, Unsupported
 from swapproof.encodings.network import Floats, Indices
 
+from ..queries.question import floor_float
 from ..queries.search import Way
 from ..tasks.inputs import Text
 from .ball_search import plainly_safe, search
 from .behind_embedding import classes_of
 from .moving_ball import Ball
 from .moving_network import Moving, moving_network
-from .nearest_point import border_points, drawn_in, replayed
+from .nearest_point import border_points, drawn_in, refined, replayed
 from .nearest_words import WordsFound, nearest_word
 from .proved_balls import PLAIN, Claims, ExactCase, rounded_down
 from .radius_setting import RadiusQuestion, RadiusSetting, Rooms
@@ -40,14 +41,18 @@ STARTS = 8
 """Of the search for near points: the center, the nearest word, and random ones."""
 HALVINGS = 16
 FURTHEST = 2.0
-"""Balls are not looked for beyond so many diameters of the embedding."""
+"""Where nothing changes the class, balls are looked for up to so many diameters of the embedding."""
 SHRINKING = (1.0, 0.999, 0.98, 0.9, 0.7, 0.4)
 """Of a radius that float64 holds for safe, what is offered to the checker, until it accepts."""
 NEAR = 1 - GAP / 4
 """Where a ball is proved and one so little larger was given up, nothing between them is tried."""
-WAYS: tuple[Way, Way] = ("inputs", "phases")
+WAYS: tuple[Way, Way] = ("phases", "inputs")
 FEW_INPUTS = 4
-"""Up to so many, halving them is tried before splitting neurons."""
+"""Up to so many, halving them is tried too, after splitting neurons."""
+CHEAPEST = 1e-4
+"""Seconds that checking a region takes at least."""
+SEARCHED_AGAIN = 200
+"""Regions of a leaf that the checker does not follow."""
 AGREEING = 1e-3
 PROVING = 0.9
 """The part of the time of a text that is left for search and checks; the rest is for writing it down."""
@@ -219,7 +224,10 @@ class TextRadius:
             met = np.concatenate([met, beaten])
             if not len(met):
                 continue
-            point = replayed(ball, drawn_in(stack, ball, met), lambda at: self.breaks(each.free, at), kind)
+            near = drawn_in(stack, ball, met)
+            nearest = near[np.argmin([ball.distance(point) for point in near])]
+            near = np.concatenate([drawn_in(stack, ball, refined(stack, ball, nearest, self.random)[None]), near])
+            point = replayed(ball, near, lambda at: self.breaks(each.free, at), kind)
             if point is None:
                 continue
             distance = upwards(ball.distance(point))
@@ -229,7 +237,7 @@ class TextRadius:
 
     def plain_radius(self, each: Words) -> float:
         """The greatest radius that linear bounds alone hold for safe, by halving."""
-        most = min(each.high, FURTHEST * self.diameter)
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.diameter
         safe = [plainly_safe(each.moving, ball.with_radius(most)) for ball in each.balls]
         if all(safe):
             return most
@@ -257,7 +265,15 @@ class TextRadius:
         """Whether the checker accepts these proofs; then they are what is known of the set."""
         if each.exact_case is None:
             return False
-        found = each.exact_case.proved(radius, trees, until)
+        balls = [ball.with_radius(float(radius)) for ball in each.balls]
+
+        def again(number: int, lows: Sequence[Fraction], highs: Sequence[Fraction], phases: bool) -> bytes:
+            part = np.array([floor_float(end) for end in lows]), np.array([-floor_float(-end) for end in highs])
+            way = WAYS[0] if phases else WAYS[1]
+            met, _ = search(each.moving, balls[number], way, until - time.monotonic(), SEARCHED_AGAIN, part)
+            return met.record.encoded() if met.answer == "unsat" and met.record is not None else b""
+
+        found = each.exact_case.proved(radius, trees, until, again)
         if found is not None:
             each.low, each.trees = radius, found
         return found is not None
@@ -266,7 +282,7 @@ class TextRadius:
         """Larger balls by search: first one just below the high end, then halfway between what holds and what does
         not."""
         until = time.monotonic() + seconds * PROVING
-        most = min(each.high, FURTHEST * self.diameter)
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.diameter
         target, failed = (1 - GAP / 2) * most, most
         while time.monotonic() < until and float(each.low) < NEAR * failed:
             radius = rounded_down(target)
@@ -282,22 +298,33 @@ class TextRadius:
 
     def tried(self, each: Words, radius: Fraction, until: float) -> bool:
         """Whether this ball was proved; a point that was met on the way narrows the high end."""
-        trees = []
-        for ball in each.balls:
-            rest = until - time.monotonic()
-            regions = int(rest / 2 / max(each.cost, 1e-4) / len(each.balls))
-            if rest <= 0 or regions < 1:
-                return False
-            for way in WAYS if each.moving.stack.inputs <= FEW_INPUTS else WAYS[1:]:
-                found, met = search(each.moving, ball.with_radius(float(radius)), way, rest / 4, regions)
-                if met or found.answer == "unsat":
-                    break
+        ways = WAYS if each.moving.stack.inputs <= FEW_INPUTS else WAYS[:1]
+        share = (until - time.monotonic()) / len(ways) / 2
+        for way in ways:
+            trees, met = self.searched(each, radius, way, share)
             if met:
                 self.look_for_points(each, np.array(met))
-            if found.answer != "unsat" or found.record is None:
                 return False
+            if trees is not None and self.accepts(each, radius, trees, time.monotonic() + share + each.cost):
+                return True
+        return False
+
+    def searched(
+        self, each: Words, radius: Fraction, way: Way, seconds: float
+    ) -> tuple[list[bytes] | None, list[Floats]]:
+        """Proofs against each rival, None if one was not found; and points at which one wins."""
+        trees: list[bytes] = []
+        until = time.monotonic() + seconds
+        for ball in each.balls:
+            rest = until - time.monotonic()
+            regions = int(rest / max(each.cost, CHEAPEST) / len(each.balls))
+            if rest <= 0 or regions < 1:
+                return None, []
+            found, met = search(each.moving, ball.with_radius(float(radius)), way, rest, regions)
+            if found.answer != "unsat" or found.record is None:
+                return None, met
             trees.append(found.record.encoded())
-        return self.accepts(each, radius, trees, until + each.cost)
+        return trees, []
 
     def told(self, sets: Sequence[Words]) -> dict[str, Any]:
         """What the line of the text says."""
