@@ -21,7 +21,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
     if asked.quantity != "pr":
         raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa or msr")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
-    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
+    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     radii = radii_of(asked.radius)
     options = PrOptions(
         limit=asked.limit,
