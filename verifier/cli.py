@@ -253,7 +253,7 @@ def certify(
     engines: Annotated[
         str | None,
         typer.Option(
-            help="Engines, in order; there are also gurobi, scip, highs and z3.",
+            help="Engines, in order; there are also attacks such as pdp, and gurobi, scip, highs, z3.",
             show_default="greedy,exact,enumerate",
         ),
     ] = None,
