@@ -42,8 +42,8 @@ RECIPES: dict[str, Recipe] = {
     "local": Recipe(LocalSearch(), "Liu et al. 2021: insert, remove, exchange, restart. Not compared with their code."),
     "pdp": Recipe(
         Pdp(),
-        "Yang et al.; the code returns one value for failed and certified, here a failure is one. It keeps 1,280 texts; "
-        "here 32: what is drawn ahead from so many mostly comes from poor ones, and costs sentences a swap.",
+        "Yang et al.; the code returns one value for failed and certified, here a failure is one. It keeps 1,280 "
+        "texts, here 32: what is drawn ahead from so many mostly comes from poor ones.",
     ),
     "textfooler": Recipe(
         ByImportance("delete"),
@@ -103,8 +103,8 @@ RECIPES: dict[str, Recipe] = {
     "hotflip": Recipe(ByGradient(5), "Ebrahimi et al. on words: see its search.", gradients=True),
     "mcts": Recipe(
         TreeSearch(),
-        "La Malfa et al.: UCT over all leaves with alpha 0.5, 1,000 simulations a vertex, Q the greatest drop. The code "
-        "divides Q by the simulations, never counts visits again and swaps a random word besides; the paper's way.",
+        "La Malfa et al.: UCT over all leaves with alpha 0.5, 1,000 simulations a vertex, Q the greatest drop. The "
+        "code divides Q by the simulations, hardly counts visits and swaps a random word besides; the paper's way.",
     ),
     "sp-attack": Recipe(
         SingleWords(50),
