@@ -38,12 +38,16 @@ def print_attack(summary: Mapping[str, Any]) -> None:
     if "comparison" in summary:
         found = summary["comparison"]
         table = Table(title="Compared", title_justify="left")
-        for name in (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ())):
+        for name in compared_columns(found):
             table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
         for method in found["methods"]:
             table.add_row(*compared_row(method))
         print_table(console, table)
         console.print(found["definition"] + ".", style="dim")
+
+
+def compared_columns(found: Mapping[str, Any]) -> Sequence[str]:
+    return (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ()))
 
 
 def log_sentence(found: Mapping[str, Any]) -> str:
