@@ -253,7 +253,7 @@ def certify(
     engines: Annotated[
         str | None,
         typer.Option(
-            help="Engines, in order; there are also gurobi, scip, highs and z3.",
+            help="Engines, in order; there are also attacks such as pdp, and gurobi, scip, highs, z3.",
             show_default="greedy,exact,enumerate",
         ),
     ] = None,
@@ -411,6 +411,13 @@ def attack(
         Path | None,
         typer.Option(help="bert-attack, bae, clare: a folder of transformers.", show_default=False, readable=False),
     ] = None,
+    read_textattack: Annotated[
+        Path | None,
+        typer.Option(help="A CSV log of TextAttack: its sentences are replayed.", show_default=False, readable=False),
+    ] = None,
+    write_textattack: Annotated[
+        Path | None, typer.Option(help="Write what is found as such a log.", show_default=False)
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
@@ -437,8 +444,9 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        write_textattack,
     )
-    raise typer.Exit(command(task, out, method, compare, exact, options, as_json=json))
+    raise typer.Exit(command(task, out, method, compare, exact, options, imports=read_textattack, as_json=json))
 
 
 @app.command()
