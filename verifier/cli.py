@@ -352,6 +352,24 @@ def report(
 
 
 @app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN1 RUN2 ...", help="Folders of runs.", show_default=False, readable=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A folder for what is found.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Compare runs over the same texts and swaps.
+
+    Models or defences side by side: paired differences with intervals, who moved, what got worse; compare.html, .json
+    and .csv. The first run is what the others are compared with. Runs of certify, attack or measure, of one kind.
+    """
+    from .commands.deciding.compare_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
+
+
+@app.command()
 def bundle(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The archive: a new .zip file.", show_default=False)] = None,
