@@ -8,27 +8,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 from command_runs import Capture, results
 from report_rows import rows_in
-from tiny import ROWS, write_task
+from tiny import ROWS, weaker, write_task
 
 from swapproof.verifier.cli import main
 
 MEASURE = ["measure", "--quantity", "pr", "--radius", "2"]
-
-
-def weaker(task: Path) -> Path:
-    """The same task of a model whose third logit weight is smaller: some texts break sooner."""
-    path = task.parent / "model.onnx"
-    proto: Any = onnx.load(path)
-    table = next(one for one in proto.graph.initializer if one.name == "b2")
-    values = onnx.numpy_helper.to_array(table).copy()
-    values[0] += 3.0
-    table.CopyFrom(onnx.numpy_helper.from_array(values, "b2"))
-    onnx.save(proto, path)
-    return task
 
 
 @pytest.fixture(scope="module")

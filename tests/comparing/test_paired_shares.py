@@ -31,7 +31,7 @@ def test_open_texts_widen_whatever_they_may_turn_out_to_be(both: list[tuple[Know
     least, most = found.interval
     ways = [[(value,) if value is not None else (True, False) for value in pair] for pair in both]
     for chosen in itertools.product(*(itertools.product(*pair) for pair in ways)):
-        settled = pairs_of(chosen)
+        settled = pairs_of((first, other) for first, other in chosen)
         assert low <= settled.difference[0] == settled.difference[1] <= high
         assert least <= settled.interval[0]
         assert settled.interval[1] <= most

@@ -9,7 +9,7 @@ from typing import Any
 from ...comparing.comparison_findings import COUNTED
 from ...comparing.same_question import ComparedRun
 from ...comparing.standings import MOVES, Standing, moved
-from ..plots import Series, drawn_bars, drawn_intervals, drawn_lines
+from .plots import Series, drawn_bars, drawn_intervals, drawn_lines
 from .sheet import Card, Column, Detail, Figure, Grid, Part, Row, Rows, Sheet
 
 Findings = Mapping[str, Any]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from .figures import BOTTOM, HEIGHT, LEFT, LINES, RIGHT, TICKS, TOP, WIDTH, axis, scale_top, svg
+from ..figures import BOTTOM, HEIGHT, LEFT, LINES, RIGHT, TICKS, TOP, WIDTH, axis, scale_top, svg
 
 BINS = 20
 SMOOTH = 61
