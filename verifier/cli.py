@@ -245,9 +245,19 @@ def certify(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts; may be given again.",
+            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts, 'mmws >= 3' or "
+            "'no_text_broken_by = 1'; may be given again.",
             metavar="WHAT",
             show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Require it to be no worse than this run: as much certified, at every number of swaps.",
+            metavar="RUN",
+            show_default=False,
+            readable=False,
         ),
     ] = None,
     engines: Annotated[
@@ -289,6 +299,7 @@ def certify(
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
         as_json=json,
+        baseline=baseline,
     )
     raise typer.Exit(code)
 
@@ -342,13 +353,35 @@ def report(
     card: Annotated[
         Path | None, typer.Option(help="Also a section of a model card: Markdown with YAML.", show_default=False)
     ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="Also the texts that are broken, as SARIF.", show_default=False)
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Also every text as Parquet.", show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
     """Show what a run found, also as report.html."""
     from .commands.report import command
 
-    files = {"junit": junit, "csv": csv, "latex": latex, "card": card}
+    files = {"junit": junit, "csv": csv, "latex": latex, "card": card, "sarif": sarif, "parquet": parquet}
     raise typer.Exit(command(run, as_json=json, files=files))
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN1 RUN2 ...", help="Folders of runs.", show_default=False, readable=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A folder for what is found.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Compare runs over the same texts and swaps.
+
+    Models or defences side by side: paired differences with intervals, who moved, what got worse; compare.html, .json
+    and .csv. The first run is what the others are compared with. Runs of certify, attack or measure, of one kind.
+    """
+    from .commands.deciding.compare_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
 
 
 @app.command()
@@ -485,6 +518,10 @@ def measure(
         ),
     ] = None,
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="kappa: require 'rho >= 0.9'; decides the exit code.", metavar="WHAT", show_default=False),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
@@ -511,6 +548,7 @@ def measure(
         euba_variant,
         jobs,
         resume,
+        tuple(require or ()),
     )
     if quantity == "kappa":
         from .commands import measure_kappa

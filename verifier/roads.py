@@ -18,6 +18,7 @@ from .runs.life import require as insist
 from .runs.run_folder import Run, refuse_foreign
 from .tasks.certify_options import CertifyOptions
 from .tasks.deployed_model import Trust
+from .tasks.sections import refuse_unmeasured
 from .tasks.task import Task, read_task
 
 READABLE = ("onnx", *WORD_READERS)
@@ -39,11 +40,13 @@ def certify(
     progress: bool = False,
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
+    baseline: str | Path | None = None,
 ) -> Outcome:
     """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
     `radius`: the number of swaps that every text answered rightly must withstand; `require`: what else must hold, such
-    as "certified@2 >= 0.70"; both decide the exit code. `engines`: names separated by
+    as "certified@2 >= 0.70" or "mmws >= 3"; `baseline`: a run of the same texts and swaps that this one must not be
+    worse than; all decide the exit code. `engines`: names separated by
     commas, for models that are read. `seconds`: time per text, None for no limit. A folder with a run of the same task
     is resumed; its open texts are gone on with when there is more time than there was. `resume=False` starts it anew.
     Raises BadInput or Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling
@@ -56,11 +59,13 @@ def certify(
     engines_named(engines)
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    settings = CertifyOptions(
-        limit, radius, engines, seconds, jobs, resume, progress, Trust(trust_pickle, allow_endpoint)
-    )
+    trust = Trust(trust_pickle, allow_endpoint)
+    against = None if baseline is None else Path(baseline)
+    settings = CertifyOptions(limit, radius, engines, seconds, jobs, resume, progress, trust, against)
+    given = read_task(task).requiring(require)
+    refuse_unmeasured(given.require, "certify")
     with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
-        return certify_task(run, read_task(task).requiring(require), settings, Path(place))
+        return certify_task(run, given, settings, Path(place))
 
 
 def brief(said: str, task: Task) -> str:

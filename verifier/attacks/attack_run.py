@@ -25,6 +25,7 @@ from ..synonyms.similarity import sentence_similarity
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Inputs, read_inputs, read_plain
 from ..tasks.opened_model import opened
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import Task, read_task
 from .attack_goals import Goal
 from .attack_limits import Limits
@@ -72,6 +73,7 @@ def attack(
     if asked.limits.similarity is not None:
         sentence_similarity(0.0)
     given = read_task(task)
+    refuse_unmeasured(given.require, "attack")
     with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
