@@ -17,6 +17,7 @@ from swapproof.encodings.onnx_files.refusals import divides
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign
@@ -72,8 +73,8 @@ def attack(task: str | Path, out: str | Path, method: str, options: AttackOption
             given, _ = exported_task(given, asked.limit, Path(place))
         goal = goal_of(given, asked.target)
         plan, work = prepared(run, given, method, goal, asked)
-        with begun(plan, resume=asked.resume):
-            settle(plan, work, asked.jobs, doing="attack", facts={}, shown=asked.progress)
+        with begun(plan, resume=asked.resume, shown=asked.progress):
+            settle(plan, work, Hands(asked.jobs), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels

@@ -91,6 +91,7 @@ class Attacking:
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = "attack kept"
+    seconds: ClassVar[float | None] = None
 
     def open(self) -> Station:
         run = Run(self.folder)

@@ -37,6 +37,10 @@ class MixedWork:
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = KEPT
 
+    @property
+    def seconds(self) -> float | None:
+        return self.reading.seconds
+
     def open(self) -> MixedStation:
         return MixedStation(self.reading.open(), self.running.open(), self.misfits)
 

@@ -57,7 +57,7 @@ def certify_running(
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = RunPlan(run, task, inputs, binding, identity.files, own, facts)
     work = Replaying(run.folder, asked.seconds, asked.trust, threads)
-    with begun(plan, resume=asked.resume):
+    with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:
             swaps = [text.swaps for text in inputs.texts]
             guess = estimated(classifier, swaps, seen.right, jobs=asked.jobs, limit=asked.seconds)

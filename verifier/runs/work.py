@@ -52,6 +52,10 @@ class Work(Protocol):
     def kept_stage(self) -> str:
         """Of the store: what is kept of texts for a later try with more time."""
 
+    @property
+    def seconds(self) -> float | None:
+        """For each text; None where there is no limit."""
+
     def open(self) -> Settler: ...
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Work, Set[int]]:

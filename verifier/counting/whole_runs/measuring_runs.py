@@ -16,6 +16,7 @@ from ...ladder.model_trial import Trial, tried
 from ...ladder.run_certificates import Checker
 from ...ladder.token_length import length_of
 from ...runs.binding import binding_of
+from ...runs.jobs.text_by_text import Hands
 from ...runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ...runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts, write_json
 from ...runs.manifest import QUESTION
@@ -97,10 +98,10 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     question = question_of(settings)
     facts = settling_facts(binding, inputs, trial, QUESTION, seconds) | {QUESTION: json.dumps(question)}
     plan = RunPlan.of_network(run, given, model, inputs, binding, facts)
-    with begun(plan, resume=options.resume):
+    with begun(plan, resume=options.resume, shown=options.progress):
         listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         work = Measuring(run.folder, binding, settings)
-        settle(plan, work, options.jobs, doing="measure", facts={FACT: listed}, shown=options.progress)
+        settle(plan, work, Hands(options.jobs), doing="measure", facts={FACT: listed}, shown=options.progress)
         with Store.open(run.store, readonly=True) as store:
             lines = list(store.results(STAGE))
         summary = summarise(lines, radius, len(inputs.texts), settings.delta)
