@@ -294,6 +294,39 @@ def certify(
 
 
 @app.command()
+def shards(
+    task: TaskFile,
+    count: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+) -> None:
+    """Cut a task into shards for machines that share files.
+
+    Writes one task file for each shard, and array.sh, which a SLURM cluster runs; `merge` puts the runs together.
+    """
+    from .commands.many_machines.write_shards import command
+
+    raise typer.Exit(command(task, count, out, limit))
+
+
+@app.command()
+def merge(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of `certify`.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Put the runs of the shards of one task together.
+
+    Refuses runs of other models, swaps or settings, texts that are missing, and texts with two answers.
+    """
+    from .commands.many_machines.merge_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
+
+
+@app.command()
 def check(
     run: RunFolder,
     exact: Annotated[

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..tasks.inputs import Text
-from .run_folder import Run
-from .store import Store
+if TYPE_CHECKING:
+    from ..tasks.inputs import Text
+    from .run_folder import Run
+    from .store import Store
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.solver_process import megabytes_of
 
-from ..tasks.inputs import Text
 from .jobs.worker_process import Crash, Ready, Refusal, Worker, settle_here
 from .work import Lost, Settled, Work
+
+if TYPE_CHECKING:
+    from ..tasks.inputs import Text
 
 DEATHS = 3
 """Workers in a row that may die before they have loaded the model."""
@@ -38,7 +41,7 @@ LATE, GRACE = 2.0, 180.0
 """A text whose time is up ends by itself; a worker is killed after so many times its time, and seconds more: whatever
 all texts share is read when the first one comes, outside its time."""
 
-Taken = Callable[[Text, str], None]
+Taken = Callable[["Text", str], None]
 """Hears who begins to work on a text."""
 
 

@@ -80,7 +80,7 @@ class Task(Section):
             section: {
                 key: _placeless(value)
                 for key, value in part
-                if key not in ("limit", "sample") and value != SECTIONS[section].model_fields[key].default
+                if key not in ("limit", "sample", "rows") and value != SECTIONS[section].model_fields[key].default
             }
             for section, part in self
             if section in sections

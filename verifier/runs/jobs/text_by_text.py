@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...pages.progress import progress
-from ...tasks.inputs import Text
 from ..results import written
 from ..run_folder import Run, sha256, write_atomically
 from ..store import Store, writing
 from ..work import Lost, Settled, Work
 from ..workers import FEW, settle_all
 from .job_order import in_order
+
+if TYPE_CHECKING:
+    from ...tasks.inputs import Text
 
 
 @dataclass(frozen=True)

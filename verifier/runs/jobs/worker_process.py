@@ -16,14 +16,16 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from ...interrupting import leave_interrupts_to_parent, stops_held_back
-from ...tasks.inputs import Text
 from ..work import Lost, Settled, Settler, Work
+
+if TYPE_CHECKING:
+    from ...tasks.inputs import Text
 
 SACRIFICE = "800"
 """To the system's killer for want of memory a worker is worth less than its parent, which has the results."""
