@@ -126,6 +126,14 @@ Out = Annotated[
     Path,
     typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
 ]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: auto, ray://HOST:PORT or HOST:PORT; --jobs N then takes N of its processors.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="Load a pickled model, which may run any code when it is loaded.")
@@ -261,6 +269,7 @@ def certify(
         float, typer.Option(help="Time for each text; with more than a run had, its open texts are gone on with.")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     small_proofs: Annotated[
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
     ] = False,
@@ -289,6 +298,7 @@ def certify(
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
         as_json=json,
+        cluster=cluster,
     )
     raise typer.Exit(code)
 
@@ -445,6 +455,7 @@ def attack(
         typer.Option(help="bert-attack, bae, clare: a folder of transformers.", show_default=False, readable=False),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
     trust_pickle: TrustPickle = False,
@@ -470,6 +481,7 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        cluster,
     )
     raise typer.Exit(command(task, out, method, compare, exact, options, as_json=json))
 
@@ -511,6 +523,7 @@ def measure(
     ] = None,
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
     jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
 ) -> None:
@@ -536,6 +549,7 @@ def measure(
         euba_variant,
         jobs,
         resume,
+        cluster,
     )
     if quantity == "kappa":
         from .commands import measure_kappa

@@ -13,6 +13,7 @@ from pathlib import Path
 from swapproof.models.deployed.kinds import WORD_READERS
 
 from .engines.engine_table import engines_named
+from .runs.jobs.ray_cluster import connected
 from .runs.life import Outcome
 from .runs.life import require as insist
 from .runs.run_folder import Run, refuse_foreign
@@ -39,6 +40,7 @@ def certify(
     progress: bool = False,
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
+    cluster: str | None = None,
 ) -> Outcome:
     """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
@@ -46,8 +48,9 @@ def certify(
     as "certified@2 >= 0.70"; both decide the exit code. `engines`: names separated by
     commas, for models that are read. `seconds`: time per text, None for no limit. A folder with a run of the same task
     is resumed; its open texts are gone on with when there is more time than there was. `resume=False` starts it anew.
-    Raises BadInput or Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling
-    script needs the usual `if __name__ == "__main__":`.
+    `jobs`: texts worked on at a time, each in a process that is killed when it hangs; `cluster`: on the machines of a
+    Ray cluster instead, "auto", "ray://HOST:PORT" or "HOST:PORT".
+    Raises BadInput or Unsupported before anything is written when the task cannot be run.
     """
     insist(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     insist(radius is None or radius >= 0, f"radius = {radius}: at least 0")
@@ -57,9 +60,9 @@ def certify(
     run = Run(Path(out))
     refuse_foreign(run.folder)
     settings = CertifyOptions(
-        limit, radius, engines, seconds, jobs, resume, progress, Trust(trust_pickle, allow_endpoint)
+        limit, radius, engines, seconds, jobs, resume, progress, Trust(trust_pickle, allow_endpoint), cluster
     )
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    with connected(cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         return certify_task(run, read_task(task).requiring(require), settings, Path(place))
 
 

@@ -37,6 +37,9 @@ class FaultyWork:
     def open(self) -> FaultyWork:
         return self
 
+    def moved(self, folder: Path) -> FaultyWork:
+        return self
+
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[FaultyWork, Set[int]]:
         return self, set()
 

@@ -17,6 +17,7 @@ from swapproof.encodings.onnx_files.refusals import divides
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.jobs.ray_cluster import connected
 from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
@@ -49,6 +50,8 @@ class AttackOptions:
     kappa: Path | None = None
     language_model: Path | None = None
     trust: Trust = field(default_factory=Trust)
+    cluster: str | None = None
+    """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
 
 
 def attack(task: str | Path, out: str | Path, method: str, options: AttackOptions | None = None) -> Outcome:
@@ -66,7 +69,7 @@ def attack(task: str | Path, out: str | Path, method: str, options: AttackOption
     if asked.limits.similarity is not None:
         sentence_similarity(0.0)
     given = read_task(task)
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 
@@ -74,7 +77,7 @@ def attack(task: str | Path, out: str | Path, method: str, options: AttackOption
         goal = goal_of(given, asked.target)
         plan, work = prepared(run, given, method, goal, asked)
         with begun(plan, resume=asked.resume, shown=asked.progress):
-            settle(plan, work, Hands(asked.jobs), doing="attack", facts={}, shown=asked.progress)
+            settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels
@@ -134,10 +137,9 @@ def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     from ..replaying.replayed_run import seen_of, unread
 
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = candidates_of(read_plain(task, asked.limit), method, asked)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity

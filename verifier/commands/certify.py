@@ -26,6 +26,7 @@ def command(
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
     as_json: bool = False,
+    cluster: str | None = None,
 ) -> int:
     """The exit code is that of the run's verdict."""
     engines = smaller(engines) if small_proofs else engines
@@ -42,6 +43,7 @@ def command(
         progress=True,
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
+        cluster=cluster,
     )
     if as_json:
         return print_run(outcome.folder, outcome.exit_code, outcome.summary)

@@ -74,7 +74,7 @@ def certify_reading(
 def settle_and_report(plan: RunPlan, work: Work, asked: CertifyOptions) -> Outcome:
     """What is left to do of a run that has begun, on either road."""
     facts = {"radius": json.dumps(asked.radius)}
-    settle(plan, work, Hands(asked.jobs), doing="certify", facts=facts, shown=asked.progress)
+    settle(plan, work, Hands(asked.jobs, asked.cluster), doing="certify", facts=facts, shown=asked.progress)
     with Store.open(plan.run.store, readonly=True) as store:
         outcome = published(plan.run, summary_of(store))
     write_report(plan.run)

@@ -40,10 +40,9 @@ def certify_running(
 ) -> Outcome:
     """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = read_plain(task, asked.limit)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity

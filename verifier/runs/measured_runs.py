@@ -39,6 +39,7 @@ class MeasureOptions:
     variant: str = "paper"
     jobs: int = 1
     resume: bool = True
+    cluster: str | None = None
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:

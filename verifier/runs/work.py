@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ class Work(Protocol):
         """For each text; None where there is no limit."""
 
     def open(self) -> Settler: ...
+
+    def moved(self, folder: Path) -> Work:
+        """The same with the run's files in another folder, on another machine."""
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Work, Set[int]]:
         """The same work, knowing what the store holds; and the finished texts that it would settle again."""

@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,20 +90,41 @@ def settle_in_processes(
     work: Work, texts: Iterator[Text], jobs: int, bounds: Bounds, taken: Taken = unheard
 ) -> Generator[Settled | Lost, None, None]:
     """Each worker has one text at a time; texts are taken from the iterator as workers become free."""
-    workers: list[Worker] = []
-    again: deque[Text] = deque()
-    killed: Counter[int] = Counter()
-    deaths = 0
-
-    def following() -> Text | None:
-        text = next(texts, None)
-        return again.popleft() if text is None and again else text
-
-    waiting = following()
+    crew = Crew(work, jobs, bounds)
     try:
+        yield from crew.settle(texts, taken)
+    finally:
+        crew.dismiss()
+
+
+@dataclass(eq=False)
+class Crew:
+    """Workers, which stay warm from one lot of texts to the next."""
+
+    work: Work
+    jobs: int
+    bounds: Bounds
+    workers: list[Worker] = field(default_factory=list)
+
+    def dismiss(self) -> None:
+        for worker in self.workers:
+            worker.end()
+        self.workers.clear()
+
+    def settle(self, texts: Iterator[Text], taken: Taken = unheard) -> Generator[Settled | Lost, None, None]:
+        workers = self.workers
+        again: deque[Text] = deque()
+        killed: Counter[int] = Counter()
+        deaths = 0
+
+        def following() -> Text | None:
+            text = next(texts, None)
+            return again.popleft() if text is None and again else text
+
+        waiting = following()
         while waiting is not None or any(worker.text is not None for worker in workers):
-            while waiting is not None and len(workers) < jobs:
-                workers.append(Worker.start(work))
+            while waiting is not None and len(workers) < self.jobs:
+                workers.append(Worker.start(self.work))
             for worker in workers:
                 if waiting is not None and worker.ready and worker.text is None:
                     taken(waiting, worker.name)
@@ -136,15 +157,12 @@ def settle_in_processes(
                     case Settled() | Lost() as found:
                         worker.text = None
                         yield found
-            for worker, reason in beyond(workers, bounds):
+            for worker, reason in beyond(workers, self.bounds):
                 workers.remove(worker)
                 text, seconds = worker.text, time.monotonic() - worker.started
                 worker.end()
                 if text is not None:
                     yield Lost(text, reason, seconds)
-    finally:
-        for worker in workers:
-            worker.end()
 
 
 def beyond(workers: Iterable[Worker], bounds: Bounds) -> list[tuple[Worker, str]]:

@@ -19,3 +19,5 @@ class CertifyOptions:
     resume: bool
     progress: bool
     trust: Trust
+    cluster: str | None = None
+    """Of Ray: whose machines work."""

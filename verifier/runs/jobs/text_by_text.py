@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hands:
-    """Who works: so many processes at a time."""
+    """Who works: so many processes at a time, here or on the machines of a Ray cluster (there 1 stands for one on each
+    processor)."""
 
     jobs: int = 1
+    cluster: str | None = None
 
 
 def settle_texts(
@@ -60,10 +62,16 @@ def settle_texts(
     def taken(text: Text, worker: str) -> None:
         store.lease(work.stage, text.id, worker)
 
+    if hands.cluster is None:
+        settling = settle_all(work, todo, jobs, apart=apart, taken=taken)
+    else:
+        from .ray_cluster import settle_on_cluster
+
+        settling = settle_on_cluster(work, iter(todo), run.folder, None if hands.jobs == 1 else jobs, taken)
     with (
         ending_leases(store, work.stage),
         progress(doing, len(texts), len(texts) - len(todo), shown=shown) as advance,
-        closing(settle_all(work, todo, jobs, apart=apart, taken=taken)) as found,
+        closing(settling) as found,
     ):
         for one in found:
             match one:
