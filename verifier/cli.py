@@ -126,6 +126,14 @@ Out = Annotated[
     Path,
     typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
 ]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: auto, ray://HOST:PORT or HOST:PORT; --jobs N then takes N of its processors.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="Load a pickled model, which may run any code when it is loaded.")
@@ -271,6 +279,7 @@ def certify(
         float, typer.Option(help="Time for each text; with more than a run had, its open texts are gone on with.")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     small_proofs: Annotated[
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
     ] = False,
@@ -300,8 +309,42 @@ def certify(
         allow_endpoint=allow_endpoint,
         as_json=json,
         baseline=baseline,
+        cluster=cluster,
     )
     raise typer.Exit(code)
+
+
+@app.command()
+def shards(
+    task: TaskFile,
+    count: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+) -> None:
+    """Cut a task into shards for machines that share files.
+
+    Writes one task file for each shard, and array.sh, which a SLURM cluster runs; `merge` puts the runs together.
+    """
+    from .commands.many_machines.write_shards import command
+
+    raise typer.Exit(command(task, count, out, limit))
+
+
+@app.command()
+def merge(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of `certify`.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Put the runs of the shards of one task together.
+
+    Refuses runs of other models, swaps or settings, texts that are missing, and texts with two answers.
+    """
+    from .commands.many_machines.merge_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
 
 
 @app.command()
@@ -452,6 +495,7 @@ def attack(
         Path | None, typer.Option(help="Write what is found as such a log.", show_default=False)
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
     trust_pickle: TrustPickle = False,
@@ -478,6 +522,7 @@ def attack(
         language_model,
         Trust(trust_pickle, allow_endpoint),
         write_textattack,
+        cluster,
     )
     raise typer.Exit(command(task, out, method, compare, exact, options, imports=read_textattack, as_json=json))
 
@@ -523,6 +568,7 @@ def measure(
         typer.Option(help="kappa: require 'rho >= 0.9'; decides the exit code.", metavar="WHAT", show_default=False),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
 ) -> None:
@@ -549,6 +595,7 @@ def measure(
         jobs,
         resume,
         tuple(require or ()),
+        cluster,
     )
     if quantity == "kappa":
         from .commands import measure_kappa

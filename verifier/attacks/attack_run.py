@@ -17,6 +17,8 @@ from swapproof.encodings.onnx_files.refusals import divides
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.jobs.ray_cluster import connected
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, sha256
@@ -53,6 +55,8 @@ class AttackOptions:
     trust: Trust = field(default_factory=Trust)
     log: Path | None = None
     """A log of TextAttack that is written when all texts are attacked."""
+    cluster: str | None = None
+    """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
 
 
 def attack(
@@ -74,7 +78,7 @@ def attack(
         sentence_similarity(0.0)
     given = read_task(task)
     refuse_unmeasured(given.require, "attack")
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 
@@ -86,8 +90,8 @@ def attack(
             method = METHOD
             work, said_of_log = imported(work, plan.inputs.texts, imports)
             plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports))})
-        with begun(plan, resume=asked.resume):
-            settle(plan, work, asked.jobs, doing="attack", facts={}, shown=asked.progress)
+        with begun(plan, resume=asked.resume, shown=asked.progress):
+            settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels
@@ -151,10 +155,9 @@ def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     from ..replaying.replayed_run import seen_of, unread
 
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = candidates_of(read_plain(task, asked.limit), method, asked)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity

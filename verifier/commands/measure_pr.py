@@ -32,6 +32,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         count=not asked.sampled,
         resume=asked.resume,
         progress=True,
+        cluster=asked.cluster,
     )
     if len(radii) == 1:
         outcome = measure_radius(task, out, radii[0], options)

@@ -40,6 +40,7 @@ class MeasureOptions:
     jobs: int = 1
     resume: bool = True
     require: tuple[str, ...] = ()
+    cluster: str | None = None
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:
