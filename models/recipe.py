@@ -63,7 +63,7 @@ Every key, with its default (keys marked * have none); paths are relative to the
     steps = 5                    # pgd, freelb, ascc (5), freelb++ (30), ta-vat (2), infobert (3): steps uphill
     rate = 0.03                  # of a step: pgd, freelb, freelb++ (0.03), ta-vat (0.05), infobert (0.04), dne (10);
                                  # mask (0.3): share of the words that are hidden
-    magnitude = 0.05             # of the first perturbation: pgd, freelb, freelb++ (0.05), ta-vat (0.2), infobert (0.08)
+    magnitude = 0.05             # of the first one: pgd, freelb, freelb++ (0.05), ta-vat (0.2), infobert (0.08)
     norm = 0.01                  # of a perturbation at most, 0 for no limit: pgd, freelb (0.01), ta-vat (0.5)
     alpha = 10.0                 # ascc (10), a2t (1), mixada (2), infobert (0.005)
     beta = 4.0                   # ascc (4), infobert (0.005)

@@ -567,7 +567,7 @@ def defend(
     Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
     """
     from .commands.training.defend_recipes import command, names_of, numbers_of
-    from .defending.cell_steps import Asked
+    from .defending.compared_cell import Asked
     from .defending.defending_runs import DefendOptions
 
     asked = Asked(limit, seconds, names_of(attacks), numbers_of(pr, "--pr"), rho, jobs)

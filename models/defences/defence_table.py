@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .certified_margins import CrownIbp, Ibp, SwapHinge
 from .changed_words import A2t, Masked, Rand, SpDefence, Substituted
 from .gradient_ascent import FreeLb, FreeLbPlusPlus, InfoBert, Pgd, TaVat
 from .listed_examples import Ada, MixAda
 from .no_defence import NoDefence
 from .smooth_contract import Contract, Smooth, SmoothContract
+from .swap_margins import CrownIbp, Ibp, SwapHinge
 from .synonym_hull import Ascc, Dne
 from .training_rule import Defence
 

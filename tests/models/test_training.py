@@ -397,7 +397,7 @@ def test_divergence_is_said_with_its_step_and_the_state_before_is_kept(write: Wr
     from swapproof.models.training import train
 
     with pytest.raises(
-        BadInput, match=r"diverged: at step \d+, of epoch 1, the loss is nan; the state before it is kept"
+        BadInput, match=r"diverged: at step \d+, of epoch 2, the loss is nan; the state before it is kept"
     ):
         train(write(training="weight_decay = 1e6\nepochs = 2"), tmp_path / "out", quiet)
     assert not (tmp_path / "out").exists()

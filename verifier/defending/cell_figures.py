@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .cell_steps import Asked
-from .defended_cells import Cell
+from .compared_cell import Asked, Cell, Figures
 
 RADII = ("1", "2", "3")
-
-Figures = dict[str, float | None]
-"""Column -> number, in the order of the table; None where nothing is known."""
 
 
 def figures_of(cell: Cell, asked: Asked) -> Figures:

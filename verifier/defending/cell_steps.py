@@ -13,25 +13,11 @@ from swapproof.encodings.errors import BadInput
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from ..runs.run_folder import write_atomically
-from .defended_cells import EXACT, Cell, examples_folder, write_recipe
+from .cell_recipe import write_recipe
+from .compared_cell import EXACT, Asked, Cell, examples_folder
 
 ANSWERED = (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED)
 """Exit codes of a command that left its files."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is measured of every network: how many texts, how long each, which attacks and measures."""
-
-    limit: int | None = None
-    seconds: float = 10.0
-    attacks: tuple[str, ...] = ()
-    radii: tuple[int, ...] = ()
-    """Of the robust fraction."""
-    kappa: bool = False
-    jobs: int = 1
-    example_texts: int | None = None
-    """Training texts that examples are sought for."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..pages.file_formats import LATEX
-from .cell_figures import Figures
-from .defended_cells import Cell
+from .compared_cell import Cell, Figures
 
 DIGITS = {"#Query": 1, "train": 1, "MMWS": 2, "open": 0, "unbreakable": 0}
 """Of a column, by how its name begins or ends; shares have four."""

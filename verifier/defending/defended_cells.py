@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -11,18 +10,12 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.models.defences.defence_table import DEFENCES
-from swapproof.models.errors import unreadable
 
 from ..attacks.recipes import recipe_named
-from ..runs.run_folder import write_atomically
-from ..tasks.task import toml_value
+from .cell_recipe import placed, toml_of
+from .compared_cell import AS_GIVEN, EXACT, Cell, examples_folder
 
-AS_GIVEN = "as given"
-EXACT = "exact"
-"""Examples of `certify`, with as few swaps as there can be, in place of those of an attack."""
 DEFAULT_EXAMPLES = "textfooler"
-PATHS = {"data": ("train", "held_out"), "defence": ("synonyms", "examples"), "swaps": ("file",)}
-"""Keys of a recipe that are relative to it."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +34,6 @@ class Defended:
         if "examples" not in keys_of(self.method):
             return None
         return self.name.partition(":")[2] or DEFAULT_EXAMPLES
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One network: `task` is there already, or `recipe` is trained in `folder`."""
-
-    source: str
-    defended: str
-    seed: int | None
-    folder: Path
-    task: Path
-    recipe: dict[str, Any] | None = None
-    origin: Path | None = None
-    """The recipe that it was made from."""
-    examples: str | None = None
-    base: Path | None = None
-    """The folder of the undefended cell whose examples it learns from."""
-
-    @property
-    def training_task(self) -> Path:
-        return self.folder / "model" / "training_task.toml"
 
 
 def keys_of(method: str) -> set[str]:
@@ -153,56 +125,6 @@ def cell_of(
     recipe["task"] = {"training_texts": training_texts} | dict(recipe.get("task", {}))
     task = folder / "model" / "task.toml"
     return Cell(name, defended.name, seed, folder, task, recipe, source.absolute(), defended.examples)
-
-
-def examples_folder(attack: str) -> str:
-    return f"examples-{attack}"
-
-
-def placed(said: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A recipe with its files' paths made absolute; those of a package stay."""
-    found = {name: dict(section) if isinstance(section, dict) else section for name, section in said.items()}
-    for name, names in PATHS.items():
-        section = found.get(name)
-        if not isinstance(section, dict) or section.get("package"):
-            continue
-        for key in names:
-            if section.get(key):
-                section[key] = str((folder / str(section[key])).absolute())
-    return found
-
-
-def recipe_text(recipe: Mapping[str, Any]) -> str:
-    lines = ["# Written by swapproof defend."]
-    for name, section in recipe.items():
-        lines += ["", f"[{name}]", *(f"{key} = {toml_value(settled(value))}" for key, value in section.items())]
-    return "\n".join(lines) + "\n"
-
-
-def settled(value: object) -> object:
-    return tuple(map(settled, value)) if isinstance(value, list) else value
-
-
-def write_recipe(cell: Cell) -> Path:
-    """The recipe of a cell in its folder; one that says something else there is another comparison's."""
-    path, text = cell.folder / "recipe.toml", recipe_text(cell.recipe or {})
-    if path.exists() and path.read_text(encoding="utf-8") != text:
-        raise BadInput(f"{path}: says something else than is asked now; give --out a new folder")
-    if not path.exists():
-        cell.folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode())
-    return path
-
-
-def toml_of(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise unreadable(path, error) from error
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not UTF-8 ({error.reason})") from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: not TOML: {error}") from error
 
 
 def method_keys(path: Path | None, methods: Sequence[Defended]) -> dict[str, dict[str, Any]]:

@@ -13,10 +13,11 @@ from ..attacks.recipes import recipe_named
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..runs.life import require, write_json
 from ..runs.run_folder import write_atomically
-from .cell_figures import Figures, figures_of
-from .cell_steps import ANSWERED, Asked, Command, as_process, steps_of, take
+from .cell_figures import figures_of
+from .cell_steps import ANSWERED, Command, as_process, steps_of, take
+from .compared_cell import Asked, Cell, Figures
 from .defence_rows import DEFINITION, Row, as_csv, as_json, as_latex, as_page, rows_of
-from .defended_cells import Cell, cells_of, defended_named, method_keys
+from .defended_cells import cells_of, defended_named, method_keys
 from .synonym_overlap import overlap, sentence
 
 TABLE = "table.json"
