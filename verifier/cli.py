@@ -96,7 +96,9 @@ def left_by(command: str | None, *, anew: bool) -> str:
         case "certify" | "demo" | "measure" | "attack":
             return "a run can be resumed by the same command" + (" without --no-resume" if anew else "")
         case "train":
-            return "no folder was written; the same command trains from the start"
+            return "no folder was written; the same command goes on from what was kept, if the training took long"
+        case "defend":
+            return "the same command goes on where it was"
         case "bench":
             return "the same command measures everything again, and a --json file begins anew with it"
     return "the same command starts from the beginning"
@@ -619,6 +621,51 @@ def train(
 
     train(recipe, out, lambda remark: print(remark, file=sys.stderr, flush=True))
     print(out / "task.toml")
+
+
+@app.command()
+def defend(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECIPE.toml...", help="Recipes to train, or tasks with models that are there.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder, or one to go on with.", show_default=False)],
+    methods: Annotated[
+        str, typer.Option(help="Defences; ada:pwws learns from an attack's examples, ada:exact from minimal ones.")
+    ] = "",
+    seeds: Annotated[str, typer.Option(help="Each recipe is trained with each.")] = "0",
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(help="The defenders' table.", show_default="the recipe's own", readable=False),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="Keys of defences: a TOML file of [METHOD] sections.", show_default=False, readable=False),
+    ] = None,
+    attacks: Annotated[str, typer.Option(help="Attacks of the table.")] = "textfooler",
+    pr: Annotated[str, typer.Option(help="Radii of robust fractions: 1,2,3.", show_default="none")] = "",
+    rho: Annotated[bool, typer.Option("--rho", help="Also rho, of the texts and of training texts.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    training_texts: Annotated[
+        int, typer.Option(min=1, help="Training texts that examples are sought for and rho is of.")
+    ] = 1000,
+    seconds: Annotated[float, typer.Option(help="Time for each text, of certify and of measure.")] = 10.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    json: AsJson = False,
+) -> None:
+    """Train, certify, attack and measure defences; one table.
+
+    Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
+    """
+    from .commands.training.defend_recipes import command, names_of, numbers_of
+    from .defending.compared_cell import Asked
+    from .defending.defending_runs import DefendOptions
+
+    asked = Asked(limit, seconds, names_of(attacks), numbers_of(pr, "--pr"), rho, jobs)
+    options = DefendOptions(names_of(methods), numbers_of(seeds, "--seeds"), synonyms, keys, training_texts, asked)
+    raise typer.Exit(command(sources, out, options, as_json=json))
 
 
 @bench.command("exact")
