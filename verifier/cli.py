@@ -533,13 +533,15 @@ def attack(
 def measure(
     task: TaskFile,
     out: Out,
-    quantity: Annotated[str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho.")],
+    quantity: Annotated[
+        str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius.")
+    ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Time for each text.", show_default="pr: 10; kappa: no limit")
+        float | None, typer.Option(help="Time for each text.", show_default="pr, msr: 10; kappa: no limit")
     ] = None,
     samples: Annotated[
         int | None, typer.Option(min=1, help="pr: samples a text.", show_default="what epsilon and delta need")
@@ -569,7 +571,15 @@ def measure(
         list[str] | None,
         typer.Option(help="kappa: require 'rho >= 0.9'; decides the exit code.", metavar="WHAT", show_default=False),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    norm: Annotated[str | None, typer.Option(help="msr: l2 or linf.", show_default="l2")] = None,
+    words: Annotated[
+        str | None, typer.Option(help="msr: which words move: one at a time, all, or so many.", show_default="one")
+    ] = None,
+    units: Annotated[
+        str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
+    ] = None,
+    padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
     cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
@@ -578,6 +588,7 @@ def measure(
 
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
+    msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
     """
     from .runs.measured_runs import MeasureOptions
 
@@ -598,7 +609,15 @@ def measure(
         resume,
         tuple(require or ()),
         cluster,
+        norm,
+        words,
+        units,
+        padding,
     )
+    if quantity == "msr":
+        from .commands import measure_msr
+
+        raise typer.Exit(measure_msr.command(task, out, asked, as_json=json))
     if quantity == "kappa":
         from .commands import measure_kappa
 

@@ -26,9 +26,11 @@ def as_sarif(summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> 
     level = (
         "error" if any(one["answer"] == "false" and one["at"] == radius for one in summary["requirements"]) else "note"
     )
-    for line in lines:
-        if line["status"] != "already_wrong" and broken(short(line), radius):
-            results.append(finding(line, radius, level))
+    results += [
+        finding(line, radius, level)
+        for line in lines
+        if line["status"] != "already_wrong" and broken(short(line), radius)
+    ]
     found = {
         "$schema": SCHEMA,
         "version": "2.1.0",
