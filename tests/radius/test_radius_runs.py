@@ -178,7 +178,10 @@ def test_check_accepts_a_run_and_says_what_it_did(run: Path, capsys: Capture) ->
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"accepted {len(TEXTS)} of {len(TEXTS)}"
     assert "check_ball.py: 4" in said[-2]
-    assert main(["report", str(run)]) in (0, 2)  # a page of radii is another issue's
+    assert main(["report", str(run)]) == 0
+    assert "Words by their radius" in capsys.readouterr().out
+    assert main(["bundle", str(run), "--out", str(run.parent / "run.zip")]) == 2
+    assert "handed over as its folder" in capsys.readouterr().err
 
 
 def set_in(line: int, *keys: Any) -> Callable[[list[Line], Any], None]:

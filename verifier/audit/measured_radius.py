@@ -28,7 +28,7 @@ from ..radius.radius_work import STAGE
 from ..radius.saliency import agreement
 from ..radius.text_radius import GAP, TextRadius, upwards
 from ..runs.run_folder import Run, existing, sha256
-from ..runs.store import ILL_FORMED
+from ..runs.store import ILL_FORMED, intact
 from ..tasks.inputs import Text
 from ..tasks.task import read_task
 from .findings import Audit, Fault, Finding
@@ -58,7 +58,8 @@ OF_RADII: Known = OF_A_TEXT | {
 def audit_radii(folder: Path, question: Mapping[str, Any]) -> Audit:
     """What is not repeated: the search for larger balls and nearer points."""
     run = existing(folder)
-    asked = RadiusQuestion.of(question)
+    with intact(run.store):
+        asked = RadiusQuestion.of(question)
     lines = read_lines(run)
     return Audit("radius", len(lines), findings(run, asked, lines))
 

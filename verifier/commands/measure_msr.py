@@ -33,6 +33,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         jobs=asked.jobs,
         resume=asked.resume,
         progress=True,
+        cluster=asked.cluster,
     )
     if as_json:
         return print_run(outcome.folder, outcome.exit_code, outcome.summary)

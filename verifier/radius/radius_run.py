@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ..runs.jobs.ray_cluster import connected
+from ..runs.jobs.text_by_text import Hands
 from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ..runs.life import WHAT, Outcome, RunPlan, begun, facts_about, published, require, settle
 from ..runs.manifest import QUESTION
@@ -37,12 +39,13 @@ def measure_msr(
     jobs: int = 1,
     resume: bool = True,
     progress: bool = False,
+    cluster: str | None = None,
 ) -> Outcome:
     """The safe radius of every text: how far the vectors of its words may move before the class changes.
 
     `norm`: "l2" or "linf". `words`: "one" (each word by itself), "all", or how many move together. `units`: "raw", or
     "scaled" by the range of each dimension. `saliency`: exact effects of words beside their radii; `lime`: samples of
-    LIME too. `seconds`: time for each text; the checks are within it.
+    LIME too. `seconds`: time for each text; the checks are within it. `cluster`: of Ray, whose machines work.
     """
     seconds = SECONDS if seconds is None else seconds
     require(norm in ("l2", "linf"), f"--norm {norm!r}: can be l2 or linf")
@@ -57,7 +60,7 @@ def measure_msr(
     question = RadiusQuestion("l2" if norm == "l2" else "linf", words, units, padding, saliency or lime > 0, lime)
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    with TemporaryDirectory(prefix="swapproof-") as folder:
+    with connected(cluster), TemporaryDirectory(prefix="swapproof-") as folder:
         setting = RadiusSetting.of(read_task(task), Path(folder), limit)
         first = len(setting.inputs.texts[0].encoded.tokens)
         behind = setting.room(first).behind
@@ -80,10 +83,10 @@ def measure_msr(
             given=None if setting.model is None else setting.model.given,
             matters=WHAT | {"vectors": "the vectors of words"},
         )
-        with begun(plan, resume=resume):
+        with begun(plan, resume=resume, shown=progress):
             listed = write_atomically(run.folder / LEFT_OUT, left_out(setting.inputs.freezing))
             work = RadiusWork(run.folder, question, seconds)
-            settle(plan, work, jobs, doing="measure", facts={FACT: listed}, shown=progress)
+            settle(plan, work, Hands(jobs, cluster), doing="measure", facts={FACT: listed}, shown=progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             return published(run, summarise_radii(lines, question, len(setting.inputs.texts)))

@@ -39,6 +39,8 @@ class MeasureOptions:
     variant: str = "paper"
     jobs: int = 1
     resume: bool = True
+    require: tuple[str, ...] = ()
+    cluster: str | None = None
     norm: str | None = None
     words: str | None = None
     units: str | None = None
