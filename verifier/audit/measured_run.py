@@ -44,10 +44,9 @@ from .text_rules import described, expect
 def audit_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> Audit:
     """Counts are screened in float64 with error bounds like other proofs, unless `exact`."""
     if question["quantity"] != "pr":
-        met = (
-            "kappa has no certificates" if question["quantity"] == "kappa" else "a run of radii is checked as a folder"
-        )
-        raise BadInput(f"{folder}: {met}; measure it again to compare")
+        if question["quantity"] == "msr":
+            raise BadInput(f"{folder}: a run of radii is handed over as its folder, which `swapproof check` checks")
+        raise BadInput(f"{folder}: kappa has no certificates; measure it again to compare")
     run = existing(folder)
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))
