@@ -133,9 +133,9 @@ def test_limits_hold_in_every_witness_which_stands_and_depends_on_its_text_alone
         assert (line["min_swaps"]["high"] or 0) <= line["positions"] // 2
     assert "floor(0.5 x words)" in json.loads((tmp_path / "run" / "summary.json").read_text())["definition"]
     assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
-    turned = write_task(tmp_path / "turned", [*ROWS[:4], *ROWS[:4], *ROWS[4:]])
-    more = attack(turned, tmp_path / "more", method, *options)
-    assert timeless(more[:4]) == timeless(lines[:4])
+    with Store.open(tmp_path / "run" / "store.sqlite") as store:
+        store.connection.execute("DELETE FROM results WHERE id IN (0, 3, 5)")
+    assert timeless(attack(task, tmp_path / "run", method, *options)) == timeless(lines)
 
 
 def test_counts_have_their_denominators(tmp_path: Path) -> None:
