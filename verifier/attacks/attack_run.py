@@ -18,6 +18,8 @@ from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.jobs.ray_cluster import connected
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, sha256
@@ -26,6 +28,7 @@ from ..synonyms.similarity import sentence_similarity
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Inputs, read_inputs, read_plain
 from ..tasks.opened_model import opened
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import Task, read_task
 from .attack_goals import Goal
 from .attack_limits import Limits
@@ -55,6 +58,8 @@ class AttackOptions:
     """A folder of transformers, for perplexities."""
     log: Path | None = None
     """A log of TextAttack that is written when all texts are attacked."""
+    cluster: str | None = None
+    """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
 
 
 def attack(
@@ -81,7 +86,8 @@ def attack(
     )
     causal = None if asked.causal_model is None else CausalModel.open(asked.causal_model).name
     given = read_task(task)
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    refuse_unmeasured(given.require, "attack")
+    with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 
@@ -96,8 +102,8 @@ def attack(
             method = METHOD
             work, said_of_log = imported(work, plan.inputs.texts, imports)
             plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports), causal)})
-        with begun(plan, resume=asked.resume):
-            settle(plan, work, asked.jobs, doing="attack", facts={}, shown=asked.progress)
+        with begun(plan, resume=asked.resume, shown=asked.progress):
+            settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels
@@ -162,10 +168,9 @@ def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     from ..replaying.replayed_run import seen_of, unread
 
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = candidates_of(read_plain(task, asked.limit), method, asked)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -102,6 +102,7 @@ class Attacking:
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = "attack kept"
+    seconds: ClassVar[float | None] = None
 
     def open(self) -> Station:
         run = Run(self.folder)
@@ -112,6 +113,9 @@ class Attacking:
         given = None if self.tokens is None else self.tokens.given
         original = None if model is None or given is None else Original.of(model, given)
         return Station(self, classifier, task.model.decision, unknown, model, original)
+
+    def moved(self, folder: Path) -> Attacking:
+        return replace(self, folder=folder)
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Attacking, Set[int]]:
         return self, set()
