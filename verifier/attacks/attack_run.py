@@ -82,7 +82,11 @@ def attack(task: str | Path, out: str | Path, method: str, options: AttackOption
             summary = summary_of_attack(lines, len(plan.inputs.texts), method, goal, asked.limits, labels)
             said = json.loads(plan.facts["about"])
             summary |= {"remarks": [*said["observed"], *said["remarks"]], "swaps_from": plan.inputs.source}
-            return published(run, summary)
+            outcome = published(run, summary)
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, summary, lines)
+            return outcome
 
 
 def goal_of(task: Task, target: str | None) -> Goal:

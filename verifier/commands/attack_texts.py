@@ -10,8 +10,9 @@ from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
+from ..pages.sheets.measured_page import page_of_attacks
 from ..runs.life import require, write_json
-from ..runs.run_folder import is_free
+from ..runs.run_folder import Run, is_free, write_atomically
 
 
 def command(
@@ -47,6 +48,8 @@ def command(
     summary: dict[str, Any] = {"quantity": "attack", "runs": {name: one.summary for name, one in runs.items()}}
     summary |= {"comparison": comparison}
     write_json(out / COMPARISON, summary)
+    page = page_of_attacks(summary, {name: Run(out / name) for name in methods})
+    write_atomically(Run(out).report, page.written())
     code = max(one.exit_code for one in runs.values())
     if as_json:
         return print_run(out, code, summary)

@@ -92,6 +92,8 @@ class Rows:
     each: Callable[[], Iterable[Row]]
     definition: str
     noun: str = "texts"
+    opens: bool = True
+    """Whether rows have details."""
 
 
 @dataclass(frozen=True)
