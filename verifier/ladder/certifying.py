@@ -15,6 +15,7 @@ from ..gates.baseline import required_of
 from ..pages.report_file import write_report
 from ..replaying.replaying import Replaying
 from ..runs.binding import binding_of
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, published, settle, settling_facts
 from ..runs.run_folder import Run
 from ..runs.run_summary import summary_of
@@ -65,7 +66,7 @@ def certify_reading(
     if made is not None and made.misfits:
         running = Replaying(run.folder, asked.seconds, asked.trust, beside=True)
         work = MixedWork(run.folder, work, running, frozenset(made.misfits))
-    with begun(plan, resume=asked.resume):
+    with begun(plan, resume=asked.resume, shown=asked.progress):
         if made is not None:
             keep_deployed(run, made)
         return settle_and_report(plan, work, asked)
@@ -74,7 +75,7 @@ def certify_reading(
 def settle_and_report(plan: RunPlan, work: Work, asked: CertifyOptions) -> Outcome:
     """What is left to do of a run that has begun, on either road."""
     facts = {"radius": json.dumps(asked.radius)}
-    settle(plan, work, asked.jobs, doing="certify", facts=facts, shown=asked.progress)
+    settle(plan, work, Hands(asked.jobs, asked.cluster), doing="certify", facts=facts, shown=asked.progress)
     with Store.open(plan.run.store, readonly=True) as store:
         outcome = published(plan.run, summary_of(store))
     write_report(plan.run)

@@ -41,10 +41,9 @@ def certify_running(
 ) -> Outcome:
     """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = read_plain(task, asked.limit)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity
@@ -58,7 +57,7 @@ def certify_running(
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = required_of(asked.baseline, RunPlan(run, task, inputs, binding, identity.files, own, facts))
     work = Replaying(run.folder, asked.seconds, asked.trust, threads)
-    with begun(plan, resume=asked.resume):
+    with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:
             swaps = [text.swaps for text in inputs.texts]
             guess = estimated(classifier, swaps, seen.right, jobs=asked.jobs, limit=asked.seconds)

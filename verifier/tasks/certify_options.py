@@ -22,3 +22,5 @@ class CertifyOptions:
     progress: bool
     trust: Trust
     baseline: Path | None = None
+    cluster: str | None = None
+    """Of Ray: whose machines work."""

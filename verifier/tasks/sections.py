@@ -97,6 +97,7 @@ Token = Annotated[str | int, BeforeValidator(_token)]
 Split = Annotated[NamedSplit | Pattern, BeforeValidator(_split)]
 Column = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
+Rows = Annotated[tuple[Annotated[int, Field(ge=0)], Count], BeforeValidator(_tuple)]
 Role = Literal["tokens", "mask", "types", "positions", "length", "text"]
 Callable = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Url = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
@@ -258,6 +259,8 @@ class DataSection(Section):
     sample: Count | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     balanced: bool = False
+    rows: Rows | None = None
+    """Of these texts only those from the first number, counted from 0, to before the second: a shard."""
 
     @model_validator(mode="after")
     def _one_choice(self) -> DataSection:
@@ -270,6 +273,8 @@ class DataSection(Section):
             raise ValueError("seed has no effect without sample: remove it")
         if self.sample is None and self.balanced:
             raise ValueError("balanced has no effect without sample: remove it")
+        if self.rows is not None and self.rows[0] >= self.rows[1]:
+            raise ValueError("rows needs a first number that is less than the second")
         return self
 
     @property

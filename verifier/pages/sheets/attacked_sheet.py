@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..printing.attack_printing import AGAINST_EXACT, COLUMNS, COMPARED, compared_row, number, percent, row_of
+from ..attack_figures import by_requests, by_swaps, curves, key_style, scatter, swaps_of
+from ..printing.attack_printing import COLUMNS, compared_columns, compared_row, log_sentence, number, percent, row_of
 from .plots import Series, drawn_bars, drawn_lines
 from .sheet import BANNERS, Card, Column, Figure, Grid, Part, Row, Rows, Sheet
 
 Summary = Mapping[str, Any]
 Lines = Sequence[Mapping[str, Any]]
 MOST_RADII = 15
+EXACT = "exact minimum"
 
 
 def attack_sheet(summary: Summary, lines: Lines) -> Sheet:
@@ -26,7 +28,7 @@ def attack_sheet(summary: Summary, lines: Lines) -> Sheet:
         claim=f"{summary['method']} breaks {percent(summary['suc'])} of the {summary['attacked']:,} texts it attacks; "
         f"accuracy falls from {percent(summary['clean'])} to {percent(summary['aua'])}.",
         said=f"{said}What it does not break is not proved robust. {capital(summary['verdict']['sentence'])}.",
-        warnings=tuple(f"{capital(one)}." for one in summary.get("remarks", ())),
+        warnings=tuple(warnings([summary])),
         definition=summary["definition"],
         cards=tuple(cards(summary)),
         parts=(
@@ -50,7 +52,7 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
     each, found = list(summary["runs"].values()), summary["comparison"]
     best = max(found["methods"], key=lambda one: (one["succ"], one["win"]))
     code = max(one["verdict"]["exit_code"] for one in each)
-    names = (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ()))
+    exact = {int(id): least for id, least in summary.get("exact", {}).items()}
     keys = tuple((f"line engine-{place % 6}", name) for place, name in enumerate(runs))
     return Sheet(
         title="Which attack finds most?",
@@ -60,16 +62,19 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         f"{found['breakable']:,}.",
         said=" ".join(f"{one['method']}: {one['verdict']['sentence']}." for one in each),
         definition=each[0]["definition"],
+        warnings=tuple(warnings(each)),
         parts=(
             Part(
                 "Side by side",
                 (
+                    *against(runs, exact),
                     Figure("Accuracy under attack", accuracy_drawn(runs),
                            "Texts answered rightly that the attack did not break with so many swaps / all.", keys),
                 ),
                 (
                     Grid("Attacks", COLUMNS, tuple(tuple(row_of(one)) for one in each), each[0]["definition"]),
-                    Grid("Compared", names, tuple(tuple(compared_row(one)) for one in found["methods"]),
+                    Grid("Compared", tuple(compared_columns(found)),
+                         tuple(tuple(compared_row(one)) for one in found["methods"]),
                          f"{found['definition']}."),
                 ),
             ),
@@ -77,6 +82,54 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         rows=compared_rows(runs),
         closing="Each attack has a folder and a page of its own, NAME/report.html.",
     )  # fmt: skip
+
+
+def warnings(each: Sequence[Summary]) -> Iterator[str]:
+    for said in dict.fromkeys(remark for one in each for remark in one.get("remarks", ())):
+        yield f"{capital(said)}."
+    for one in each:
+        if "textattack" in one:
+            yield log_sentence(one["textattack"])
+
+
+def against(runs: Mapping[str, Lines], exact: Mapping[int, int | None]) -> Iterator[Figure]:
+    """As figures 3 and 4 of the PDP paper: every attack against the exact minimum, or against the first one."""
+    highs = {name: {line["id"]: swaps_of(line) for line in lines} for name, lines in runs.items()}
+    known = {id: least for id, least in exact.items() if least is not None}
+    base, others = (EXACT, known) if known else next(iter(highs.items()), ("", {}))
+    for name, own in highs.items():
+        if name == base:
+            continue
+        pairs = [(least, high) for id, least in others.items() if least and (high := own.get(id)) is not None]
+        yield Figure(
+            f"Swaps: {name} against {base}",
+            scatter(base, name, pairs),
+            f"{len(pairs)} texts that both break. The area of a dot is its number of texts; on the dotted line both "
+            "need as many swaps.",
+        )
+    attacked = sum(line["status"] != "already_wrong" for line in next(iter(runs.values()), ()))
+    swaps = {name: by_swaps(lines, attacked) for name, lines in runs.items()}
+    if known:
+        swaps[EXACT] = by_swaps(
+            [{"status": "exact", "min_swaps": {"high": least}} for least in known.values()], attacked
+        )
+    yield Figure(
+        "Success by number of swaps",
+        curves("Success by number of swaps", "at most so many swaps", swaps),
+        f"Share of {attacked} texts that were answered rightly and are broken with at most so many swaps.",
+        keys_of(swaps),
+    )
+    requests = {name: by_requests(lines, attacked) for name, lines in runs.items()}
+    yield Figure(
+        "Success by number of requests",
+        curves("Success by number of requests", "at most so many requests a text", requests, logarithmic=True),
+        "Share of these texts that are broken by a search that ended after at most so many requests.",
+        keys_of(requests),
+    )
+
+
+def keys_of(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key_style(place), name) for place, name in enumerate(names))
 
 
 def is_broken(line: Mapping[str, Any]) -> bool:

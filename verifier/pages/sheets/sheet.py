@@ -47,7 +47,7 @@ class Figure:
     drawing: Markup
     definition: str
     keys: tuple[tuple[str, str], ...] = ()
-    """(class of the mark, name)"""
+    """(class of the mark, or how it is drawn, name)"""
 
 
 @dataclass(frozen=True)
