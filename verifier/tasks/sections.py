@@ -414,6 +414,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "certify": ("certified_accuracy", "accuracy", "mmws", "no_text_broken_by", "baseline"),
     "measure --quantity kappa": ("rho",),
     "measure --quantity pr": (),
+    "measure --quantity msr": (),
     "attack": (),
 }
 """Command -> the requirements that it can answer."""
