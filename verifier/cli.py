@@ -117,6 +117,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+synonyms = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Say which swaps are none.")
+app.add_typer(synonyms, name="synonyms")
 bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure engines beside outside solvers.")
 app.add_typer(bench, name="bench")
 
@@ -427,6 +429,24 @@ def compare(
     from .commands.deciding.compare_runs import command
 
     raise typer.Exit(command(runs, out, as_json=json))
+
+
+@synonyms.command("reject")
+def reject(
+    word: Annotated[str, typer.Argument(help="A word.", show_default=False)],
+    other: Annotated[str, typer.Argument(help="What is no synonym of it.", show_default=False)],
+    task: Annotated[
+        Path, typer.Option("--task", metavar="TASK.toml", help="Whose list it is put on.", readable=False)
+    ] = Path("task.toml"),
+) -> None:
+    """Reject a pair of words: neither stands for the other any more.
+
+    The pair goes on the list that [swaps] rejected names, which freezing honours and counts; certify then settles the
+    texts that this changes, and keeps the others.
+    """
+    from .commands.deciding.reject_synonyms import command
+
+    raise typer.Exit(command(word, other, task))
 
 
 @app.command()
