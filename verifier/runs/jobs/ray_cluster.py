@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,8 +99,8 @@ class Station:
 
 def settle_on_cluster(
     work: Work, texts: Iterator[Text], folder: Path, jobs: int | None, taken: Taken
-) -> Generator[Settled | Lost, None, None]:
-    """`jobs`: processes at most, None for one on each processor. Every text is answered once, whatever is lost."""
+) -> Generator[Sequence[Settled | Lost], None, None]:
+    """In batches, as they come; every text once, whatever is lost. `jobs`: processes at most, None for one a processor."""
     ray = load_ray()
     lost_machine = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError)
     files, shared_work = ray.put(packed(Run(folder))), ray.put(work)
@@ -124,6 +124,8 @@ def settle_on_cluster(
                     station.batches[station.handle.settle.remote(batch)] = batch
             asked = {ref: one for one in stations for ref in ([one.hello] if one.hello is not None else one.batches)}
             done, _ = ray.wait(list(asked), num_returns=1, timeout=LOOK)
+            if done:  # and whatever else is there: to look at many processes for each batch would take too long
+                done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0)
             heard = time.monotonic() if done else heard
             if time.monotonic() - heard > PATIENCE and not any(station.batches for station in stations):
                 raise BadInput(f"--cluster: no machine was free for {PATIENCE:g} s; the same command goes on from here")
@@ -135,7 +137,8 @@ def settle_on_cluster(
                     answer = ray.get(ref)
                 except lost_machine as error:
                     stations.remove(station)
-                    yield from returned(station, queue, killed, error)
+                    if lost := list(returned(station, queue, killed, error)):
+                        yield lost
                     continue
                 except ray.exceptions.RayTaskError as error:
                     raise error.cause if isinstance(error.cause, BadInput | NotImplementedError) else error from None
@@ -145,7 +148,7 @@ def settle_on_cluster(
                     continue
                 found, seconds = answer
                 each = seconds / len(station.batches.pop(ref))
-                yield from found
+                yield found
     finally:
         with suppress(Exception):  # the cluster may be gone
             leaving = [station.handle.leave.remote() for station in stations if station.hello is None]
