@@ -38,8 +38,9 @@ from .attack_goals import Goal
 from .attack_limits import Encoder, Limits, NearEnough
 from .attack_line import line_of
 from .attacked_text import Attacked, Spent
+from .deployed_answers import OfModel, answers_of_model
 from .recipes import recipe_named
-from .sentence_answers import Answers, OfModel, OfNetwork, answers_of_model
+from .sentence_answers import Answers, OfNetwork
 
 STAGE = "attack"
 UNKNOWN_WORD = "[UNK]"

@@ -26,6 +26,7 @@ def command(
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
     as_json: bool = False,
+    baseline: Path | None = None,
     cluster: str | None = None,
 ) -> int:
     """The exit code is that of the run's verdict."""
@@ -43,6 +44,7 @@ def command(
         progress=True,
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
+        baseline=baseline,
         cluster=cluster,
     )
     if as_json:

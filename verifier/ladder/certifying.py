@@ -11,6 +11,7 @@ from swapproof.encodings.onnx_files.refusals import divides
 from ..derived.deployed_beside import Made, keep_deployed
 from ..derived.mixed_work import MixedWork
 from ..engines.engine_table import engines_named
+from ..gates.baseline import required_of
 from ..pages.report_file import write_report
 from ..replaying.replaying import Replaying
 from ..runs.binding import binding_of
@@ -60,7 +61,7 @@ def certify_reading(
     binding = binding_of(model.path, inputs)
     said = remarks if made is None else (*remarks, *made.remarks, *made.identity.remarks)
     facts = settling_facts(binding, inputs, trial, names, asked.seconds, said)
-    plan = RunPlan.of_network(run, task, model, inputs, binding, facts)
+    plan = required_of(asked.baseline, RunPlan.of_network(run, task, model, inputs, binding, facts))
     work: Work = Settling(run.folder, binding, names, asked.seconds, asked.trust, given=model.given)
     if made is not None and made.misfits:
         running = Replaying(run.folder, asked.seconds, asked.trust, beside=True)

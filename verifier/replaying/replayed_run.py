@@ -13,6 +13,7 @@ from swapproof.models.deployed.behaviour import Remark, observe
 from swapproof.models.deployed.classifier import Classifier
 from swapproof.models.deployed.onnx_classifier import OnnxClassifier
 
+from ..gates.baseline import required_of
 from ..ladder.certifying import settle_and_report
 from ..runs.binding import binding_of_deployed
 from ..runs.life import Outcome, RunPlan, begun, facts_about, require
@@ -54,7 +55,7 @@ def certify_running(
     said = (*why_run(obstacle), *remarks, *identity.remarks, *odd)
     facts = facts_about(binding, inputs, said, model, ENGINES, asked.seconds, observed=vacuous)
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
-    plan = RunPlan(run, task, inputs, binding, identity.files, own, facts)
+    plan = required_of(asked.baseline, RunPlan(run, task, inputs, binding, identity.files, own, facts))
     work = Replaying(run.folder, asked.seconds, asked.trust, threads)
     with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:

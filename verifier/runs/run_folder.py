@@ -17,6 +17,10 @@ from .store import is_store, writing
 
 CERTIFICATE = re.compile(r"[0-9]{6}\.json")
 UNFINISHED = re.compile(r"\..*\.unfinished(-journal)?")
+BEHIND = re.compile(r"behind-[0-9]+\.onnx")
+"""The network behind the embedding, for texts of so many tokens."""
+EMBEDDINGS = "embeddings.npy"
+"""Of a model that reads vectors: those of its words."""
 MOST_TEXTS = 1_000_000
 """Certificates are numbered with six digits."""
 
@@ -115,6 +119,8 @@ class Run:
         ]
         found = [*fixed, *(self.folder / name for name in tensors)]
         found += [path for path in self.deployed.rglob("*") if path.is_file()]
+        with suppress(OSError):
+            found += [path for path in self.folder.iterdir() if BEHIND.fullmatch(path.name) or path.name == EMBEDDINGS]
         for folder in (self.folder, self.certificates, self.transcripts, self.refused):
             with suppress(OSError):
                 found += [path for path in folder.iterdir() if UNFINISHED.fullmatch(path.name)]

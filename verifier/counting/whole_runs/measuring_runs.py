@@ -26,6 +26,7 @@ from ...runs.run_folder import Run, refuse_foreign, write_atomically
 from ...runs.store import Store
 from ...tasks.inputs import Inputs, read_inputs
 from ...tasks.opened_model import opened
+from ...tasks.sections import refuse_unmeasured
 from ...tasks.task import Task, read_task
 from ..fraction import Settings
 from ..measuring_text import STAGE, Measuring
@@ -93,6 +94,7 @@ def measured_radius(task: str | Path, out: str | Path, radius: int, options: PrO
     run = Run(Path(out))
     refuse_foreign(run.folder)
     given = read_task(task)
+    refuse_unmeasured(given.require, "measure --quantity pr")
     model = opened(given)
     inputs = read_inputs(given, length_of(given, model), limit, model.roles)
     trial = readable(model, given, inputs, count=options.count)
