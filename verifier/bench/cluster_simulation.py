@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..loaded_run import load
@@ -33,6 +33,18 @@ LOOKING = 0.000001
 """Seconds of a turn for each batch that is waited for: 2,000 of them took 0.4 ms of CPU, 2 ms by the clock."""
 SPREAD = 0.2
 """Of candidates about those of the texts that were measured."""
+LEAST = 0.0005
+"""Seconds of a text, which are noted to the tenth of a millisecond."""
+COLUMNS = (
+    "machines",
+    "texts",
+    "driver, a text",
+    "whole run",
+    "were there no driver",
+    "machines busy",
+    "driver busy",
+    "texts a second",
+)
 SCENES = ((10, 10_000), (100, 100_000), (1_000, 1_000_000), (4_000, 1_000_000))
 
 
@@ -114,44 +126,59 @@ def simulated(scene: Scene, samples: Sequence[tuple[int, float]], seed: int = 1)
     )
 
 
-def seconds_of_writing(texts: int = 2000, lot: int = 10) -> float:
-    """What it takes this machine to have a text's certificate and line on the disk, in batches of so many."""
+def seconds_of_writing(rounds: int = 20, lots: int = 10, lot: int = 10) -> tuple[float, float]:
+    """What it takes this machine to have a text's certificate and line on the disk, in batches of so many: in the
+    quickest round, and in all of them."""
     with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         run = Run(Path(place))
         Store.create(run.store, {})
         line = {"id": 0, "text": "x" * 1000, "history": ["y" * 100] * 5}
-        started = time.perf_counter()
+        taken = []
         with Store.open(run.store) as store:
-            for first in range(0, texts, lot):
-                found = [Settled(id, line, b"z" * 4000) for id in range(first, first + lot)]
-                for one in found:
-                    store.lease(STAGE, one.id, "a machine")
-                evidence = write_evidence(run, found)
-                with store.together():
+            for first in range(0, rounds * lots * lot, lots * lot):
+                started = time.perf_counter()
+                for begin in range(first, first + lots * lot, lot):
+                    found = [Settled(id, line, b"z" * 4000) for id in range(begin, begin + lot)]
                     for one in found:
-                        store.put(STAGE, one.id, json.dumps(one.line), evidence[one.id], job="0" * 64)
-            return (time.perf_counter() - started) / texts
+                        store.lease(STAGE, one.id, "a machine")
+                    evidence = write_evidence(run, found)
+                    with store.together():
+                        for one in found:
+                            store.put(STAGE, one.id, json.dumps(one.line), evidence[one.id], job="0" * 64)
+                taken.append((time.perf_counter() - started) / (lots * lot))
+        return min(taken), statistics.fmean(taken)
 
 
 def main(run: str, out: str | None = None) -> None:
-    found = load(run)
-    samples = [(int(result.line["candidates"]), max(result.seconds, 0.0005)) for result in found]
+    samples = [(int(result.line["candidates"]), max(result.seconds, LEAST)) for result in load(run)]
     taken = sorted(seconds for _, seconds in samples)
-    writing = seconds_of_writing()
-    about = {
-        "texts_measured": len(samples),
-        "seconds_mean": statistics.fmean(taken),
-        "seconds_median": statistics.median(taken),
-        "seconds_of_slowest_hundredth": taken[int(0.99 * len(taken))],
-        "seconds_most": taken[-1],
-        "driver_seconds_for_a_text": writing,
-        "driver_seconds_for_a_batch": SENDING,
-    }
-    figures = [asdict(simulated(Scene(*scene, writing), samples)) for scene in SCENES]
-    told = json.dumps({"about": about, "scenes": figures}, indent=2)
-    print(told)
+    quick, all_rounds = seconds_of_writing()
+    print(
+        f"{len(taken)} texts: mean {statistics.fmean(taken):.3f} s, median {statistics.median(taken):.3f} s, "
+        f"slowest {taken[-1]:.1f} s; writing one: {1000 * quick:.2f} ms in the quickest round, {1000 * all_rounds:.2f} ms in all"
+    )
+    rows = []
+    for machines, texts in SCENES:
+        for writing in (quick, all_rounds):
+            figures = simulated(Scene(machines, texts, writing), samples)
+            rows.append(row(figures, writing))
+            print(*rows[-1], sep="  ")
     if out is not None:
-        Path(out).write_text(told + "\n", encoding="utf-8")
+        lines = ",\n".join(f"  {json.dumps(one)}" for one in rows)
+        Path(out).write_text(f'{{"columns": {json.dumps(COLUMNS)},\n "rows": [\n{lines}\n ]}}\n', encoding="utf-8")
+
+
+def row(figures: Figures, writing: float) -> list[str]:
+    return [
+        f"{figures.machines:,}",
+        f"{figures.texts:,}",
+        f"{1000 * writing:.2f} ms",
+        f"{60 * figures.hours:.1f} min",
+        f"{60 * figures.ideal_hours:.1f} min",
+        f"{figures.machines_busy:.0%}",
+        f"{figures.driver_busy:.0%}",
+        f"{figures.texts_per_second:,.0f}",
+    ]
 
 
 if __name__ == "__main__":
