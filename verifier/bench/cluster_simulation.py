@@ -155,7 +155,8 @@ def main(run: str, out: str | None = None) -> None:
     quick, all_rounds = seconds_of_writing()
     print(
         f"{len(taken)} texts: mean {statistics.fmean(taken):.3f} s, median {statistics.median(taken):.3f} s, "
-        f"slowest {taken[-1]:.1f} s; writing one: {1000 * quick:.2f} ms in the quickest round, {1000 * all_rounds:.2f} ms in all"
+        f"slowest {taken[-1]:.1f} s; writing one: {1000 * quick:.2f} ms in the quickest round, "
+        f"{1000 * all_rounds:.2f} ms in all"
     )
     rows = []
     for machines, texts in SCENES:
