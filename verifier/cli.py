@@ -481,6 +481,14 @@ def attack(
     similarity: Annotated[
         float | None, typer.Option(help="Least angular similarity to the original text.", show_default=False)
     ] = None,
+    perplexity: Annotated[
+        float | None,
+        typer.Option(help="Most times the perplexity of the original text; needs --causal-model.", show_default=False),
+    ] = None,
+    causal_model: Annotated[
+        Path | None,
+        typer.Option(help="Perplexities by this folder of transformers.", show_default=False, readable=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the attacks that draw.")] = 1,
     kappa: Annotated[
         Path | None, typer.Option(help="sp-attack: a kappa.csv.", show_default=False, readable=False)
@@ -515,7 +523,7 @@ def attack(
     options = AttackOptions(
         limit,
         target,
-        Limits(k_max, rho_max, rho_up, q_max, similarity),
+        Limits(k_max, rho_max, rho_up, q_max, similarity, perplexity),
         seed,
         jobs,
         resume,
@@ -523,6 +531,7 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        causal_model,
         write_textattack,
         cluster,
     )

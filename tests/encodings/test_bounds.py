@@ -74,9 +74,9 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
 
 def test_a_margin_that_no_word_changes_is_its_own_bound_in_every_region(tmp_path: Path) -> None:
     graph = Builder()
-    words = graph.call("Gather", graph.constant(np.float32([[1], [-2], [3]])), "tokens")
+    words = graph.call("Gather", graph.constant(np.array([[1], [-2], [3]], dtype=np.float32)), "tokens")
     words = graph.call("Flatten", graph.call("Relu", words))
-    joined = graph.call("Concat", words, graph.constant(np.float32([[1, 5, 2]])), axis=1)
+    joined = graph.call("Concat", words, graph.constant(np.array([[1, 5, 2]], dtype=np.float32)), axis=1)
     kept = graph.call("Slice", joined, graph.wholes(2), graph.wholes(5), graph.wholes(1))
     graph.node("MatMul", [kept, graph.constant(np.eye(3, dtype=np.float32))], ["logits"])
     onnx.save(graph.proto([tokens(1, 2)], [floats("logits", 1, 3)], opset=13), tmp_path / "made.onnx")

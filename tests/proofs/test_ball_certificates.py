@@ -107,7 +107,7 @@ def test_what_is_accepted_holds_at_every_point_tried(norm: Norm, kind: str, sour
     random = np.random.default_rng(source)
     center = random.normal(size=count).astype(np.float32)
     free = sorted({part % count, *(i for i in range(count) if random.random() < 0.5)})
-    run = ReferenceEvaluator(sample.model)
+    run: Any = ReferenceEvaluator(sample.model)
     outputs = run.run(None, {"X": center.reshape(sample.shape)})[0].reshape(-1)
     label, rival = (int(i) for i in np.argsort(-outputs)[:2])
     radius = Fraction(size, 64)

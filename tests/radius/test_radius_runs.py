@@ -205,7 +205,8 @@ def test_a_model_of_vectors_with_a_grid_and_more_outputs_than_labels(tmp_path: P
     # Another softmax, another model: the certificates are of the network before it.
     proto = onnx.load(tmp_path / "run" / f"behind-{LENGTH}.onnx")
     assert [node.op_type for node in proto.graph.node][-1] == "Gemm"
-    first = ReferenceEvaluator(proto).run(None, {"vectors": vectors[encoded()][:1]})[0]
+    evaluator: Any = ReferenceEvaluator(proto)
+    first = evaluator.run(None, {"vectors": vectors[encoded()][:1]})[0]
     assert int(first[0, :2].argmax()) == lines[0]["predicted"]
 
 

@@ -13,13 +13,15 @@ from tiny import ROWS, write_task
 
 from swapproof import LoadedRun, certify, load, measure_pr
 from swapproof.encodings.errors import BadInput
+from swapproof.verifier.runs.life import Outcome
 from swapproof.verifier.runs.store import Store
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    return certify(write_task(folder / "task"), folder / "run").folder
+    outcome: Outcome = certify(write_task(folder / "task"), folder / "run")
+    return outcome.folder
 
 
 def test_it_holds_what_the_files_hold(run: Path) -> None:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from .attack_figures import Lines, by_requests, by_swaps, curves, key_style, scatter, swaps_of
 from .page import own_file
-from .printing.attack_printing import COLUMNS, compared_columns, compared_row, log_sentence, row_of
+from .printing.attack_printing import COLUMNS, compared_columns, compared_row, log_sentence, measured_sentences, row_of
 
 EXACT = "exact minimum"
 
@@ -51,6 +51,8 @@ def remarks(runs: Mapping[str, Any]) -> Iterator[Markup]:
 
 def logs(runs: Mapping[str, Any]) -> Iterator[Markup]:
     for one in runs.values():
+        for sentence in measured_sentences(one):
+            yield Markup("<p>{}: {}</p>").format(one["method"], sentence)
         if "textattack" in one:
             yield Markup("<p>{}</p>").format(log_sentence(one["textattack"]))
 

@@ -41,8 +41,8 @@ def measure_msr(
     """The safe radius of every text: how far the vectors of its words may move before the class changes.
 
     `norm`: "l2" or "linf". `words`: "one" (each word by itself), "all", or how many move together. `units`: "raw", or
-    "scaled" by the range of each dimension. `seconds`: time for each text; the checks are within it. `cluster`: of Ray, whose
-    machines work.
+    "scaled" by the range of each dimension. `seconds`: time for each text; the checks are within it. `cluster`: of Ray,
+    whose machines work.
     """
     seconds = SECONDS if seconds is None else seconds
     require(norm in ("l2", "linf"), f"--norm {norm!r}: can be l2 or linf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,6 +40,9 @@ class RadiusWork:
         setting = RadiusSetting.of(read_task(run.task), run.folder, every_word=True)
         question = self.question
         return RadiusSettler(setting, question, self.seconds, setting.diameter(question.norm, question.units))
+
+    def moved(self, folder: Path) -> RadiusWork:
+        return replace(self, folder=folder)
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[RadiusWork, Set[int]]:
         """Again are measured the texts that stayed open in less time than there is now."""
