@@ -608,6 +608,12 @@ def measure(
         str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
     ] = None,
     padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    saliency: Annotated[
+        bool, typer.Option("--saliency", help="msr: the exact effects of words beside their radii.")
+    ] = False,
+    lime: Annotated[
+        int | None, typer.Option(min=10, help="msr: LIME's weights too, of N samples a text.", metavar="N")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
     cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
@@ -642,6 +648,8 @@ def measure(
         words,
         units,
         padding,
+        saliency,
+        lime,
     )
     if quantity == "msr":
         from .commands import measure_msr
