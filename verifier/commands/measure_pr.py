@@ -19,7 +19,7 @@ from ..runs.measured_runs import MeasureOptions
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
-        raise BadInput(f"--quantity {asked.quantity!r}: can be pr or kappa")
+        raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa or vote")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     radii = radii_of(asked.radius)
     options = PrOptions(
