@@ -21,7 +21,7 @@ DEFINITION = (
     "or evaluated in full to withstand every sentence with r swaps, of all; unbroken@r: not known to be broken by r. "
     "MMWS: mean of the least number of swaps over texts that have one, low and high end. PR@r: mean share of sentences "
     "with at most r swaps that keep their label. rho* of the texts, rho of training texts: 1 - mean kappa. vote@r: "
-    "the vote over all random texts withstands r swaps, of all texts, each at the stated confidence. A cell is the mean "
+    "the vote over all random texts withstands r swaps, of all texts, each at its confidence. A cell is the mean "
     "over seeds, in brackets the least and the greatest."
 )
 
