@@ -23,6 +23,7 @@ OWN = ("verifier", "swapproof")
 OPTIONAL = {
     *("torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"),
     *("sklearn", "joblib", "skops"),
+    "ray",
 }
 
 

@@ -128,6 +128,14 @@ Out = Annotated[
     Path,
     typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
 ]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: auto, ray://HOST:PORT or HOST:PORT; --jobs N then takes N of its processors.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 TrustPickle = Annotated[
     bool, typer.Option("--trust-pickle", help="Load a pickled model, which may run any code when it is loaded.")
@@ -247,15 +255,25 @@ def certify(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts; may be given again.",
+            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts, 'mmws >= 3' or "
+            "'no_text_broken_by = 1'; may be given again.",
             metavar="WHAT",
             show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Require it to be no worse than this run: as much certified, at every number of swaps.",
+            metavar="RUN",
+            show_default=False,
+            readable=False,
         ),
     ] = None,
     engines: Annotated[
         str | None,
         typer.Option(
-            help="Engines, in order; there are also gurobi, scip, highs and z3.",
+            help="Engines, in order; there are also attacks such as pdp, and gurobi, scip, highs, z3.",
             show_default="greedy,exact,enumerate",
         ),
     ] = None,
@@ -263,6 +281,7 @@ def certify(
         float, typer.Option(help="Time for each text; with more than a run had, its open texts are gone on with.")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     small_proofs: Annotated[
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
     ] = False,
@@ -291,8 +310,43 @@ def certify(
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
         as_json=json,
+        baseline=baseline,
+        cluster=cluster,
     )
     raise typer.Exit(code)
+
+
+@app.command()
+def shards(
+    task: TaskFile,
+    count: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+) -> None:
+    """Cut a task into shards for machines that share files.
+
+    Writes one task file for each shard, and array.sh, which a SLURM cluster runs; `merge` puts the runs together.
+    """
+    from .commands.many_machines.write_shards import command
+
+    raise typer.Exit(command(task, count, out, limit))
+
+
+@app.command()
+def merge(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of `certify`.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Put the runs of the shards of one task together.
+
+    Refuses runs of other models, swaps or settings, texts that are missing, and texts with two answers.
+    """
+    from .commands.many_machines.merge_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
 
 
 @app.command()
@@ -344,13 +398,35 @@ def report(
     card: Annotated[
         Path | None, typer.Option(help="Also a section of a model card: Markdown with YAML.", show_default=False)
     ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="Also the texts that are broken, as SARIF.", show_default=False)
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Also every text as Parquet.", show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
     """Show what a run found, also as report.html."""
     from .commands.report import command
 
-    files = {"junit": junit, "csv": csv, "latex": latex, "card": card}
+    files = {"junit": junit, "csv": csv, "latex": latex, "card": card, "sarif": sarif, "parquet": parquet}
     raise typer.Exit(command(run, as_json=json, files=files))
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN1 RUN2 ...", help="Folders of runs.", show_default=False, readable=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A folder for what is found.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Compare runs over the same texts and swaps.
+
+    Models or defences side by side: paired differences with intervals, who moved, what got worse; compare.html, .json
+    and .csv. The first run is what the others are compared with. Runs of certify, attack or measure, of one kind.
+    """
+    from .commands.deciding.compare_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
 
 
 @app.command()
@@ -413,7 +489,15 @@ def attack(
         Path | None,
         typer.Option(help="bert-attack, bae, clare: a folder of transformers.", show_default=False, readable=False),
     ] = None,
+    read_textattack: Annotated[
+        Path | None,
+        typer.Option(help="A CSV log of TextAttack: its sentences are replayed.", show_default=False, readable=False),
+    ] = None,
+    write_textattack: Annotated[
+        Path | None, typer.Option(help="Write what is found as such a log.", show_default=False)
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
     trust_pickle: TrustPickle = False,
@@ -439,8 +523,10 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        write_textattack,
+        cluster,
     )
-    raise typer.Exit(command(task, out, method, compare, exact, options, as_json=json))
+    raise typer.Exit(command(task, out, method, compare, exact, options, imports=read_textattack, as_json=json))
 
 
 @app.command()
@@ -448,14 +534,17 @@ def measure(
     task: TaskFile,
     out: Out,
     quantity: Annotated[
-        str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho; vote: of a smoothed classifier.")
+        str,
+        typer.Option(
+            help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius; vote: of smoothed models."
+        ),
     ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Time for each text.", show_default="pr: 10; kappa: no limit")
+        float | None, typer.Option(help="Time for each text.", show_default="pr, msr: 10; kappa: no limit")
     ] = None,
     samples: Annotated[
         int | None, typer.Option(min=1, help="pr: samples a text.", show_default="what epsilon and delta need")
@@ -481,7 +570,20 @@ def measure(
         ),
     ] = None,
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
-    jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="kappa: require 'rho >= 0.9'; decides the exit code.", metavar="WHAT", show_default=False),
+    ] = None,
+    norm: Annotated[str | None, typer.Option(help="msr: l2 or linf.", show_default="l2")] = None,
+    words: Annotated[
+        str | None, typer.Option(help="msr: which words move: one at a time, all, or so many.", show_default="one")
+    ] = None,
+    units: Annotated[
+        str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
+    ] = None,
+    padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
 ) -> None:
@@ -489,6 +591,7 @@ def measure(
 
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
+    msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
     vote: how many swaps the vote over random texts withstands (RanMASK, SAFER), at a stated confidence.
     """
     from .runs.measured_runs import MeasureOptions
@@ -508,7 +611,17 @@ def measure(
         euba_variant,
         jobs,
         resume,
+        tuple(require or ()),
+        cluster,
+        norm,
+        words,
+        units,
+        padding,
     )
+    if quantity == "msr":
+        from .commands import measure_msr
+
+        raise typer.Exit(measure_msr.command(task, out, asked, as_json=json))
     if quantity == "kappa":
         from .commands import measure_kappa
 

@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,8 +38,9 @@ from .attack_goals import Goal
 from .attack_limits import Encoder, Limits, NearEnough
 from .attack_line import line_of
 from .attacked_text import Attacked, Spent
+from .deployed_answers import OfModel, answers_of_model
 from .recipes import recipe_named
-from .sentence_answers import Answers, OfModel, OfNetwork, answers_of_model
+from .sentence_answers import Answers, OfNetwork
 
 STAGE = "attack"
 UNKNOWN_WORD = "[UNK]"
@@ -91,6 +92,7 @@ class Attacking:
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = "attack kept"
+    seconds: ClassVar[float | None] = None
 
     def open(self) -> Station:
         run = Run(self.folder)
@@ -101,6 +103,9 @@ class Attacking:
         given = None if self.tokens is None else self.tokens.given
         original = None if model is None or given is None else Original.of(model, given)
         return Station(self, classifier, task.model.decision, unknown, model, original)
+
+    def moved(self, folder: Path) -> Attacking:
+        return replace(self, folder=folder)
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Attacking, Set[int]]:
         return self, set()

@@ -51,6 +51,10 @@ def command(
         from ..audit.voted_run import audit_voted
 
         return shown(audit_voted(path, question))
+    if question is not None and question["quantity"] == "msr":
+        from ..audit.measured_radius import audit_radii
+
+        return shown(audit_radii(path, question))
     if is_run(path):
         return shown(audit_replayed(path, trust, Share(share)))
     if holds_radii(path):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swapproof.encodings.errors import BadInput
 
 from ..attacks.attack_comparison import COMPARISON
-from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
-from ..pages.file_formats import FORMATS
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
+from ..pages.formats.code_findings import as_sarif
+from ..pages.formats.file_formats import FORMATS as PLAIN
+from ..pages.formats.parquet_rows import as_parquet
 from ..pages.page import WEAKEST_FIRST
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
 PRINTED = {"kappa": print_kappa, "attack": print_attack}
 """By what a run measures; robust fractions else."""
@@ -79,13 +82,19 @@ def report(folder: Path, *, as_json: bool = False, files: Mapping[str, Path] = N
             raise ValueError(str(error)) from error
         code = int(summary["verdict"]["exit_code"])
         with Store.open(run.store, readonly=True) as store:
-            written = {path: "".join(FORMATS[name](summary, store.results(STAGE))) for name, path in files.items()}
-    for path, text in written.items():
-        write_atomically(path, text.encode())
+            written = {path: in_format(name, summary, store.results(STAGE)) for name, path in files.items()}
+    for path, content in written.items():
+        write_atomically(path, content)
     if as_json:
         return print_run(folder, code, summary)
     print(f"{drawn.get()}\n{run.report}")  # out here, where a failure to print is not taken for a damaged store
     return code
+
+
+def in_format(name: str, summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> bytes:
+    if name == "parquet":
+        return as_parquet(summary, lines)
+    return "".join(FORMATS[name](summary, lines)).encode()
 
 
 def shown(run: Run, console: Console) -> dict[str, Any]:
@@ -108,7 +117,7 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
         if not as_json:
             show(summary)
         code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
-        if code not in (HOLDS, INCOMPLETE, UNCHECKED):
+        if code not in (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED):
             raise ValueError(f"exit code {code}")
     except (ConsoleError, *ILL_FORMED) as error:
         met = f"{type(error).__name__}: {error}".splitlines()[0]

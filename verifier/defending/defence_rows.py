@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..pages.file_formats import LATEX
+from ..pages.formats.file_formats import LATEX
 from .compared_cell import Cell, Figures
 
 DIGITS = {"#Query": 1, "train": 1, "MMWS": 2, "open": 0, "unbreakable": 0, "claims": 0}

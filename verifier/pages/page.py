@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
-from ..runs.run_summary import DEFINITIONS, REPLAY
+from ..gates.known_ends import REPLAY
+from ..runs.run_summary import DEFINITIONS
 from .figures import accuracy_curve, cactus, histogram, settled_times
 from .headline import headline
 from .packed_rows import Choices, Page, rows_of

@@ -39,6 +39,17 @@ class MeasureOptions:
     variant: str = "paper"
     jobs: int = 1
     resume: bool = True
+    require: tuple[str, ...] = ()
+    cluster: str | None = None
+    norm: str | None = None
+    words: str | None = None
+    units: str | None = None
+    padding: bool = False
+
+    @property
+    def of_radii(self) -> bool:
+        """Whether something was asked that only radii have."""
+        return self.padding or any(given is not None for given in (self.norm, self.words, self.units))
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from swapproof.models.deployed.smoothing.smoothed_classifier import SmoothedClas
 from .. import exit_codes
 from ..counting.whole_runs.sample_request import share
 from ..runs.binding import binding_of_deployed
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle
 from ..runs.manifest import QUESTION
 from ..runs.results import opening
@@ -29,6 +30,7 @@ from ..runs.store import Store
 from ..runs.work import Lost, Settled
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Text, read_plain
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import read_task
 from .smoothed_vote import vote_line, voted
 
@@ -80,6 +82,10 @@ class Voting:
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = "vote kept"
+    seconds: ClassVar[float | None] = None
+
+    def moved(self, folder: Path) -> Voting:
+        return replace(self, folder=folder)
 
     def open(self) -> Booth:
         task = read_task(Run(self.folder).task)
@@ -153,6 +159,7 @@ def measure_vote(task: str | Path, out: str | Path, options: VoteOptions | None 
     run = Run(Path(out))
     refuse_foreign(run.folder)
     given = read_task(task)
+    refuse_unmeasured(given.require, "measure --quantity vote")
     inputs = read_plain(given, asked.limit)
     identity = smoothed(open_deployed(given, Trust())).identity
     binding = binding_of_deployed(identity, inputs)
@@ -163,7 +170,8 @@ def measure_vote(task: str | Path, out: str | Path, options: VoteOptions | None 
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = RunPlan(run, given, inputs, binding, identity.files, own, facts, extends=False)
     with begun(plan, resume=asked.resume):
-        settle(plan, voting_of(run.folder, question), asked.jobs, doing="vote", facts={}, shown=asked.progress)
+        work, hands = voting_of(run.folder, question), Hands(asked.jobs)
+        settle(plan, work, hands, doing="vote", facts={}, shown=asked.progress)
         with Store.open(run.store, readonly=True) as store:
             summary = summary_of_votes(store.results(STAGE), len(inputs.texts), delta)
         return published(run, summary)

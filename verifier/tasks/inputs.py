@@ -150,7 +150,7 @@ def inputs_of(
         raise Unsupported(f"{data.file}: {len(rows):,} texts; a run holds {MOST_TEXTS:,}: set [data] limit")
     # Frozen spaces know a text by its row in the data; the texts of a run are numbered from 0.
     encoded = [(given.row.id, one) for given, one in rows]
-    partial = bool(limit or data.limit or data.sample or defects.number)
+    partial = bool(limit or data.limit or data.sample or data.rows or defects.number)
     source, table, freezing = frozen_spaces(task.swaps, encoded, vocabulary, partial=partial)
     freezing = numbered(freezing)
     texts: list[Text] = []
@@ -177,11 +177,15 @@ def inputs_of(
 
 def texts_digest(texts: Iterable[Text]) -> str:
     """SHA-256 of numbers, texts, classes, contexts and answers."""
+    return digest_of_rows((text.id, text.encoded.text, text.label, text.context, text.answer) for text in texts)
+
+
+def digest_of_rows(rows: Iterable[tuple[int, str, int, str | None, int | None]]) -> str:
     digest = hashlib.sha256()
-    for text in texts:
-        about: list[Any] = [text.id, text.encoded.text, text.label]
-        about += [] if text.context is None else [text.context]
-        about += [] if text.answer is None else [{"answer": text.answer}]
+    for id, text, label, context, answer in rows:
+        about: list[Any] = [id, text, label]
+        about += [] if context is None else [context]
+        about += [] if answer is None else [{"answer": answer}]
         digest.update(json.dumps(about).encode() + b"\n")
     return digest.hexdigest()
 

@@ -68,14 +68,22 @@ class Task(Section):
         some files are read, so it counts. How many texts there are, and what is required of them, changes no answer
         about any of them; nor does a key that says what goes without saying.
         """
+        return self._digest_of("model", "data", "swaps")
+
+    @property
+    def model_digest(self) -> str:
+        """The same of the model alone."""
+        return self._digest_of("model")
+
+    def _digest_of(self, *sections: str) -> str:
         content = {
             section: {
                 key: _placeless(value)
                 for key, value in part
-                if key not in ("limit", "sample") and value != SECTIONS[section].model_fields[key].default
+                if key not in ("limit", "sample", "rows") and value != SECTIONS[section].model_fields[key].default
             }
             for section, part in self
-            if section != "require"
+            if section in sections
         }
         text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(f"swapproof task 2\n{text}".encode()).hexdigest()

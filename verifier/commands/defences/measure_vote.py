@@ -13,6 +13,8 @@ from ...smoothing.voting_runs import DELTA, SAMPLES, VoteOptions, measure_vote
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     require(asked.radius is None, "--radius belongs to --quantity pr; a vote has its radius")
+    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
+    require(asked.cluster is None and not asked.require, "--cluster and --require are not for --quantity vote")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     samples = SAMPLES if asked.samples is None else asked.samples
     delta = DELTA if asked.delta == "0.005" else asked.delta
