@@ -563,7 +563,10 @@ def measure(
     task: TaskFile,
     out: Out,
     quantity: Annotated[
-        str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius.")
+        str,
+        typer.Option(
+            help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius; vote: of smoothed models."
+        ),
     ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
@@ -624,6 +627,7 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
+    vote: how many swaps the vote over random texts withstands (RanMASK, SAFER), at a stated confidence.
     """
     from .runs.measured_runs import MeasureOptions
 
@@ -659,6 +663,10 @@ def measure(
         from .commands import measure_kappa
 
         raise typer.Exit(measure_kappa.command(task, out, asked, as_json=json))
+    if quantity == "vote":
+        from .commands.defences import measure_vote
+
+        raise typer.Exit(measure_vote.command(task, out, asked, as_json=json))
     from .commands import measure_pr
 
     raise typer.Exit(measure_pr.command(task, out, asked, as_json=json))
@@ -715,7 +723,7 @@ def defend(
 
     Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
     """
-    from .commands.training.defend_recipes import command, names_of, numbers_of
+    from .commands.defences.defend_recipes import command, names_of, numbers_of
     from .defending.compared_cell import Asked
     from .defending.defending_runs import DefendOptions
 
