@@ -24,8 +24,9 @@ from ..pages.printing.pr_printing import print_measured
 from ..pages.printing.radius_printing import print_radii
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
+from ..pages.sheets.measured_page import page_of_attacks, page_of_radii, write_page
 from ..pages.terminal import terminal
-from ..runs.measured_runs import holds_radii, question_of, summary_in
+from ..runs.measured_runs import holds_radii, question_of, runs_of, summary_in
 from ..runs.run_folder import Run, existing, write_atomically
 from ..runs.run_summary import DEFINITIONS, STAGE, summary_of
 from ..runs.store import ILL_FORMED, Store, intact
@@ -72,9 +73,12 @@ def report_compared(path: Path, *, as_json: bool) -> int:
     try:
         summary = json.loads(path.read_bytes())
         code = max(int(one["verdict"]["exit_code"]) for one in summary["runs"].values())
+        page = page_of_attacks(summary, {name: existing(path.parent / name) for name in summary["runs"]})
+        write_atomically(Run(path.parent).report, page.written())
         if as_json:
             return print_run(path.parent, code, summary)
         print_attack(summary)
+        print(f"\n{Run(path.parent).report}")
     except (OSError, *ILL_FORMED) as error:
         met = f"{type(error).__name__}: {error}".splitlines()[0]
         raise BadInput(f"{path}: not what `swapproof attack --compare` writes ({met})") from None
@@ -131,6 +135,10 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
         if not as_json:
             show(summary)
         code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
+        if "runs" in summary:
+            write_atomically(Run(folder).report, page_of_radii(summary, runs_of(folder)).written())
+        else:
+            write_page(Run(folder), summary)
         if code not in (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED):
             raise ValueError(f"exit code {code}")
     except (ConsoleError, *ILL_FORMED) as error:
@@ -138,4 +146,7 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
         raise BadInput(
             f"{Run(folder).summary}: not the summary of a measurement ({met}); run the same `swapproof measure` again"
         ) from None
-    return print_run(folder, int(code), summary) if as_json else int(code)
+    if as_json:
+        return print_run(folder, int(code), summary)
+    print(f"\n{Run(folder).report}")
+    return int(code)

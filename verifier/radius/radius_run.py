@@ -14,6 +14,7 @@ from ..runs.life import WHAT, Outcome, RunPlan, begun, facts_about, published, r
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, write_atomically
 from ..runs.store import Store
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import read_task
 from .radius_setting import RadiusQuestion, RadiusSetting
 from .radius_summary import summarise_radii
@@ -61,7 +62,9 @@ def measure_msr(
     run = Run(Path(out))
     refuse_foreign(run.folder)
     with connected(cluster), TemporaryDirectory(prefix="swapproof-") as folder:
-        setting = RadiusSetting.of(read_task(task), Path(folder), limit)
+        given = read_task(task)
+        refuse_unmeasured(given.require, "measure --quantity msr")
+        setting = RadiusSetting.of(given, Path(folder), limit)
         first = len(setting.inputs.texts[0].encoded.tokens)
         behind = setting.room(first).behind
         about = {

@@ -105,7 +105,7 @@ def folder_of(folder: Path, radius: int) -> Path:
 
 def refuse_foreign_radii(folder: Path, radii: Iterable[int]) -> None:
     """A folder with other things in it than runs of these radii, and what is said of all of them."""
-    ours = {"summary.json", "curve.png", *(folder_of(folder, radius).name for radius in radii)}
+    ours = {"summary.json", "curve.png", "report.html", *(folder_of(folder, radius).name for radius in radii)}
     if folder.is_dir():
         strange = sorted(path.name for path in folder.iterdir() if path.name not in ours)
         if strange:
