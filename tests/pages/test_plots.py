@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from xml.etree import ElementTree
 
 import pytest
@@ -16,7 +17,6 @@ from swapproof.verifier.pages.sheets.plots import (
     drawn_violins,
     quantile,
 )
-import itertools
 
 
 def test_the_density_of_shares_has_its_mass_between_0_and_1() -> None:

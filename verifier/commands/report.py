@@ -19,9 +19,10 @@ from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.printing.kappa_printing import print_kappa
 from ..pages.printing.pr_printing import print_measured
+from ..pages.printing.radius_printing import print_radii
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
-from ..pages.sheets.measured_page import page_of_attacks, page_of_radii, write_page
+from ..pages.sheets.measured_page import lines_of, page_of_attacks, page_of_radii, write_page
 from ..pages.terminal import terminal
 from ..runs.measured_runs import holds_radii, question_of, runs_of, summary_in
 from ..runs.run_folder import Run, existing, write_atomically
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
 PRINTED = {"kappa": print_kappa, "attack": print_attack}
-"""By what a run measures; robust fractions else."""
+"""By what a run measures; of safe radii its lines are shown too, and robust fractions else."""
 
 
 def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | None] = NO_FILES) -> int:
@@ -51,6 +52,8 @@ def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | N
     question = question_of(folder)
     if question is None:
         return report(folder, as_json=as_json, files=wanted)
+    if question["quantity"] == "msr":
+        return report_measured(folder, lambda summary: print_radii(summary, lines_of(Run(folder))), as_json=as_json)
     return report_measured(folder, PRINTED.get(question["quantity"], print_measured), as_json=as_json)
 
 
