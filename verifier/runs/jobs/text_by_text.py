@@ -88,7 +88,7 @@ def settle_texts(
                         if kept is not None:
                             store.put(work.kept_stage, id, kept, None)
                     run.begun(id).unlink(missing_ok=True)
-            advance(1)
+            advance(1, "lost" if isinstance(one, Lost) else str(one.line["status"]))
 
 
 @contextmanager
