@@ -501,6 +501,14 @@ def attack(
     similarity: Annotated[
         float | None, typer.Option(help="Least angular similarity to the original text.", show_default=False)
     ] = None,
+    perplexity: Annotated[
+        float | None,
+        typer.Option(help="Most times the perplexity of the original text; needs --causal-model.", show_default=False),
+    ] = None,
+    causal_model: Annotated[
+        Path | None,
+        typer.Option(help="Perplexities by this folder of transformers.", show_default=False, readable=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the attacks that draw.")] = 1,
     kappa: Annotated[
         Path | None, typer.Option(help="sp-attack: a kappa.csv.", show_default=False, readable=False)
@@ -535,7 +543,7 @@ def attack(
     options = AttackOptions(
         limit,
         target,
-        Limits(k_max, rho_max, rho_up, q_max, similarity),
+        Limits(k_max, rho_max, rho_up, q_max, similarity, perplexity),
         seed,
         jobs,
         resume,
@@ -543,6 +551,7 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        causal_model,
         write_textattack,
         cluster,
     )
@@ -554,7 +563,10 @@ def measure(
     task: TaskFile,
     out: Out,
     quantity: Annotated[
-        str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius.")
+        str,
+        typer.Option(
+            help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius; vote: of smoothed models."
+        ),
     ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
@@ -599,6 +611,12 @@ def measure(
         str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
     ] = None,
     padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    saliency: Annotated[
+        bool, typer.Option("--saliency", help="msr: the exact effects of words beside their radii.")
+    ] = False,
+    lime: Annotated[
+        int | None, typer.Option(min=10, help="msr: LIME's weights too, of N samples a text.", metavar="N")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
     cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
@@ -609,6 +627,7 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
+    vote: how many swaps the vote over random texts withstands (RanMASK, SAFER), at a stated confidence.
     """
     from .runs.measured_runs import MeasureOptions
 
@@ -633,6 +652,8 @@ def measure(
         words,
         units,
         padding,
+        saliency,
+        lime,
     )
     if quantity == "msr":
         from .commands import measure_msr
@@ -642,6 +663,10 @@ def measure(
         from .commands import measure_kappa
 
         raise typer.Exit(measure_kappa.command(task, out, asked, as_json=json))
+    if quantity == "vote":
+        from .commands.defences import measure_vote
+
+        raise typer.Exit(measure_vote.command(task, out, asked, as_json=json))
     from .commands import measure_pr
 
     raise typer.Exit(measure_pr.command(task, out, asked, as_json=json))
@@ -698,7 +723,7 @@ def defend(
 
     Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
     """
-    from .commands.training.defend_recipes import command, names_of, numbers_of
+    from .commands.defences.defend_recipes import command, names_of, numbers_of
     from .defending.compared_cell import Asked
     from .defending.defending_runs import DefendOptions
 

@@ -120,7 +120,7 @@ class TestOthers:
             (
                 "train recipe.toml --out folder",
                 "train",
-                "no folder was written; the same command trains from the start",
+                "no folder was written; the same command goes on from what was kept",
             ),
             ("bench exact task.toml", "benches.bench_exact.bench_exact", "the same command measures everything again"),
             ("bench check run", "benches.bench_check.bench_check", "the same command measures everything again"),

@@ -86,7 +86,7 @@ def finished(run: Path) -> dict[int, str]:
 
 def contents(run: Path) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, bytes]]:
     """Results, summary and certificates, without what the clock wrote."""
-    lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (run / "results.jsonl").read_bytes().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     summary.pop("seconds", None)
     return timeless(lines), summary, {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ from ..pages.printing.pr_printing import print_measured
 from ..pages.printing.radius_printing import print_radii
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
-from ..pages.sheets.measured_page import lines_of, page_of_attacks, page_of_radii, write_page
+from ..pages.sheets.measured_page import page_of_attacks, page_of_radii, write_page
 from ..pages.terminal import terminal
 from ..runs.measured_runs import holds_radii, question_of, runs_of, summary_in
 from ..runs.run_folder import Run, existing, write_atomically
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
 PRINTED = {"kappa": print_kappa, "attack": print_attack}
-"""By what a run measures; of safe radii its lines are shown too, and robust fractions else."""
+"""By what a run measures; robust fractions else."""
+MAPS = 32
+"""Texts among which those are that are shown as maps of their words."""
 
 
 def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | None] = NO_FILES) -> int:
@@ -53,8 +57,15 @@ def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | N
     if question is None:
         return report(folder, as_json=as_json, files=wanted)
     if question["quantity"] == "msr":
-        return report_measured(folder, lambda summary: print_radii(summary, lines_of(Run(folder))), as_json=as_json)
+        return report_measured(folder, partial(print_radii, lines=first_lines(folder)), as_json=as_json)
     return report_measured(folder, PRINTED.get(question["quantity"], print_measured), as_json=as_json)
+
+
+def first_lines(folder: Path) -> list[dict[str, Any]]:
+    """Of a run of radii, those that may be shown as maps."""
+    run = existing(folder)
+    with intact(run.store), Store.open(run.store, readonly=True) as store:
+        return list(islice(store.results("msr"), MAPS))
 
 
 def report_compared(path: Path, *, as_json: bool) -> int:

@@ -45,11 +45,14 @@ class MeasureOptions:
     words: str | None = None
     units: str | None = None
     padding: bool = False
+    saliency: bool = False
+    lime: int | None = None
 
     @property
     def of_radii(self) -> bool:
         """Whether something was asked that only radii have."""
-        return self.padding or any(given is not None for given in (self.norm, self.words, self.units))
+        given = (self.norm, self.words, self.units, self.lime)
+        return self.padding or self.saliency or any(one is not None for one in given)
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:

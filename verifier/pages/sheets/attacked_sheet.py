@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..attack_figures import by_requests, by_swaps, curves, key_style, scatter, swaps_of
-from ..printing.attack_printing import COLUMNS, compared_columns, compared_row, log_sentence, number, percent, row_of
+from ..printing.attack_printing import (
+    COLUMNS,
+    compared_columns,
+    compared_row,
+    log_sentence,
+    measured_sentences,
+    number,
+    percent,
+    row_of,
+)
 from .plots import Series, drawn_bars, drawn_lines
 from .sheet import BANNERS, Card, Column, Figure, Grid, Part, Row, Rows, Sheet
 
@@ -27,7 +36,7 @@ def attack_sheet(summary: Summary, lines: Lines) -> Sheet:
         banner="neutral" if summary["verdict"]["exit_code"] == 0 else BANNERS[summary["verdict"]["exit_code"]],
         claim=f"{summary['method']} breaks {percent(summary['suc'])} of the {summary['attacked']:,} texts it attacks; "
         f"accuracy falls from {percent(summary['clean'])} to {percent(summary['aua'])}.",
-        said=f"{said}What it does not break is not proved robust. {capital(summary['verdict']['sentence'])}.",
+        said=f"{said}What it does not break is not proved robust. {sentences(summary)}",
         warnings=tuple(warnings([summary])),
         definition=summary["definition"],
         cards=tuple(cards(summary)),
@@ -60,7 +69,7 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         banner="neutral" if code == 0 else BANNERS[code],
         claim=f"{best['method']} breaks {best['succ']:,} of {found['texts']:,} texts; some attack breaks "
         f"{found['breakable']:,}.",
-        said=" ".join(f"{one['method']}: {one['verdict']['sentence']}." for one in each),
+        said=" ".join(f"{one['method']}: {sentences(one)}" for one in each),
         definition=each[0]["definition"],
         warnings=tuple(warnings(each)),
         parts=(
@@ -82,6 +91,10 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         rows=compared_rows(runs),
         closing="Each attack has a folder and a page of its own, NAME/report.html.",
     )  # fmt: skip
+
+
+def sentences(one: Summary) -> str:
+    return " ".join((f"{capital(one['verdict']['sentence'])}.", *measured_sentences(one)))
 
 
 def warnings(each: Sequence[Summary]) -> Iterator[str]:
