@@ -907,6 +907,7 @@ def verify(
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Decide a VNN-LIB query about a ReLU network.
 
@@ -914,7 +915,7 @@ def verify(
     """
     from .commands.verify import command
 
-    raise typer.Exit(command(query, network or [], timeout, proof, batch))
+    raise typer.Exit(command(query, network or [], timeout, proof, batch, as_json=json))
 
 
 @app.command()
