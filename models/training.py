@@ -40,6 +40,7 @@ from .task_folder import (
     swap_table,
     task_file,
     write_json,
+    write_smoothing,
     write_texts,
     write_training_texts,
 )
@@ -93,6 +94,7 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
             write_training_texts(folder, recipe, corpus)
         if table is not None:
             (folder / "synonyms.json").write_bytes(table)
+        write_smoothing(folder, recipe, corpus, noise_table(recipe))
         (folder / "task.toml").write_text(
             task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit), encoding="utf-8", newline="\n"
         )
@@ -165,6 +167,12 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
         json.dumps(about, sort_keys=True),
     )
     return learn(lesson, weights, generator, progress), len(tokens)
+
+
+def noise_table(recipe: Recipe) -> bytes | None:
+    """The synonyms of a defence whose network is smoothed with them."""
+    file = None if recipe.defence is None else recipe.defence.synonym_file
+    return None if file is None else (recipe.path.parent / file).read_bytes()
 
 
 def versions() -> dict[str, str]:

@@ -26,6 +26,8 @@ from .behind_embedding import Behind
 Array = NDArray[Any]
 PARTS = 2.0**40
 """Radii are multiples of one part of so many: radii times widths need no finer grid than the checker's 2**-64."""
+ROUNDS = 4
+"""How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
 """The proof that linear bounds suffice for."""
 BITS = 20
@@ -111,10 +113,16 @@ class ExactCase:
         found = []
         try:
             for number, (rival, data) in enumerate(zip(claims.rivals, trees, strict=True)):
-                walk = place.tree(claims.label, rival, data, until, Mending)
-                walk.again = partial(again, number)  # type: ignore[attr-defined]
-                walk.walk()
-                found.append(bytes(walk.out + data[walk.copied :]))  # type: ignore[attr-defined]
+                for _ in range(ROUNDS):
+                    walk = place.tree(claims.label, rival, data, until, Mending)
+                    walk.again = partial(again, number)  # type: ignore[attr-defined]
+                    walk.walk()
+                    if not walk.copied:  # type: ignore[attr-defined]
+                        break
+                    data = bytes(walk.out + data[walk.copied :])  # type: ignore[attr-defined]
+                else:
+                    return None
+                found.append(data)
         except check.Refused:
             return None
         return tuple(found)

@@ -39,7 +39,8 @@
     }));
   }
 
-  const shown = (value) => (value === null ? "" : Array.isArray(value) ? (value[0] === value[1] ? String(value[0]) : `[${value[0] ?? "?"}, ${value[1] ?? "?"}]`) : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value));
+  const single = (value) => (value === null ? "?" : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value));
+  const shown = (value) => (value === null ? "" : !Array.isArray(value) ? single(value) : value[0] === value[1] ? single(value[0]) : `[${single(value[0])}, ${single(value[1])}]`);
   const sortable = (value) => (Array.isArray(value) ? value[1] ?? value[0] ?? Infinity : value === null ? Infinity : value === "never" ? Number.MAX_VALUE : value);
 
   // ---- what is listed
