@@ -19,6 +19,7 @@ from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.printing.kappa_printing import print_kappa
 from ..pages.printing.pr_printing import print_measured
+from ..pages.printing.vote_printing import print_vote
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
 from ..pages.terminal import terminal
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
-PRINTED = {"kappa": print_kappa, "attack": print_attack}
+PRINTED = {"kappa": print_kappa, "attack": print_attack, "vote": print_vote}
 """By what a run measures; robust fractions else."""
 
 
