@@ -106,7 +106,7 @@ def test_other_texts_labels_and_swaps_are_refused_saying_where(
 
 
 def test_runs_of_attack_and_measure_are_compared_each_with_its_kind(tmp_path: Path, capsys: Capture) -> None:
-    runs: dict[str, list[Path]] = {"attack": [], "pr": [], "kappa": []}
+    runs: dict[str, list[Path]] = {"attack": [], "pr": [], "kappa": [], "msr": []}
     for name in ("one", "two"):
         task = write_task(tmp_path / name)
         if name == "two":
@@ -115,6 +115,7 @@ def test_runs_of_attack_and_measure_are_compared_each_with_its_kind(tmp_path: Pa
             ("attack", ["attack", str(task), "--method", "greedy"]),
             ("pr", [MEASURE[0], str(task), *MEASURE[1:]]),
             ("kappa", ["measure", str(task), "--quantity", "kappa"]),
+            ("msr", ["measure", str(task), "--quantity", "msr", "--words", "all", "--seconds", "1"]),
         ):
             runs[kind].append(tmp_path / name / kind)
             assert main([*words, "--out", str(runs[kind][-1])]) in (0, 3)

@@ -22,7 +22,7 @@ FEW = 6
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`kind`: certify, attack, pr or kappa; `lines` of results.jsonl by text; `texts` as texts.jsonl has them."""
+    """`kind`: certify, attack, pr, kappa or msr; `lines` of results.jsonl by text; `texts` as texts.jsonl has them."""
 
     run: Run
     name: str
@@ -119,6 +119,10 @@ def refuse_others(first: ComparedRun, other: ComparedRun) -> None:
             f"{where}: measured at radius {other.question.get('radius')}, and {there} at "
             f"{first.question.get('radius')}: give runs of one radius"
         )
+    for name in ("norm", "words", "units", "padding"):
+        if other.question.get(name) != first.question.get(name):
+            said = f"{name} {other.question.get(name)}, and {there} with {first.question.get(name)}"
+            raise BadInput(f"{where}: measured with {said}: give runs of one question")
     if other.question.get("target") != first.question.get("target"):
         raise BadInput(f"{where}: attacked towards another class than {there}")
     if len(other.texts) != len(first.texts):

@@ -13,7 +13,13 @@ from .plots import Series, drawn_bars, drawn_intervals, drawn_lines
 from .sheet import Card, Column, Detail, Figure, Grid, Part, Row, Rows, Sheet
 
 Findings = Mapping[str, Any]
-UNIT = {"certify": "swaps needed", "attack": "swaps it took", "pr": "PR", "kappa": "share of words that flip nothing"}
+UNIT = {
+    "certify": "swaps needed",
+    "attack": "swaps it took",
+    "pr": "PR",
+    "kappa": "share of words that flip nothing",
+    "msr": "safe radius",
+}
 RANK = {name: place for place, name in enumerate(MOVES)}
 
 
@@ -315,7 +321,7 @@ def shown(one: Standing, kind: str) -> object:
             return "never" if kind == "certify" else "not broken"
         high = None if one.high == math.inf else int(one.high)
         return int(one.low) if one.exact else [int(one.low), high]
-    return round(one.low, 6) if one.exact else [round(one.low, 6), round(one.high, 6)]
+    return round(one.low, 6) if one.exact else [round(one.low, 6), None if one.high == math.inf else round(one.high, 6)]
 
 
 def detail(run: ComparedRun, one: Standing, id: int) -> Detail:
