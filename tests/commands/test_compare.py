@@ -76,6 +76,17 @@ def test_the_terminal_says_what_got_worse_and_defines_every_table(
     assert "two/run against one/run:" in said
 
 
+def test_a_run_that_says_little_is_said_to(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("one", "two"):
+        task = write_task(tmp_path / name)
+        (tmp_path / name / "synonyms.json").write_text("{}")
+        assert main(["certify", str(task), "--out", str(tmp_path / name / "run")]) == 0
+    runs = [str(tmp_path / name / "run") for name in ("one", "two")]
+    assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
+    assert "one/run says little: there is nothing to swap in any text" in capsys.readouterr().out
+    assert '<p class="verdict incomplete"><span class="claim">' in (tmp_path / "out" / "compare.html").read_text()
+
+
 def test_a_run_beside_a_copy_of_itself_differs_in_nothing(
     both: tuple[Path, Path], tmp_path: Path, capsys: Capture
 ) -> None:

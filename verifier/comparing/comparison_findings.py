@@ -93,6 +93,7 @@ def alone(run: ComparedRun, own: Standings, radii: Iterable[int]) -> dict[str, A
         "folder": str(run.run.folder),
         "model": run.model,
         "question": dict(run.question),
+        "vacuous": list(run.vacuous),
         "already_wrong": wrong,
         "accuracy": round((total - wrong) / total, 6),
         "shares": shares,

@@ -32,6 +32,8 @@ class ComparedRun:
     model: str
     texts: tuple[Mapping[str, Any], ...]
     lines: Mapping[int, Mapping[str, Any]]
+    vacuous: tuple[str, ...] = ()
+    """Why the run says little, if it does."""
 
     def standing(self, id: int) -> Standing:
         """Runs of kappa have lines of the texts that are answered rightly only."""
@@ -87,6 +89,7 @@ def read_run(folder: Path, name: str) -> ComparedRun:
             str(about.get("model", {}).get("file") or run.model.name),
             texts,
             lines,
+            tuple(map(str, json.loads(run.summary.read_bytes()).get("vacuous", ()))),
         )
         for id, text in enumerate(texts):
             found.standing(id), text["text"], text["label"]
