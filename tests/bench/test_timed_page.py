@@ -24,7 +24,7 @@ def test_the_page_holds_every_text_and_its_definition(tmp_path: Path, capsys: Ca
     names = [column[0] for column in columns]
     assert names == ["text", "exact", "exact, s", "enumerate", "enumerate, s"]
     assert len(rows) == len(ROWS)
-    assert all(cells[1] == cells[3] for cells, _ in rows)
+    assert all(row[0][1] == row[0][3] for row in rows)
     capsys.readouterr()
     assert main([*asked[:-1], str(task)]) == 2
     assert "give --html a new file" in capsys.readouterr().err
