@@ -182,10 +182,12 @@ def versions() -> dict[str, str]:
 
 def data_hashes(recipe: Recipe) -> dict[str, str]:
     """SHA-256 of the files that were learned from and judged by."""
-    files = [recipe.data_file(name) for name in (recipe.data.train, recipe.data.held_out) if name]
+    files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
+    if not recipe.data.held_out:
+        del files["held_out"]
     if recipe.defence is not None and recipe.defence.synonym_file is not None:
-        files.append(recipe.path.parent / recipe.defence.synonym_file)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        files["synonyms"] = recipe.path.parent / recipe.defence.synonym_file
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:

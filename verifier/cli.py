@@ -743,17 +743,24 @@ def bench_exact(
     json: Annotated[
         Path | None, typer.Option("--json", help="A file for every answer, as JSON lines.", show_default=False)
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="A file for a page.", show_default=False)] = None,
 ) -> None:
     """Find minimum swaps with several engines, one thread each.
 
     The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
     """
     from .bench.comparison import print_comparison
+    from .bench.timed_sheet import is_timed_page, write_timed_page
     from .commands.benches.bench_exact import bench_exact
+    from .runs.overwriting import refuse_to_replace
 
     names = [name.strip() for name in engines.split(",") if name.strip()]
+    if html is not None:
+        refuse_to_replace(html, is_timed_page, "--html")
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
     print_comparison(table)
+    if html is not None:
+        write_timed_page(html, table)
     raise typer.Exit(table.exit_code)
 
 
@@ -907,6 +914,7 @@ def verify(
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Decide a VNN-LIB query about a ReLU network.
 
@@ -914,7 +922,7 @@ def verify(
     """
     from .commands.verify import command
 
-    raise typer.Exit(command(query, network or [], timeout, proof, batch))
+    raise typer.Exit(command(query, network or [], timeout, proof, batch, as_json=json))
 
 
 @app.command()

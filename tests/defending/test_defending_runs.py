@@ -182,6 +182,7 @@ def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InPr
         (DefendOptions(("ibp:exact",)), "ibp learns from no examples"),
         (DefendOptions(("ada:hope",)), "no attack is named 'hope'"),
         (DefendOptions(), "say how: --methods"),
+        (DefendOptions(("none",), synonyms=Path("nothere.json")), "nothere.json: no such file"),
         (DefendOptions(("none",), (1, 1)), "a seed stands there twice"),
         (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
     ],
@@ -190,7 +191,7 @@ def test_bad_options_are_one_line_before_anything_is_written(
     tmp_path: Path, options: DefendOptions, message: str
 ) -> None:
     path = recipe(tmp_path)
-    with pytest.raises(BadInput, match=message) as refusal:
+    with pytest.raises(ValueError, match=message) as refusal:
         defend([path], tmp_path / "out", options, command=InProcess())
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "out").exists()

@@ -178,8 +178,14 @@ def test_check_accepts_a_run_and_says_what_it_did(run: Path, capsys: Capture) ->
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == f"accepted {len(TEXTS)} of {len(TEXTS)}"
     assert "check_ball.py: 4" in said[-2]
+    page = (run / "report.html").read_bytes()
+    assert b"How far may the vectors of words move?" in page
     assert main(["report", str(run)]) == 0
     assert "Words by their radius" in capsys.readouterr().out
+    (run / "report.html").write_bytes(page.replace(b"On average", b"In all cases"))
+    assert main(["check", str(run), "--quiet"]) == 4
+    (run / "report.html").write_bytes(page)
+    capsys.readouterr()
     assert main(["bundle", str(run), "--out", str(run.parent / "run.zip")]) == 2
     assert "handed over as its folder" in capsys.readouterr().err
 
@@ -214,7 +220,7 @@ def set_in(line: int, *keys: Any) -> Callable[[list[Line], Any], None]:
         ((0, "more"), 1),
         ((0, "certificate"), None),
     ],
-    ids=str,
+    ids=lambda given: "changed" if callable(given) else str(given),
 )
 def test_a_line_that_says_more_than_its_evidence_is_refused(
     run: Path, tmp_path: Path, keys: tuple[Any, ...], value: Any, capsys: Capture

@@ -65,6 +65,8 @@ def test_votes_are_measured_checked_and_not_to_be_changed(
     assert main([*arguments, "--samples", "50", "--limit", "6"]) == 0
     assert main(["check", str(run)]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("accepted ")
+    assert main(["report", str(run)]) == 0
+    assert "6 texts: " in capsys.readouterr().out
     lines = results(run)
     assert len(lines) == 6
     assert all(line["vote"]["samples"] == int(line["vote"]["outcomes"]) for line in lines)  # few: all were asked

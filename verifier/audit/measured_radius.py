@@ -33,7 +33,7 @@ from ..tasks.inputs import Text
 from ..tasks.task import read_task
 from .findings import Audit, Fault, Finding
 from .line_claims import INTERVAL, OF_A_TEXT, Known, additions
-from .run_accounts import compared, files_differ, names_that_differ
+from .run_accounts import compared, files_differ, names_that_differ, page_differs
 from .run_items import read_lines
 from .text_rules import described, expect
 
@@ -262,5 +262,6 @@ class Again:
             stated = json.loads(self.run.summary.read_bytes()) if self.run.summary.exists() else made
             for name in names_that_differ(stated, json.loads(json.dumps(made))):
                 yield f"summary.json says another {name} than the lines of results.jsonl"
+            yield from page_differs(self.run)
 
         return compared(self.run, STAGE, others)

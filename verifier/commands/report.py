@@ -22,6 +22,7 @@ from ..pages.printing.json_printing import print_run
 from ..pages.printing.kappa_printing import print_kappa
 from ..pages.printing.pr_printing import print_measured
 from ..pages.printing.radius_printing import print_radii
+from ..pages.printing.vote_printing import print_vote
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
 from ..pages.sheets.measured_page import page_of_attacks, page_of_radii, write_page
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
-PRINTED = {"kappa": print_kappa, "attack": print_attack}
+PRINTED = {"kappa": print_kappa, "attack": print_attack, "vote": print_vote}
 """By what a run measures; robust fractions else."""
 MAPS = 32
 """Texts among which those are that are shown as maps of their words."""

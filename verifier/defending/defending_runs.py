@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.defences.synonym_pairs import read_synonyms
 
 from ..attacks.recipes import recipe_named
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
@@ -54,6 +55,8 @@ def defend(
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
+    if options.synonyms is not None:
+        read_synonyms(options.synonyms)
     for name in options.asked.attacks:
         recipe_named(name)
     methods = defended_named(options.methods)

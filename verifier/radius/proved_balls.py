@@ -52,12 +52,11 @@ class Claims:
     label: int
     rivals: Sequence[int]
     norm: Norm
-    until: float
     balls: list[ProvedBall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         model = check_ball.read_model(self.behind.model.path.read_bytes())
-        lowered = model.lower(self.until)
+        lowered = model.lower()
         if lowered.sha256 != self.behind.canonical.sha256:
             raise check.Refused("the checker reads another network than the bounds are of")
         self.digest, self.outputs = lowered.sha256, model.outputs
@@ -67,8 +66,8 @@ class Claims:
 
     def place(self, free: Indices) -> ExactCase:
         """For balls in these inputs."""
-        moving = check_ball.Moving(self.whole, free.tolist(), self.until)
-        return ExactCase(self, free, check_box.Space(moving, self.until))
+        moving = check_ball.Moving(self.whole, free.tolist(), math.inf)
+        return ExactCase(self, free, check_box.Space(moving, math.inf))
 
     def statement(self) -> BallStatement:
         form = 1 if self.center.dtype == np.float32 else 2

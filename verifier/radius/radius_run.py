@@ -92,4 +92,8 @@ def measure_msr(
             settle(plan, work, Hands(jobs, cluster), doing="measure", facts={FACT: listed}, shown=progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
-            return published(run, summarise_radii(lines, question, len(setting.inputs.texts)))
+            outcome = published(run, summarise_radii(lines, question, len(setting.inputs.texts)))
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, outcome.summary, lines)
+            return outcome

@@ -30,7 +30,8 @@ from .behind_embedding import Behind, cut_behind, without_head
 from .moving_network import PlainNetwork
 
 Array = NDArray[Any]
-BLOCK = 512
+CELLS = 1 << 22
+"""Distances held at a time."""
 FINEST_WIDTH = 2.0**-20
 """Widths are multiples of it, so that radii times widths are exact."""
 
@@ -280,8 +281,9 @@ def widest(points: Floats) -> float:
         best, start = max(best, float(away.max())), int(away.argmax())
     ends = centered[norms + norms.max() >= best]
     squares = (ends**2).sum(axis=1)
-    for first in range(0, len(ends), BLOCK):
-        part = slice(first, first + BLOCK)
+    block = max(1, CELLS // len(ends))
+    for first in range(0, len(ends), block):
+        part = slice(first, first + block)
         apart = squares[part, None] + squares[first:] - 2 * ends[part] @ ends[first:].T
         best = max(best, float(np.sqrt(max(0.0, apart.max()))))
     return best

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.errors import Disagreement, Unsupported
 from swapproof.encodings.network import Floats, Indices
+from swapproof.proofs import check
 
 from ..queries.question import floor_float
 from ..queries.search import Way
@@ -148,12 +149,14 @@ class TextRadius:
         if self.predicted != label:
             return Measured({"status": "already_wrong", "safe_radius": {"low": 0.0, "high": 0.0}, "words": []}, None, 1)
         rivals = [rival for rival in range(self.setting.labels) if rival != label]
-        claims = Claims(
-            self.room.behind, self.center, self.widths, label, rivals, self.question.norm, self.until + 60.0
-        )
         sets = [self.begun(words, rivals) for words in self.sets(rivals)]
+        try:
+            claims = Claims(self.room.behind, self.center, self.widths, label, rivals, self.question.norm)
+            for each in sets:
+                each.exact_case = claims.place(each.free)
+        except (check.Refused, check.Unusable) as error:
+            raise Unsupported(f"{self.setting.path}: outside the format of certificates: {error}") from None
         for each in sets:
-            each.exact_case = claims.place(each.free)
             self.prove_plainly(each)
         left = sorted(sets, key=lambda each: min(each.high, 1e300))
         for number, each in enumerate(left):

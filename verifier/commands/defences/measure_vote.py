@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...pages.printing.json_printing import print_run
-from ...pages.terminal import terminal
+from ...pages.printing.vote_printing import print_vote
 from ...runs.life import require
 from ...runs.measured_runs import MeasureOptions
 from ...smoothing.voting_runs import DELTA, SAMPLES, VoteOptions, measure_vote
@@ -22,18 +22,6 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
     outcome = measure_vote(task, out, options)
     if as_json:
         return print_run(outcome.folder, outcome.exit_code, outcome.summary)
-    found, released = outcome.summary, outcome.summary["released"]
-    print(
-        f"{found['texts']} texts: {found['certified']} with more than half of all random texts for certain, "
-        f"{found['already_wrong']} answered wrongly, {found['open']} open; "
-        f"of {found['all_asked']} all random texts were asked"
-    )
-    for radius, part in found["certified_accuracy"].items():
-        print(f"robust to {radius} swaps: {part:.2%} of all texts, each at confidence {found['confidence']:g}")
-    print(
-        f"the released formula would claim a radius of {released['claims']} texts; of {released['greater_than_sound']} "
-        f"a greater one than is sound, and of {released['vanish']} where none is"
-    )
-    terminal().print(found["definition"], style="dim")
+    print_vote(outcome.summary)
     print(f"\nThe run folder: {outcome.folder}")
     return outcome.exit_code

@@ -12,6 +12,7 @@ from ...runs.run_folder import Run, write_atomically
 from ..packed_rows import Page
 from .attacked_sheet import attack_sheet, attacks_sheet
 from .kappa_sheet import kappa_sheet
+from .radius_sheet import radius_sheet
 from .robust_fraction_sheet import pr_sheet, radii_sheet
 from .sheet import sheet_page
 
@@ -26,6 +27,8 @@ def page_of_run(run: Run, summary: Mapping[str, Any], lines: Lines) -> Page:
             return sheet_page(pr_sheet(summary, lines))
         case "kappa":
             return sheet_page(kappa_sheet(summary, words_in(run.folder / "kappa.csv"), lines))
+        case "msr":
+            return sheet_page(radius_sheet(summary, lines))
         case "attack":
             return sheet_page(attack_sheet(summary, lines))
     raise ValueError(f"no page of {summary['quantity']!r}")

@@ -35,7 +35,7 @@
     columns = first[0].map(([name, kind]) => ({ name, kind, slug: name.toLowerCase().replace(/[^a-z0-9]+/g, "-") }));
     rows = others.map(([cells, details], place) => ({
       cells, details, place,
-      words: [...cells, ...details.flatMap(([, , swaps]) => swaps.map((swap) => swap.to))].join(" ").toLowerCase(),
+      words: [...cells, ...details.flatMap(([, , swaps]) => swaps.map((swap) => swap.to ?? ""))].join(" ").toLowerCase(),
     }));
   }
 
@@ -123,8 +123,9 @@
     const points = Array.from(text);
     const pieces = [];
     let at = 0;
-    for (const { characters: [start, end], to } of [...swaps].sort((a, b) => a.position - b.position)) {
-      pieces.push(points.slice(at, start).join(""), el("del", {}, points.slice(start, end).join("")), " ", el("ins", {}, to));
+    for (const { characters: [start, end], to, shade } of [...swaps].sort((a, b) => a.position - b.position)) {
+      if (shade !== undefined) pieces.push(points.slice(at, start).join(""), el("mark", { class: `shade-${shade}` }, points.slice(start, end).join("")));
+      else pieces.push(points.slice(at, start).join(""), el("del", {}, points.slice(start, end).join("")), " ", el("ins", {}, to));
       at = end;
     }
     return [...pieces, points.slice(at).join("")];

@@ -92,7 +92,8 @@ def settle_texts(
                                 store.put(work.kept_stage, id, kept, None)
             for id in evidence:
                 run.begun(id).unlink(missing_ok=True)
-            advance(len(lot))
+            for one in lot:
+                advance(1, "lost" if isinstance(one, Lost) else str(one.line["status"]))
 
 
 def one_by_one(found: Generator[Settled | Lost, None, None]) -> Generator[Sequence[Settled | Lost], None, None]:
