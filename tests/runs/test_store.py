@@ -183,8 +183,8 @@ def test_evidence_is_on_the_disk_before_its_row_and_the_row_before_it_is_reporte
         monkeypatch.setattr(os, "fsync", noted)
 
         @contextmanager
-        def reporting(*_: object, **__: object) -> Iterator[Callable[[int], None]]:
-            yield lambda number: said.append(f"reported {number}")
+        def reporting(*_: object, **__: object) -> Iterator[Callable[[int, str], None]]:
+            yield lambda number, status: said.append(f"reported {number} {status}")
 
         monkeypatch.setattr(text_by_text, "progress", reporting)
         text = text_of(0, "good")
@@ -193,7 +193,7 @@ def test_evidence_is_on_the_disk_before_its_row_and_the_row_before_it_is_reporte
         assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)
     lease, *rest = said
     assert lease == "COMMIT"
-    assert rest == [".000000.json", "certificates", "COMMIT", "reported 1", "COMMIT"]
+    assert rest == [".000000.json", "certificates", "COMMIT", "reported 1 exact", "COMMIT"]
 
 
 class Certified(FaultyWork):
@@ -201,4 +201,4 @@ class Certified(FaultyWork):
         return self
 
     def settle(self, text: Text) -> Settled:
-        return Settled(text.id, {"id": text.id}, b"proof")
+        return Settled(text.id, {"id": text.id, "status": "exact"}, b"proof")
