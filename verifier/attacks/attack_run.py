@@ -14,6 +14,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.refusals import divides
+from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
@@ -53,6 +54,8 @@ class AttackOptions:
     kappa: Path | None = None
     language_model: Path | None = None
     trust: Trust = field(default_factory=Trust)
+    causal_model: Path | None = None
+    """A folder of transformers, for perplexities."""
     log: Path | None = None
     """A log of TextAttack that is written when all texts are attacked."""
     cluster: str | None = None
@@ -76,6 +79,12 @@ def attack(
     refuse_foreign(run.folder)
     if asked.limits.similarity is not None:
         sentence_similarity(0.0)
+    require(
+        asked.limits.perplexity is None or asked.causal_model is not None,
+        f"--perplexity {asked.limits.perplexity}: give --causal-model FOLDER, a language model and its tokenizer as "
+        "transformers saves them; none is downloaded",
+    )
+    causal = None if asked.causal_model is None else CausalModel.open(asked.causal_model).name
     given = read_task(task)
     refuse_unmeasured(given.require, "attack")
     with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
@@ -86,10 +95,13 @@ def attack(
         goal = goal_of(given, asked.target)
         plan, work = prepared(run, given, method, goal, asked)
         said_of_log: tuple[str, ...] = ()
+        if asked.causal_model is not None:
+            work = replace(work, causal_model=asked.causal_model.absolute())
+            plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, causal=causal)})
         if imports is not None:
             method = METHOD
             work, said_of_log = imported(work, plan.inputs.texts, imports)
-            plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports))})
+            plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports), causal)})
         with begun(plan, resume=asked.resume, shown=asked.progress):
             settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
@@ -99,10 +111,15 @@ def attack(
             said = json.loads(plan.facts["about"])
             remarks = [*said["observed"], *said["remarks"], *said_of_log]
             summary |= {"remarks": remarks, "swaps_from": plan.inputs.source}
+            summary |= {} if causal is None else {"causal_model": causal}
             summary |= {} if imports is None else {"textattack": accounts(lines)}
             if asked.log is not None:
                 export_log(run, lines, plan.inputs.texts, goal, asked.trust, asked.log)
-            return published(run, summary)
+            outcome = published(run, summary)
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, summary, lines)
+            return outcome
 
 
 def goal_of(task: Task, target: str | None) -> Goal:
@@ -178,10 +195,14 @@ def candidates_of(inputs: Inputs, method: str, asked: AttackOptions) -> Inputs:
     return refrozen(inputs, kind, asked.limits.k_max, asked.kappa, asked.language_model)
 
 
-def question_of(method: str, goal: Goal, asked: AttackOptions, log: str | None = None) -> dict[str, str]:
-    """What the run answers; its results depend on all of it. `log`: the SHA-256 of one that is imported."""
+def question_of(
+    method: str, goal: Goal, asked: AttackOptions, log: str | None = None, causal: str | None = None
+) -> dict[str, str]:
+    """What the run answers; its results depend on all of it. `log`: the SHA-256 of one that is imported; `causal`: the
+    language model."""
     limits = asked.limits
     question: dict[str, Any] = {"quantity": "attack", "method": method, "target": goal.target, "seed": asked.seed}
     question |= {name: getattr(limits, name) for name in ("k_max", "rho_max", "rho_up", "q_max", "similarity")}
     question |= {} if log is None else {"log_sha256": log}
+    question |= {} if causal is None else {"perplexity": limits.perplexity, "causal_model": causal}
     return {QUESTION: json.dumps(question)}

@@ -299,6 +299,8 @@ class SwapsSection(Section):
     cosine: Share | None = None
     max_per_word: Count = 8
     antonyms: Files = ()
+    rejected: File | None = None
+    """Pairs that a reader rejected, whatever the source says."""
     stop_words: Annotated[Path | bool, BeforeValidator(_words)] = False
     symmetric: bool = False
     same_part_of_speech: bool = False
@@ -318,7 +320,7 @@ class SwapsSection(Section):
         fields = SwapsSection.model_fields
         given = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.frozen is not None:
-            idle = given - {"frozen", "max_per_word", "swap_unknown"}
+            idle = given - {"frozen", "max_per_word", "swap_unknown", "rejected"}
             if "file" in idle:
                 raise ValueError("has both file and frozen: keep the one to use")
             if idle:
@@ -413,6 +415,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "certify": ("certified_accuracy", "accuracy", "mmws", "no_text_broken_by", "baseline"),
     "measure --quantity kappa": ("rho",),
     "measure --quantity pr": (),
+    "measure --quantity msr": (),
     "attack": (),
 }
 """Command -> the requirements that it can answer."""

@@ -52,7 +52,7 @@ def rows_of(
             (float(judged.shares[0]), float(judged.shares[1])),
             (first, second),
             text.label,
-            line["requests"],
+            max(1, line["requests"]),  # TextAttack counts the text itself, of those that it skips too
             result_of(line),
         )
 

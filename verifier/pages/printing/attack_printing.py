@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ...attacks.attack_limits import ENCODER
 
 COLUMNS = (
     *("attack", "texts", "attacked", "broken", "Clean", "Aua", "Suc", "ASR1", "swaps", "%S", "requests"),
@@ -33,6 +35,8 @@ def print_attack(summary: Mapping[str, Any]) -> None:
     console.print(runs[0]["definition"], style="dim")
     for one in runs:
         console.print(f"{one['method']}: {one['verdict']['sentence']}")
+        for sentence in measured_sentences(one):
+            console.print(sentence)
         if "textattack" in one:
             console.print(log_sentence(one["textattack"]))
     if "comparison" in summary:
@@ -44,6 +48,14 @@ def print_attack(summary: Mapping[str, Any]) -> None:
             table.add_row(*compared_row(method))
         print_table(console, table)
         console.print(found["definition"] + ".", style="dim")
+
+
+def measured_sentences(one: Mapping[str, Any]) -> Iterator[str]:
+    """Of similarity and perplexity, where they were asked for."""
+    if one.get("similarity") is not None:
+        yield f"Mean angular similarity of the sentences found: {one['similarity']:.4f} ({ENCODER})."
+    if one.get("perplexity_ratio") is not None:
+        yield f"Mean perplexity over that of the text: {one['perplexity_ratio']:.3f} (by {one['causal_model']})."
 
 
 def compared_columns(found: Mapping[str, Any]) -> Sequence[str]:
