@@ -220,7 +220,7 @@ def set_in(line: int, *keys: Any) -> Callable[[list[Line], Any], None]:
         ((0, "more"), 1),
         ((0, "certificate"), None),
     ],
-    ids=str,
+    ids=lambda given: "changed" if callable(given) else str(given),
 )
 def test_a_line_that_says_more_than_its_evidence_is_refused(
     run: Path, tmp_path: Path, keys: tuple[Any, ...], value: Any, capsys: Capture
