@@ -8,6 +8,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, LIRPA_SOLVERS, SCIP, SOLVERS
 
 from .attempt import SMALL
+from .attention_engine import ATTENTION
 from .enumeration import Enumeration
 from .exact_engine import Exact
 from .greedy import Greedy
@@ -18,7 +19,7 @@ from .protocol import Engine
 from .smooth_engines import BOXES, SEQUENCE, Smooth
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
-SMOOTH: tuple[Engine, ...] = (BOXES, SEQUENCE)
+SMOOTH: tuple[Engine, ...] = (ATTENTION, BOXES, SEQUENCE)
 """In place of these for smooth networks."""
 OUTSIDE: tuple[Engine, ...] = (
     Milp(GUROBI, (SCIP, HIGHS), prover=Exact()),
