@@ -20,9 +20,9 @@ lint: $(VENV)/development
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The same tests with many more random cases.
+# The same tests with many more random cases, and those that take long.
 nightly: $(VENV)/development
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n auto -q
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n auto -q -m 'not benchmark'
 
 benchmark: $(VENV)/development
 	$(BIN)/pytest -m benchmark -s -q

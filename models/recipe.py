@@ -50,11 +50,35 @@ Every key, with its default (keys marked * have none); paths are relative to the
     keep = "last"                # or "best": the epoch that is best on the held-out rows (then not blind any more)
     seed = 0
 
-    [defence]                    # what makes the network provable; optional
-    method = "smooth-contract"   # * or "smooth", "contract": see defences/
-    synonyms = "synonyms.json"   # * smooth: {"word": ["synonym", ...]}
-    rounds = 4                   # smooth: how often embeddings are averaged over synonyms
+    [defence]                    # what makes the network hard to fool, or provable; optional
+    method = "smooth-contract"   # * a line of defences/defence_table.py; the keys are those of the method, whose file
+                                 # there says what they mean in its paper; defaults are the paper's
+    synonyms = "synonyms.json"   # * where synonyms are used: {"word": ["synonym", ...]}
+    max_per_word = 8             # where synonyms are used, but smooth: the first so many; default 50 (dne)
+    examples = "results.jsonl"   # * ada, mixada: of a run of attack or certify on training texts
+    times = 1                    # ada, mixada: how often an epoch learns from each
+    mix = 0.5                    # mixada: weight of the mixtures
+    rounds = 4                   # smooth, swap-hinge (0): how often embeddings are averaged over synonyms
     l1 = 1.0                     # contract: largest sum of absolute values in a row of the recurrent matrices
+    steps = 5                    # pgd, freelb, ascc (5), freelb++ (30), ta-vat (2), infobert (3): steps uphill
+    rate = 0.03                  # of a step: pgd, freelb, freelb++ (0.03), ta-vat (0.05), infobert (0.04), dne (10);
+                                 # mask (0.3): share of the words that are hidden
+    magnitude = 0.05             # of the first one: pgd, freelb, freelb++ (0.05), ta-vat (0.2), infobert (0.08)
+    norm = 0.01                  # of a perturbation at most, 0 for no limit: pgd, freelb (0.01), ta-vat (0.5)
+    alpha = 10.0                 # ascc (10), a2t (1), mixada (2), infobert (0.005)
+    beta = 4.0                   # ascc (4), infobert (0.005)
+    low = 0.5                    # infobert: words by the rank of their gradient, from this share
+    high = 0.9                   # infobert: up to this share
+    concentration = 1.0          # dne: of the Dirichlet distribution
+    decay = 0.5                  # dne: of synonyms of synonyms
+    ascents = 3                  # dne
+    texts = 0.2                  # a2t: share of a batch that is attacked
+    words = 0.1                  # a2t: share of a text's words that are swapped at most
+    excess = 1.0                 # sp-defense: log ratio of frequencies from which a word is special
+    kappa = 0.8                  # ibp, crown-ibp, swap-hinge: weight of the certified loss in the end
+    rising = 0.8                 # ibp, crown-ibp, swap-hinge: share of the epochs in which it rises
+    swaps = 3                    # swap-hinge: numbers of swaps 1 .. 3 count
+    margin = 1.0                 # swap-hinge: the margin that the bounds are pushed to
 
     [swaps]                      # copied beside the model and named in the task file; optional
     file = "synonyms.json"       # *
@@ -62,6 +86,8 @@ Every key, with its default (keys marked * have none); paths are relative to the
 
     [task]
     limit = 200                  # `[data] limit` of the written task file; default: none
+    training_texts = 0           # so many training texts, drawn with the seed, as training_texts.jsonl with a task file
+                                 # of their own, training_task.toml: to attack, for `[defence] examples`, or for rho
 """
 
 from __future__ import annotations
@@ -136,6 +162,7 @@ class SwapsPart:
 @dataclass(frozen=True)
 class TaskPart:
     limit: int = 0
+    training_texts: int = 0
 
 
 @dataclass(frozen=True)
@@ -288,7 +315,7 @@ def check_ranges(recipe: Recipe) -> None:
         (0 <= training.pieces <= words.length, "[training] pieces must be between 0 and length"),
         (0 <= training.seed < 2**63, "[training] seed must be between 0 and 2^63 - 1"),
         (recipe.swaps is None or recipe.swaps.max_per_word >= 1, "[swaps] max_per_word must be at least 1"),
-        (recipe.task.limit >= 0, "[task] limit must be positive"),
+        (recipe.task.limit >= 0 and recipe.task.training_texts >= 0, "[task] numbers must be positive"),
     )
     for holds, rule in rules:
         if not holds:

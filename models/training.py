@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,23 +20,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .architectures.architecture_table import name_of
-from .architectures.network_shape import PAD, UNKNOWN, Arrays, Noise, Shape, initial_weights, logits
-from .corpus import Corpus, Examples, read_corpus
+from .architectures.network_shape import PAD, Shape, initial_weights
+from .corpus import Corpus, read_corpus
 from .defences.defence_table import method_of
+from .defences.no_defence import NoDefence
 from .defences.state_growth import DRAWN, FEWEST_WORDS, growth_per_step, meaning, recurrent_cells, relative_swap_size
 from .defences.synonym_pairs import read_synonyms, synonym_pairs
-from .defences.training_rule import TrainingRule
-from .errors import BadInput, Unsupported
+from .defences.training_rule import Setting
+from .encoded import spans_of
+from .errors import Unsupported
 from .export.equivalence import agreement
-from .export.trained_graph import BATCH, onnx_logits, onnx_model
-from .recipe import Recipe, TrainingPart, read_recipe
-from .task_folder import appearing, refuse_occupied, refuse_unwritable, swap_table, task_file, write_json, write_texts
+from .export.trained_graph import onnx_logits, onnx_model
+from .learning import Fit, Lesson, Progress, kept_place, learn, share_right, torch_logits
+from .recipe import Recipe, read_recipe
+from .task_folder import (
+    appearing,
+    refuse_occupied,
+    refuse_unwritable,
+    swap_table,
+    task_file,
+    write_json,
+    write_smoothing,
+    write_texts,
+    write_training_texts,
+)
+from .vocabulary import WordVocabulary
 
 if TYPE_CHECKING:
     import onnx
-    import torch
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -55,15 +66,6 @@ class TrainingResult:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Fit:
-    """Learned weights, the epoch (from 1) they are from, and the held-out accuracy after every epoch."""
-
-    weights: Arrays
-    epoch: int
-    history: tuple[float, ...]
-
-
 def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     """Learn what the recipe says and write the task folder `out`, which appears complete or not at all."""
     if importlib.util.find_spec("torch") is None:
@@ -78,10 +80,7 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     for remark in corpus.remarks:
         progress(remark)
     shape = Shape(recipe.network, len(corpus.words), recipe.vocabulary.length, len(corpus.labels))
-    rule = TrainingRule()
-    if recipe.defence is not None:
-        rule = recipe.defence.start(recipe.network, corpus.words, recipe.path.parent)
-    fit = learn(shape, recipe.training, rule, corpus.train, corpus.held_out, progress)
+    fit, learned_from = taught(recipe, corpus, shape, kept_place(out), progress)
     graph = onnx_model(shape, fit.weights)
     model = graph.SerializeToString(deterministic=True)
     growth = network_growth(graph, fit.weights["embedding"], corpus.held_out.tokens)
@@ -89,10 +88,16 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     with appearing(out) as folder:
         (folder / "model.onnx").write_bytes(model)
         write_json(folder / "vocabulary.json", corpus.words, indent=0)
-        write_texts(folder / "held_out.jsonl", corpus)
+        held_out = corpus.held_out
+        write_texts(folder / "held_out.jsonl", held_out.rows, held_out.labels.tolist(), corpus.labels)
+        if recipe.task.training_texts:
+            write_training_texts(folder, recipe, corpus)
         if table is not None:
             (folder / "synonyms.json").write_bytes(table)
-        (folder / "task.toml").write_text(task_file(recipe, corpus), encoding="utf-8", newline="\n")
+        write_smoothing(folder, recipe, corpus, noise_table(recipe))
+        (folder / "task.toml").write_text(
+            task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit), encoding="utf-8", newline="\n"
+        )
         exported = onnx_logits(folder / "model.onnx", corpus.held_out.tokens.astype(np.int64))
         result = TrainingResult(
             folder=out,
@@ -106,7 +111,8 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
             relative_swap_size=swap,
             seconds=round(time.perf_counter() - started, 1),
         )
-        write_json(folder / "training.json", report(recipe, corpus, shape, fit, result), indent=2)
+        write_json(folder / "training.json", report(recipe, corpus, shape, fit, result, learned_from), indent=2)
+    kept_place(out).unlink(missing_ok=True)
     for line in provability(result):
         progress(line)
     progress(
@@ -114,6 +120,74 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
         f"onnxruntime within {result.largest_difference:.1e} of torch, {result.seconds} s"
     )
     return result
+
+
+def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: Progress) -> tuple[Fit, int]:
+    """What was learned, and from how many texts, those of the defence included."""
+    import torch
+
+    words, defence = recipe.vocabulary, NoDefence() if recipe.defence is None else recipe.defence
+    reader = WordVocabulary(
+        "the vocabulary",
+        {word: number for number, word in enumerate(corpus.words)},
+        lowercase=words.lowercase,
+        split=words.split,
+    )
+    generator = torch.Generator().manual_seed(recipe.training.seed)
+    weights = initial_weights(shape, generator)
+    setting = Setting(
+        shape,
+        corpus.words,
+        recipe.path.parent,
+        torch.from_numpy(corpus.train.tokens),
+        torch.from_numpy(corpus.train.labels),
+        generator,
+        corpus.labels,
+        lambda text: reader.encode(text).tokens,
+        lambda text: spans_of(text, words.split),
+    )
+    rule = defence.start(setting)
+    tokens, labels = setting.tokens, setting.labels
+    more = defence.more_texts(setting)
+    if more is not None:
+        progress(f"{len(more[0])} listed examples are learned from beside {len(tokens)} training texts")
+        tokens, labels = torch.cat([tokens, more[0]]), torch.cat([labels, more[1]])
+    about: dict[str, Any] = {"network": asdict(shape), "training": asdict(recipe.training), "versions": versions()}
+    about |= {"defence": [method_of(defence), asdict(defence)], "words": corpus.words}
+    if defence.synonym_file is not None:
+        about["synonyms"] = hashlib.sha256((recipe.path.parent / defence.synonym_file).read_bytes()).hexdigest()
+    lesson = Lesson(
+        shape,
+        recipe.training,
+        rule,
+        tokens,
+        labels,
+        (corpus.held_out.tokens, corpus.held_out.labels),
+        kept,
+        json.dumps(about, sort_keys=True),
+    )
+    return learn(lesson, weights, generator, progress), len(tokens)
+
+
+def noise_table(recipe: Recipe) -> bytes | None:
+    """The synonyms of a defence whose network is smoothed with them."""
+    file = None if recipe.defence is None else recipe.defence.synonym_file
+    return None if file is None else (recipe.path.parent / file).read_bytes()
+
+
+def versions() -> dict[str, str]:
+    packages = ("numpy", "onnx", "onnxruntime", "torch")
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
+
+
+def data_hashes(recipe: Recipe) -> dict[str, str]:
+    """SHA-256 of the files that were learned from and judged by."""
+    files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
+    if not recipe.data.held_out:
+        del files["held_out"]
+    if recipe.defence is not None and recipe.defence.synonym_file is not None:
+        files["synonyms"] = recipe.path.parent / recipe.defence.synonym_file
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:
@@ -147,11 +221,18 @@ def provability(result: TrainingResult) -> Iterator[str]:
         yield f"growth per step {result.growth_per_step:.2f}: {said}"
 
 
-def report(recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: TrainingResult) -> dict[str, Any]:
+def report(
+    recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: TrainingResult, learned_from: int
+) -> dict[str, Any]:
     """What training.json says."""
     return {
         "accuracy": {"train": result.accuracy_train, "held_out": result.accuracy_held_out},
-        "rows": {"train": len(corpus.train.labels), "held_out": len(corpus.held_out.labels)},
+        "rows": {
+            "train": len(corpus.train.labels),
+            "of_the_defence": learned_from - len(corpus.train.labels),
+            "held_out": len(corpus.held_out.labels),
+        },
+        "files": data_hashes(recipe),
         "seconds": result.seconds,
         "model_sha256": result.model_sha256,
         "largest_difference": result.largest_difference,
@@ -170,98 +251,5 @@ def report(recipe: Recipe, corpus: Corpus, shape: Shape, fit: Fit, result: Train
         "defence": None if recipe.defence is None else {"method": method_of(recipe.defence), **asdict(recipe.defence)},
         "training": asdict(recipe.training),
         "remarks": list(corpus.remarks),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: importlib.metadata.version(name) for name in ("numpy", "onnx", "onnxruntime", "torch")},
-        },
+        "versions": versions(),
     }
-
-
-def learn(
-    shape: Shape, plan: TrainingPart, rule: TrainingRule, train: Examples, held_out: Examples, progress: Progress
-) -> Fit:
-    """AdamW on cross entropy under the rule of a defence, the learning rate falling linearly to zero."""
-    import torch
-
-    with one_thread():
-        generator = torch.Generator().manual_seed(plan.seed)
-        weights = initial_weights(shape, generator)
-        rule.hold(weights)
-        noise = Noise(plan.dropout, plan.noise, generator)
-        optimizer = torch.optim.AdamW(weights.values(), lr=plan.learning_rate, weight_decay=plan.weight_decay)
-        tokens, labels = torch.from_numpy(train.tokens), torch.from_numpy(train.labels)
-        steps = plan.epochs * -(-len(tokens) // plan.batch)
-        step = 0
-        kept: Arrays = {}
-        epoch_kept = 0
-        history: list[float] = []
-        for epoch in range(1, plan.epochs + 1):
-            total = 0.0
-            order = torch.randperm(len(tokens), generator=generator)
-            for rows in torch.split(order, plan.batch):
-                for group in optimizer.param_groups:
-                    group["lr"] = plan.learning_rate * (1 - step / steps)
-                batch = disturb(tokens[rows].long(), plan, generator)
-                read = weights | {"embedding": rule.table(weights["embedding"])}
-                loss = torch.nn.functional.cross_entropy(logits(shape, read, batch, noise), labels[rows])
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                rule.hold(weights)
-                step += 1
-                total += loss.item() * len(rows)
-            with torch.no_grad():
-                read = weights | {"embedding": rule.table(weights["embedding"])}
-            now = {name: value.detach().numpy().copy() for name, value in read.items()}
-            accuracy = share_right(torch_logits(shape, now, held_out.tokens), held_out.labels)
-            if plan.keep == "last" or not history or accuracy > max(history):
-                kept, epoch_kept = now, epoch
-            history.append(accuracy)
-            progress(f"epoch {epoch}/{plan.epochs}: loss {total / len(tokens):.4f}, held-out accuracy {accuracy:.4f}")
-    if not all(np.isfinite(value).all() for value in kept.values()):
-        raise BadInput("diverged: weights are not finite; try a smaller [training] learning_rate or weight_decay")
-    return Fit(kept, epoch_kept, tuple(history))
-
-
-def disturb(tokens: torch.Tensor, plan: TrainingPart, generator: torch.Generator) -> torch.Tensor:
-    """A batch with some words unknown, and every text moved right by 0..shift positions of its padding."""
-    import torch
-
-    if plan.word_dropout:
-        dropped = (torch.rand(tokens.shape, generator=generator) < plan.word_dropout) & (tokens != PAD)
-        tokens = torch.where(dropped, UNKNOWN, tokens)
-    if plan.shift:
-        length = tokens.shape[1]
-        room = (length - (tokens != PAD).sum(dim=1)).clamp(max=plan.shift)
-        offset = (torch.rand(len(tokens), generator=generator) * (room + 1)).long()
-        source = torch.arange(length) - offset.unsqueeze(1)
-        tokens = torch.where(source >= 0, tokens.gather(1, source.clamp(min=0)), PAD)
-    return tokens
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One torch thread: sums in one order, on any number of cores."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def torch_logits(shape: Shape, weights: Arrays, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
-    import torch
-
-    named = {name: torch.from_numpy(value) for name, value in weights.items()}
-    with torch.inference_mode():
-        parts = [logits(shape, named, batch.long()) for batch in torch.split(torch.from_numpy(tokens), BATCH)]
-        values: NDArray[np.float32] = torch.cat(parts).numpy()
-    return values
-
-
-def share_right(values: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    """argmax (the lowest index wins ties) equal to the label."""
-    return float((values.argmax(axis=1) == labels).mean())

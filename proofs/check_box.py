@@ -55,6 +55,8 @@ class NumericModel(onnx_file.OnnxFile):
     """A network of numbers (FORMAT section 14): `inputs` numbers give `outputs` numbers."""
 
     opsets = range(7, 23)
+    most = lowering.MAX_CLASSES
+    """Inputs and outputs together."""
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         super().__init__(data, files, lowering.stored)
@@ -63,9 +65,8 @@ class NumericModel(onnx_file.OnnxFile):
         need(kind in onnx_file.FLOATING, "the input must be FLOAT, FLOAT16 or DOUBLE")
         self.one_type(kind)
         shape = [size or 0 for size in ([1, *sizes[1:]] if len(sizes) > 1 and sizes[0] is None else sizes)]
-        most = lowering.MAX_CLASSES
-        fits = 0 < len(shape) <= onnx_file.MAX_RANK and min(shape) > 0 and prod(shape) < most
-        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {most} numbers are needed")
+        fits = 0 < len(shape) <= onnx_file.MAX_RANK and min(shape) > 0 and prod(shape) < self.most
+        need(fits, f"input shape {sizes}: fixed sizes, few axes and fewer than {self.most} numbers are needed")
         self.shape, self.inputs = shape, prod(shape)
         for node in self.nodes:
             same = self.opset >= CHANGED.get(node.operator, 0)
@@ -84,9 +85,8 @@ class NumericModel(onnx_file.OnnxFile):
             result = graph.output({self.name: graph.lay(lowering.Layer(self.inputs, ()), self.shape)})
             need(not any(node.operator in lowering.HEADS for node in self.nodes), "a head in a network of numbers")
             self.count = len(result.items)
-            most = lowering.MAX_CLASSES
-            fits = 0 < self.count <= most - self.inputs
-            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {most} are in the format")
+            fits = 0 < self.count < min(lowering.MAX_CLASSES, self.most - self.inputs + 1)
+            need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {self.most} are in the format")
             graph.no_claim("the inputs of the model are numbers")
             self.known = graph.lowered(graph.variable(result).items, 0)
         return self.known
@@ -136,7 +136,8 @@ class Inputs:
 
     Phases are by element of a rectifier: 1 if what it reads is >= 0, -1 if it is <= 0.
 
-    This takes the place of sentences in check.py; `best` is the greatest of an affine function.
+    This takes the place of sentences in check.py; `best` is the greatest of an affine function. What knows more of the
+    inputs than their ends (check_ball.py) has other extremes and is `moved` to more of the same.
     """
 
     def __init__(
@@ -154,17 +155,24 @@ class Inputs:
         found.phases = {**self.phases, element: sign}
         return found
 
+    def moved(self, ends: Ends, plane: Plane | None, kept: Kept) -> Inputs:
+        """With other ends inside these, another plane and other bounds."""
+        return Inputs(self.space, ends, plane, kept, self.phases)
+
+    def extremes(self, function: Sequence[int]) -> Bounds:
+        """The least and greatest sum of c x between the ends: half the sum of c (low + high) -+ |c| (high - low)."""
+        middle, width = sum(map(mul, function, self.middles)), sum(map(mul, map(abs, function), self.widths))
+        return middle - width >> 1, middle + width >> 1
+
     def best(self, function: Sequence[int]) -> int:
-        """The greatest sum of c x between the ends: half the sum of c (low + high) + |c| (high - low)."""
-        twice: int = sum(map(mul, function, self.middles)) + sum(map(mul, map(abs, function), self.widths))
-        return twice >> 1
+        """The greatest sum of c x."""
+        return self.extremes(function)[1]
 
     def element(self, slot: int) -> Bounds:
         """Bounds of an element that is affine in the inputs, on the grid; the plane is used if their signs differ."""
         if slot not in self.known:
             column, base, scale = self.space.columns[slot], self.space.base[slot], self.space.scales[slot]
-            middle, width = sum(map(mul, column, self.middles)), sum(map(mul, map(abs, column), self.widths))
-            low, high = base + (middle - width >> 1), base + (middle + width >> 1)
+            low, high = [base + end for end in self.extremes(column)]
             if low < 0 < high and self.plane:
                 low = max(low, base - self.beyond([-c for c in column], *self.plane))
                 high = min(high, base + self.beyond(column, *self.plane))
@@ -208,12 +216,13 @@ class Inputs:
         shift = max(0, max(map(abs, function)).bit_length() - PLANE_BITS)
         rest = sum([(c & (1 << shift) - 1) * high for c, (_, high) in zip(function, self.ends, strict=True)])
         plane = [c >> shift for c in function], (least - (rest << GRID)) >> (GRID + shift)
-        room, ends = self.best(plane[0]) - plane[1], list(self.ends)
+        most = Inputs.extremes(self, plane[0])[1]  # between the ends, whatever else is known of the inputs
+        room, ends = most - plane[1], list(self.ends)
         for i, (s, (low, high)) in enumerate(zip(plane[0], self.ends, strict=True)):
             if s:
                 reach = check.ceiling(room, abs(s))
                 ends[i] = (max(low, high - reach), high) if s > 0 else (low, min(high, low + reach))
-        return Inputs(self.space, tuple(ends), plane, kept, self.phases)
+        return self.moved(tuple(ends), plane, kept)
 
 
 class Slopes:
@@ -458,9 +467,7 @@ class Tree(check.Tree):
         at, (low, high) = point * (self.space.network.input_scale >> exponent), old.ends[i]
         sides = (low, min(high, at)), (max(low, at), high)
         ends = [(*old.ends[:i], side, *old.ends[i + 1 :]) for side in sides]
-        return [
-            child(region, inputs=Inputs(old.space, each, old.plane, old.kept, old.phases), box=None) for each in ends
-        ]
+        return [child(region, inputs=old.moved(each, old.plane, old.kept), box=None) for each in ends]
 
     def split_phase(self, region: Region) -> list[Region]:
         layer, i = self.rectifier(), self.number()

@@ -2,11 +2,16 @@
 
 The public API is `certify` and `measure_pr`, the same as `swapproof certify` and `swapproof measure --quantity pr`, and
 `sample_pr`, which samples any classifier that is a Python function (`Sampling`: how many samples `measure_pr` draws);
-`attack` is the same as `swapproof attack`, with `AttackOptions`:
+`attack` is the same as `swapproof attack`, with `AttackOptions`; `write_shards` and `merge` are `swapproof shards` and
+`swapproof merge`. `load` opens the folder of a run, whoever made it:
 
-    from swapproof.verifier import certify
+    from swapproof.verifier import certify, load
     outcome = certify("task.toml", "runs/first", limit=20)
     outcome.summary["mmws"], outcome.exit_code, outcome.folder
+
+    run = load("runs/first")
+    [result.text for result in run if result.high == 1]
+    run.witnesses[4].sentence, run.spaces[4], run.summary["mmws"]
 
 Importing this package loads nothing heavy: what a name needs is imported when the name is first used.
 """
@@ -21,17 +26,38 @@ if TYPE_CHECKING:
     from .counting.any_classifier import sample_pr
     from .counting.whole_runs.measuring_runs import measure_pr
     from .counting.whole_runs.sample_request import Sampling
+    from .loaded_run import LoadedRun, Result, Swap, Witness, load
     from .roads import certify
     from .runs.life import Outcome
+    from .sharding.merged_run import merge
+    from .sharding.shard_files import write_shards
 
-__all__ = ["AttackOptions", "Outcome", "Sampling", "attack", "certify", "measure_pr", "sample_pr"]
+__all__ = [
+    "AttackOptions",
+    "LoadedRun",
+    "Outcome",
+    "Result",
+    "Sampling",
+    "Swap",
+    "Witness",
+    "attack",
+    "certify",
+    "load",
+    "measure_pr",
+    "merge",
+    "sample_pr",
+    "write_shards",
+]
 
 HOMES = {
     "AttackOptions": ".attacks.attack_run",
     "attack": ".attacks.attack_run",
     "Outcome": ".runs.life",
     "Sampling": ".counting.whole_runs.sample_request",
+    **dict.fromkeys(("LoadedRun", "Result", "Swap", "Witness", "load"), ".loaded_run"),
     "certify": ".roads",
+    "merge": ".sharding.merged_run",
+    "write_shards": ".sharding.shard_files",
     "measure_pr": ".counting.whole_runs.measuring_runs",
     "sample_pr": ".counting.any_classifier",
 }

@@ -96,7 +96,9 @@ def left_by(command: str | None, *, anew: bool) -> str:
         case "certify" | "demo" | "measure" | "attack":
             return "a run can be resumed by the same command" + (" without --no-resume" if anew else "")
         case "train":
-            return "no folder was written; the same command trains from the start"
+            return "no folder was written; the same command goes on from what was kept, if the training took long"
+        case "defend":
+            return "the same command goes on where it was"
         case "bench":
             return "the same command measures everything again, and a --json file begins anew with it"
     return "the same command starts from the beginning"
@@ -115,6 +117,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+synonyms = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Say which swaps are none.")
+app.add_typer(synonyms, name="synonyms")
 bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure engines beside outside solvers.")
 app.add_typer(bench, name="bench")
 
@@ -125,6 +129,14 @@ TaskFile = Annotated[
 Out = Annotated[
     Path,
     typer.Option("--out", help="The run folder: a new one, or one to resume.", show_default=False, readable=False),
+]
+OnCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: auto, ray://HOST:PORT or HOST:PORT; --jobs N then takes N of its processors.",
+        show_default=False,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")]
 TrustPickle = Annotated[
@@ -245,15 +257,25 @@ def certify(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts; may be given again.",
+            help="Require 'certified@2 >= 0.70' or 'accuracy >= 0.9', shares of all texts, 'mmws >= 3' or "
+            "'no_text_broken_by = 1'; may be given again.",
             metavar="WHAT",
             show_default=False,
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="Require it to be no worse than this run: as much certified, at every number of swaps.",
+            metavar="RUN",
+            show_default=False,
+            readable=False,
         ),
     ] = None,
     engines: Annotated[
         str | None,
         typer.Option(
-            help="Engines, in order; there are also gurobi, scip, highs and z3.",
+            help="Engines, in order; there are also attacks such as pdp, and gurobi, scip, highs, z3.",
             show_default="greedy,exact,enumerate",
         ),
     ] = None,
@@ -261,6 +283,7 @@ def certify(
         float, typer.Option(help="Time for each text; with more than a run had, its open texts are gone on with.")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     small_proofs: Annotated[
         bool, typer.Option("--small-proofs", help="Take more time for proofs of fewer leaves.")
     ] = False,
@@ -289,8 +312,43 @@ def certify(
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
         as_json=json,
+        baseline=baseline,
+        cluster=cluster,
     )
     raise typer.Exit(code)
+
+
+@app.command()
+def shards(
+    task: TaskFile,
+    count: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+) -> None:
+    """Cut a task into shards for machines that share files.
+
+    Writes one task file for each shard, and array.sh, which a SLURM cluster runs; `merge` puts the runs together.
+    """
+    from .commands.many_machines.write_shards import command
+
+    raise typer.Exit(command(task, count, out, limit))
+
+
+@app.command()
+def merge(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of `certify`.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Put the runs of the shards of one task together.
+
+    Refuses runs of other models, swaps or settings, texts that are missing, and texts with two answers.
+    """
+    from .commands.many_machines.merge_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
 
 
 @app.command()
@@ -342,13 +400,53 @@ def report(
     card: Annotated[
         Path | None, typer.Option(help="Also a section of a model card: Markdown with YAML.", show_default=False)
     ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="Also the texts that are broken, as SARIF.", show_default=False)
+    ] = None,
+    parquet: Annotated[Path | None, typer.Option(help="Also every text as Parquet.", show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
     """Show what a run found, also as report.html."""
     from .commands.report import command
 
-    files = {"junit": junit, "csv": csv, "latex": latex, "card": card}
+    files = {"junit": junit, "csv": csv, "latex": latex, "card": card, "sarif": sarif, "parquet": parquet}
     raise typer.Exit(command(run, as_json=json, files=files))
+
+
+@app.command()
+def compare(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN1 RUN2 ...", help="Folders of runs.", show_default=False, readable=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A folder for what is found.", show_default=False, readable=False)],
+    json: AsJson = False,
+) -> None:
+    """Compare runs over the same texts and swaps.
+
+    Models or defences side by side: paired differences with intervals, who moved, what got worse; compare.html, .json
+    and .csv. The first run is what the others are compared with. Runs of certify, attack or measure, of one kind.
+    """
+    from .commands.deciding.compare_runs import command
+
+    raise typer.Exit(command(runs, out, as_json=json))
+
+
+@synonyms.command("reject")
+def reject(
+    word: Annotated[str, typer.Argument(help="A word.", show_default=False)],
+    other: Annotated[str, typer.Argument(help="What is no synonym of it.", show_default=False)],
+    task: Annotated[
+        Path, typer.Option("--task", metavar="TASK.toml", help="Whose list it is put on.", readable=False)
+    ] = Path("task.toml"),
+) -> None:
+    """Reject a pair of words: neither stands for the other any more.
+
+    The pair goes on the list that [swaps] rejected names, which freezing honours and counts; certify then settles the
+    texts that this changes, and keeps the others.
+    """
+    from .commands.deciding.reject_synonyms import command
+
+    raise typer.Exit(command(word, other, task))
 
 
 @app.command()
@@ -403,6 +501,14 @@ def attack(
     similarity: Annotated[
         float | None, typer.Option(help="Least angular similarity to the original text.", show_default=False)
     ] = None,
+    perplexity: Annotated[
+        float | None,
+        typer.Option(help="Most times the perplexity of the original text; needs --causal-model.", show_default=False),
+    ] = None,
+    causal_model: Annotated[
+        Path | None,
+        typer.Option(help="Perplexities by this folder of transformers.", show_default=False, readable=False),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the attacks that draw.")] = 1,
     kappa: Annotated[
         Path | None, typer.Option(help="sp-attack: a kappa.csv.", show_default=False, readable=False)
@@ -411,7 +517,15 @@ def attack(
         Path | None,
         typer.Option(help="bert-attack, bae, clare: a folder of transformers.", show_default=False, readable=False),
     ] = None,
+    read_textattack: Annotated[
+        Path | None,
+        typer.Option(help="A CSV log of TextAttack: its sentences are replayed.", show_default=False, readable=False),
+    ] = None,
+    write_textattack: Annotated[
+        Path | None, typer.Option(help="Write what is found as such a log.", show_default=False)
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
     trust_pickle: TrustPickle = False,
@@ -429,7 +543,7 @@ def attack(
     options = AttackOptions(
         limit,
         target,
-        Limits(k_max, rho_max, rho_up, q_max, similarity),
+        Limits(k_max, rho_max, rho_up, q_max, similarity, perplexity),
         seed,
         jobs,
         resume,
@@ -437,21 +551,29 @@ def attack(
         kappa,
         language_model,
         Trust(trust_pickle, allow_endpoint),
+        causal_model,
+        write_textattack,
+        cluster,
     )
-    raise typer.Exit(command(task, out, method, compare, exact, options, as_json=json))
+    raise typer.Exit(command(task, out, method, compare, exact, options, imports=read_textattack, as_json=json))
 
 
 @app.command()
 def measure(
     task: TaskFile,
     out: Out,
-    quantity: Annotated[str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho.")],
+    quantity: Annotated[
+        str,
+        typer.Option(
+            help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius; vote: of smoothed models."
+        ),
+    ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Time for each text.", show_default="pr: 10; kappa: no limit")
+        float | None, typer.Option(help="Time for each text.", show_default="pr, msr: 10; kappa: no limit")
     ] = None,
     samples: Annotated[
         int | None, typer.Option(min=1, help="pr: samples a text.", show_default="what epsilon and delta need")
@@ -477,7 +599,26 @@ def measure(
         ),
     ] = None,
     euba_variant: Annotated[str, typer.Option(help="kappa: paper, top1 or no-mask.")] = "paper",
-    jobs: Annotated[int, typer.Option(min=1, help="pr: texts worked on at a time, each in a process.")] = 1,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="kappa: require 'rho >= 0.9'; decides the exit code.", metavar="WHAT", show_default=False),
+    ] = None,
+    norm: Annotated[str | None, typer.Option(help="msr: l2 or linf.", show_default="l2")] = None,
+    words: Annotated[
+        str | None, typer.Option(help="msr: which words move: one at a time, all, or so many.", show_default="one")
+    ] = None,
+    units: Annotated[
+        str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
+    ] = None,
+    padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    saliency: Annotated[
+        bool, typer.Option("--saliency", help="msr: the exact effects of words beside their radii.")
+    ] = False,
+    lime: Annotated[
+        int | None, typer.Option(min=10, help="msr: LIME's weights too, of N samples a text.", metavar="N")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
+    cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
     json: AsJson = False,
 ) -> None:
@@ -485,6 +626,8 @@ def measure(
 
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
+    msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
+    vote: how many swaps the vote over random texts withstands (RanMASK, SAFER), at a stated confidence.
     """
     from .runs.measured_runs import MeasureOptions
 
@@ -503,11 +646,27 @@ def measure(
         euba_variant,
         jobs,
         resume,
+        tuple(require or ()),
+        cluster,
+        norm,
+        words,
+        units,
+        padding,
+        saliency,
+        lime,
     )
+    if quantity == "msr":
+        from .commands import measure_msr
+
+        raise typer.Exit(measure_msr.command(task, out, asked, as_json=json))
     if quantity == "kappa":
         from .commands import measure_kappa
 
         raise typer.Exit(measure_kappa.command(task, out, asked, as_json=json))
+    if quantity == "vote":
+        from .commands.defences import measure_vote
+
+        raise typer.Exit(measure_vote.command(task, out, asked, as_json=json))
     from .commands import measure_pr
 
     raise typer.Exit(measure_pr.command(task, out, asked, as_json=json))
@@ -528,6 +687,51 @@ def train(
     print(out / "task.toml")
 
 
+@app.command()
+def defend(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECIPE.toml...", help="Recipes to train, or tasks with models that are there.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A new folder, or one to go on with.", show_default=False)],
+    methods: Annotated[
+        str, typer.Option(help="Defences; ada:pwws learns from an attack's examples, ada:exact from minimal ones.")
+    ] = "",
+    seeds: Annotated[str, typer.Option(help="Each recipe is trained with each.")] = "0",
+    synonyms: Annotated[
+        Path | None,
+        typer.Option(help="The defenders' table.", show_default="the recipe's own", readable=False),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(help="Keys of defences: a TOML file of [METHOD] sections.", show_default=False, readable=False),
+    ] = None,
+    attacks: Annotated[str, typer.Option(help="Attacks of the table.")] = "textfooler",
+    pr: Annotated[str, typer.Option(help="Radii of robust fractions: 1,2,3.", show_default="none")] = "",
+    rho: Annotated[bool, typer.Option("--rho", help="Also rho, of the texts and of training texts.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
+    training_texts: Annotated[
+        int, typer.Option(min=1, help="Training texts that examples are sought for and rho is of.")
+    ] = 1000,
+    seconds: Annotated[float, typer.Option(help="Time for each text, of certify and of measure.")] = 10.0,
+    jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
+    json: AsJson = False,
+) -> None:
+    """Train, certify, attack and measure defences; one table.
+
+    Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
+    """
+    from .commands.defences.defend_recipes import command, names_of, numbers_of
+    from .defending.compared_cell import Asked
+    from .defending.defending_runs import DefendOptions
+
+    asked = Asked(limit, seconds, names_of(attacks), numbers_of(pr, "--pr"), rho, jobs)
+    options = DefendOptions(names_of(methods), numbers_of(seeds, "--seeds"), synonyms, keys, training_texts, asked)
+    raise typer.Exit(command(sources, out, options, as_json=json))
+
+
 @bench.command("exact")
 def bench_exact(
     task: TaskFile,
@@ -539,17 +743,24 @@ def bench_exact(
     json: Annotated[
         Path | None, typer.Option("--json", help="A file for every answer, as JSON lines.", show_default=False)
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="A file for a page.", show_default=False)] = None,
 ) -> None:
     """Find minimum swaps with several engines, one thread each.
 
     The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
     """
     from .bench.comparison import print_comparison
+    from .bench.timed_sheet import is_timed_page, write_timed_page
     from .commands.benches.bench_exact import bench_exact
+    from .runs.overwriting import refuse_to_replace
 
     names = [name.strip() for name in engines.split(",") if name.strip()]
+    if html is not None:
+        refuse_to_replace(html, is_timed_page, "--html")
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
     print_comparison(table)
+    if html is not None:
+        write_timed_page(html, table)
     raise typer.Exit(table.exit_code)
 
 
@@ -703,6 +914,7 @@ def verify(
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Decide a VNN-LIB query about a ReLU network.
 
@@ -710,7 +922,7 @@ def verify(
     """
     from .commands.verify import command
 
-    raise typer.Exit(command(query, network or [], timeout, proof, batch))
+    raise typer.Exit(command(query, network or [], timeout, proof, batch, as_json=json))
 
 
 @app.command()

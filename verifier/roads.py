@@ -13,11 +13,13 @@ from pathlib import Path
 from swapproof.models.deployed.kinds import WORD_READERS
 
 from .engines.engine_table import engines_named
+from .runs.jobs.ray_cluster import connected
 from .runs.life import Outcome
 from .runs.life import require as insist
 from .runs.run_folder import Run, refuse_foreign
 from .tasks.certify_options import CertifyOptions
 from .tasks.deployed_model import Trust
+from .tasks.sections import refuse_unmeasured
 from .tasks.task import Task, read_task
 
 READABLE = ("onnx", *WORD_READERS)
@@ -39,15 +41,19 @@ def certify(
     progress: bool = False,
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
+    baseline: str | Path | None = None,
+    cluster: str | None = None,
 ) -> Outcome:
     """Find min_swaps of the first `limit` texts of a task file, as intervals with evidence at both ends.
 
     `radius`: the number of swaps that every text answered rightly must withstand; `require`: what else must hold, such
-    as "certified@2 >= 0.70"; both decide the exit code. `engines`: names separated by
+    as "certified@2 >= 0.70" or "mmws >= 3"; `baseline`: a run of the same texts and swaps that this one must not be
+    worse than; all decide the exit code. `engines`: names separated by
     commas, for models that are read. `seconds`: time per text, None for no limit. A folder with a run of the same task
     is resumed; its open texts are gone on with when there is more time than there was. `resume=False` starts it anew.
-    Raises BadInput or Unsupported before anything is written when the task cannot be run. With `jobs` > 1 the calling
-    script needs the usual `if __name__ == "__main__":`.
+    `jobs`: texts worked on at a time, each in a process that is killed when it hangs; `cluster`: on the machines of a
+    Ray cluster instead, "auto", "ray://HOST:PORT" or "HOST:PORT".
+    Raises BadInput or Unsupported before anything is written when the task cannot be run.
     """
     insist(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     insist(radius is None or radius >= 0, f"radius = {radius}: at least 0")
@@ -56,11 +62,13 @@ def certify(
     engines_named(engines)
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    settings = CertifyOptions(
-        limit, radius, engines, seconds, jobs, resume, progress, Trust(trust_pickle, allow_endpoint)
-    )
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
-        return certify_task(run, read_task(task).requiring(require), settings, Path(place))
+    trust = Trust(trust_pickle, allow_endpoint)
+    against = None if baseline is None else Path(baseline)
+    settings = CertifyOptions(limit, radius, engines, seconds, jobs, resume, progress, trust, against, cluster)
+    given = read_task(task).requiring(require)
+    refuse_unmeasured(given.require, "certify")
+    with connected(cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+        return certify_task(run, given, settings, Path(place))
 
 
 def brief(said: str, task: Task) -> str:

@@ -224,6 +224,10 @@ class ElementBounds:
         """The same functions as affine functions of the cut: at the regions' states [n, R], and parts."""
         kept, bound = substituted(self.network, index, coefficients, replace or self.replace)
         parts: list[Part] = []
+        if not kept:  # a function that no word changes: all its coefficients are 0
+            whole = slice(0, self.linear.places.differences.width)
+            bound = np.repeat(bound, len(self.regions) // len(bound), axis=0)
+            return bound, [(np.zeros((*bound.shape, whole.stop)), whole, None)]
         for node, given in kept.items():
             part = self.linear.differences.parts[node]
             states = given.at(self.regions.states[:, part])

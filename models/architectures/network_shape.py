@@ -30,6 +30,23 @@ Draw = Callable[..., "torch.Tensor"]
 Disturb = Callable[["torch.Tensor"], "torch.Tensor"]
 
 
+Box = tuple["torch.Tensor", "torch.Tensor"]
+"""Low and high ends."""
+Moved = Callable[["torch.Tensor"], Box]
+"""`moved(matrix)`, matrix [rows, features] or [batch, rows, features]: numbers l <= h [batch, places, swaps, rows] so
+that, whatever swaps of different places are made, matrix @ features moves by at least the sum of their l and at most
+the sum of their h."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Swaps of a batch: `places` [batch, places] of words, `vectors` [batch, places, swaps, embedding] how far each
+    moves the word's vector; 0 where there is none."""
+
+    places: torch.Tensor
+    vectors: torch.Tensor
+
+
 @dataclass(frozen=True)
 class Body(ABC):
     """What an architecture puts between the embedding and the fully connected layers.
@@ -40,6 +57,10 @@ class Body(ABC):
     embedding: int = 16
     hidden: tuple[int, ...] = (32,)
 
+    has_boxes: ClassVar[bool] = False
+    """Whether `box` answers."""
+    adds_up: ClassVar[bool] = False
+    """Whether `moved` answers."""
     knows_padding: ClassVar[bool] = False
     """Whether a text gives the same features behind any amount of padding."""
 
@@ -78,6 +99,16 @@ class Body(ABC):
 
         `disturbed` is dropout in training and does nothing otherwise.
         """
+
+    def box(
+        self, weights: Mapping[str, torch.Tensor], low: torch.Tensor, high: torch.Tensor, real: torch.Tensor
+    ) -> Box | None:
+        """Ends of every feature where each number of `embedded` lies between `low` and `high`; None: not known."""
+        return None
+
+    def moved(self, weights: Mapping[str, torch.Tensor], vectors: torch.Tensor, changes: Changes) -> Moved | None:
+        """By how much swaps move the features; None where they do not simply add up."""
+        return None
 
     @abstractmethod
     def write(self, graph: GraphWriter, weights: Arrays, length: int) -> None:
@@ -135,8 +166,56 @@ def logits(
     shape: Shape, weights: Mapping[str, torch.Tensor], tokens: torch.Tensor, noise: Noise | None = None
 ) -> torch.Tensor:
     """tokens int64 [batch, length] -> float32 [batch, classes]; `noise` only while training."""
+    tokens = without_padding(shape, tokens)
+    return head(shape, weights, features(shape, weights, embedded(weights, tokens), tokens != PAD, noise), noise)
+
+
+def without_padding(shape: Shape, tokens: torch.Tensor) -> torch.Tensor:
+    """Columns that are padding in every text of the batch cost a network that knows padding nothing but time."""
+    real = tokens != PAD
+    if not shape.body.knows_padding:
+        return tokens
+    return tokens[:, : max(1, int(real.any(dim=0).nonzero().max()) + 1 if real.any() else 1)]
+
+
+def embedded(weights: Mapping[str, torch.Tensor], tokens: torch.Tensor) -> torch.Tensor:
+    """[batch, length, embedding]: the rows of the table."""
+    from torch.nn import functional
+
+    return functional.embedding(tokens, weights["embedding"], padding_idx=PAD)
+
+
+def features(
+    shape: Shape,
+    weights: Mapping[str, torch.Tensor],
+    vectors: torch.Tensor,
+    real: torch.Tensor,
+    noise: Noise | None = None,
+) -> torch.Tensor:
+    """[batch, features]: what the fully connected layers read, of any vectors [batch, length, embedding]."""
+    import torch
+
+    if noise is not None and noise.embedding:
+        gaussian = torch.randn(vectors.shape, generator=noise.generator) * noise.embedding
+        vectors = vectors + gaussian * real.unsqueeze(-1)
+    return shape.body.values(weights, vectors, real, dropout_of(noise))
+
+
+def head(
+    shape: Shape, weights: Mapping[str, torch.Tensor], values: torch.Tensor, noise: Noise | None = None
+) -> torch.Tensor:
+    """The fully connected layers: features -> logits."""
     import torch
     from torch.nn import functional
+
+    disturbed = dropout_of(noise)
+    for name, _, _ in shape.dense[:-1]:
+        values = disturbed(torch.relu(functional.linear(values, weights[f"{name}.weight"], weights[f"{name}.bias"])))
+    return functional.linear(values, weights["logits.weight"], weights["logits.bias"])
+
+
+def dropout_of(noise: Noise | None) -> Disturb:
+    import torch
 
     def disturbed(values: torch.Tensor) -> torch.Tensor:
         if noise is None or noise.dropout == 0.0:
@@ -144,15 +223,4 @@ def logits(
         kept = torch.rand(values.shape, generator=noise.generator) >= noise.dropout
         return values * kept / (1.0 - noise.dropout)
 
-    real = tokens != PAD
-    if shape.body.knows_padding:  # columns that are padding in every text of the batch cost time only
-        longest = max(1, int(real.any(dim=0).nonzero().max()) + 1 if real.any() else 1)
-        tokens, real = tokens[:, :longest], real[:, :longest]
-    embedded = functional.embedding(tokens, weights["embedding"], padding_idx=PAD)
-    if noise is not None and noise.embedding:
-        gaussian = torch.randn(embedded.shape, generator=noise.generator) * noise.embedding
-        embedded = embedded + gaussian * real.unsqueeze(-1)
-    values = shape.body.values(weights, embedded, real, disturbed)
-    for name, _, _ in shape.dense[:-1]:
-        values = disturbed(torch.relu(functional.linear(values, weights[f"{name}.weight"], weights[f"{name}.bias"])))
-    return functional.linear(values, weights["logits.weight"], weights["logits.bias"])
+    return disturbed

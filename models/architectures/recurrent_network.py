@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graph_writer import GraphWriter, write_mask, write_mean
-from .network_shape import Arrays, Body, Disturb, Draw
+from .network_shape import Arrays, Body, Box, Disturb, Draw
 
 if TYPE_CHECKING:
     import torch
@@ -92,6 +92,36 @@ class Recurrent(Body):
             return disturbed(torch.where(column, states, BELOW_EVERY_STATE).amax(dim=1))
         return disturbed((states * column).sum(dim=1) / words.unsqueeze(-1))
 
+    def box(
+        self, weights: Mapping[str, torch.Tensor], low: torch.Tensor, high: torch.Tensor, real: torch.Tensor
+    ) -> Box | None:
+        """Intervals of an LSTM's states, word by word: sigmoid and tanh rise, products have their ends at corners."""
+        import torch
+
+        if self.cell != "LSTM":
+            return None
+        length = real.shape[1]
+        ends: list[list[torch.Tensor]] = [[], []]
+        for direction in self.directions:
+            order = range(length) if direction == "forward" else range(length - 1, -1, -1)
+            states = interval_states(weights, direction, low, high, real, order)
+            for end, found in zip(ends, zip(*states, strict=True), strict=True):
+                end.append(torch.stack(found if direction == "forward" else found[::-1], dim=1))
+        least, most = (torch.cat(end, dim=2) for end in ends)
+        column = real.unsqueeze(-1)
+        if self.pooling == "mean":
+            words = real.sum(dim=1, keepdim=True).clamp(min=1)
+            return (least * column).sum(dim=1) / words, (most * column).sum(dim=1) / words
+        if self.pooling == "max":
+            return tuple(torch.where(column, end, BELOW_EVERY_STATE).amax(dim=1) for end in (least, most))  # type: ignore[return-value]
+        # Behind the last word a state stays as it is; read backwards the last state is that of the first word.
+        first, last = torch.split(least, self.units, dim=2), torch.split(most, self.units, dim=2)
+        places = [-1 if direction == "forward" else 0 for direction in self.directions]
+        return (
+            torch.cat([end[:, place] for end, place in zip(first, places, strict=True)], dim=1),
+            torch.cat([end[:, place] for end, place in zip(last, places, strict=True)], dim=1),
+        )
+
     def write(self, graph: GraphWriter, weights: Arrays, length: int) -> None:
         real, words = write_mask(graph)
         graph.node("Transpose", ["embedded"], "sequence", perm=[1, 0, 2])
@@ -127,14 +157,56 @@ class Recurrent(Body):
         return np.stack(found)
 
 
+def interval_states(
+    weights: Mapping[str, torch.Tensor],
+    direction: str,
+    low: torch.Tensor,
+    high: torch.Tensor,
+    real: torch.Tensor,
+    order: range,
+) -> list[Box]:
+    """Low and high ends [batch, units] of h after each word, in this order; padding leaves the state as it is."""
+    import torch
+
+    inner, state, bias_input, bias_state = (weights[f"{direction}.{part}"] for part in PARTS)
+    units = state.shape[1]
+    zero = low.new_zeros(len(low), units)
+    h, c = (zero, zero), (zero, zero)
+    found = []
+    for place in order:
+        middle = (low[:, place] + high[:, place]) @ inner.T / 2 + (h[0] + h[1]) @ state.T / 2 + bias_input + bias_state
+        reach = (high[:, place] - low[:, place]) @ inner.abs().T / 2 + (h[1] - h[0]) @ state.abs().T / 2
+        gates = [torch.split(end, units, dim=1) for end in (middle - reach, middle + reach)]
+        i, f, o = (tuple(torch.sigmoid(end[gate]) for end in gates) for gate in (0, 1, 3))
+        g = tuple(torch.tanh(end[2]) for end in gates)
+        kept, new = product(f, c), product(i, g)
+        memory = (kept[0] + new[0], kept[1] + new[1])
+        shown = product(o, (torch.tanh(memory[0]), torch.tanh(memory[1])))
+        here = real[:, place, None]
+        h = (torch.where(here, shown[0], h[0]), torch.where(here, shown[1], h[1]))
+        c = (torch.where(here, memory[0], c[0]), torch.where(here, memory[1], c[1]))
+        found.append(h)
+    return found
+
+
+def product(a: tuple[torch.Tensor, ...], b: tuple[torch.Tensor, ...]) -> Box:
+    """Ends of x y, x between the ends of a and y between those of b."""
+    import torch
+
+    corners = torch.stack([x * y for x in a for y in b])
+    return corners.amin(dim=0), corners.amax(dim=0)
+
+
 @dataclass(frozen=True)
 class Lstm(Recurrent):
+    has_boxes: ClassVar[bool] = True
     cell = "LSTM"
     directions = ("forward",)
 
 
 @dataclass(frozen=True)
 class BiLstm(Recurrent):
+    has_boxes: ClassVar[bool] = True
     cell = "LSTM"
     directions = ("forward", "backward")
 

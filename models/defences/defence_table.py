@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from .changed_words import A2t, Masked, Rand, SpDefence, Substituted
+from .gradient_ascent import FreeLb, FreeLbPlusPlus, InfoBert, Pgd, TaVat
+from .listed_examples import Ada, MixAda
+from .no_defence import NoDefence
 from .smooth_contract import Contract, Smooth, SmoothContract
+from .swap_margins import CrownIbp, Ibp, SwapHinge
+from .synonym_hull import Ascc, Dne
 from .training_rule import Defence
 
 DEFENCES: dict[str, type[Defence]] = {
+    "none": NoDefence,
+    "ada": Ada,
+    "mixada": MixAda,
+    "pgd": Pgd,
+    "freelb": FreeLb,
+    "freelb++": FreeLbPlusPlus,
+    "ta-vat": TaVat,
+    "infobert": InfoBert,
+    "dne": Dne,
+    "ascc": Ascc,
+    "ibp": Ibp,
+    "crown-ibp": CrownIbp,
+    "a2t": A2t,
+    "rand": Rand,
+    "sp-defense": SpDefence,
+    "mask": Masked,
+    "substitute": Substituted,
     "smooth-contract": SmoothContract,
     "smooth": Smooth,
     "contract": Contract,
+    "swap-hinge": SwapHinge,
 }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..architectures.network_shape import Body
 from ..errors import BadInput
 from .synonym_pairs import Pairs, read_synonyms, synonym_pairs
-from .training_rule import Defence, TrainingRule
+from .training_rule import Defence, Setting, TrainingRule
 
 if TYPE_CHECKING:
     import torch
@@ -42,8 +42,9 @@ class SmoothContract(Defence):
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (*rounds_rules(self.rounds), *l1_rules(self.l1, body))
 
-    def start(self, body: Body, words: Sequence[str], folder: Path) -> TrainingRule:
-        return Held(averaging(words, folder / self.synonyms), self.rounds, body.state_matrices, self.l1)
+    def start(self, setting: Setting) -> TrainingRule:
+        mean = averaging(setting.words, setting.folder / self.synonyms)
+        return Held(mean, self.rounds, setting.shape.body.state_matrices, self.l1)
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Smooth(Defence):
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return rounds_rules(self.rounds)
 
-    def start(self, body: Body, words: Sequence[str], folder: Path) -> TrainingRule:
-        return Held(averaging(words, folder / self.synonyms), self.rounds, (), math.inf)
+    def start(self, setting: Setting) -> TrainingRule:
+        return Held(averaging(setting.words, setting.folder / self.synonyms), self.rounds, (), math.inf)
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ class Contract(Defence):
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return l1_rules(self.l1, body)
 
-    def start(self, body: Body, words: Sequence[str], folder: Path) -> TrainingRule:
-        return Held(None, 0, body.state_matrices, self.l1)
+    def start(self, setting: Setting) -> TrainingRule:
+        return Held(None, 0, setting.shape.body.state_matrices, self.l1)
 
 
 def rounds_rules(rounds: int) -> tuple[tuple[bool, str], ...]:

@@ -41,3 +41,26 @@ def synonym_pairs(words: Sequence[str], table: Mapping[str, Sequence[str]], *, a
         if other in index and other != word
     }
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+
+
+def neighbour_table(words: Sequence[str], table: Mapping[str, Sequence[str]], at_most: int) -> NDArray[np.int64]:
+    """[words, 1 + most]: each word, then the first `at_most` synonyms of it that are in the vocabulary, as listed;
+    the word again where there are fewer."""
+    index = {word: number for number, word in enumerate(words)}
+    listed = [
+        [index[other] for other in dict.fromkeys(table.get(word, ())) if other in index and other != word][:at_most]
+        for word in words
+    ]
+    width = max([1, *map(len, listed)])
+    found = np.repeat(np.arange(len(words))[:, None], 1 + width, axis=1)
+    for number, others in enumerate(listed):
+        found[number, 1 : 1 + len(others)] = others
+    return found
+
+
+def neighbours_of(words: Sequence[str], file: Path, at_most: int) -> NDArray[np.int64]:
+    """The same of a file; refused where no word of the vocabulary has a synonym in it."""
+    found = neighbour_table(words, read_synonyms(file), at_most)
+    if (found == found[:, :1]).all():
+        raise BadInput(f"{file}: no two words of the vocabulary are synonyms there; nothing would be defended")
+    return found

@@ -74,7 +74,7 @@ def test_one_swap_that_is_enough_is_never_missed(search: Search, options: tuple[
 @given(spaces, st.integers(0, 10_000))
 def test_pdp_that_forgets_nothing_finds_a_sentence_wherever_there_is_one(options: tuple[int, ...], seed: int) -> None:
     network = TinyNetwork.drawn(seed, options, 3)
-    found = run(Pdp(), attacked(network, options)).fewest
+    found = run(Pdp(kept=1280), attacked(network, options)).fewest
     assert (found is None) == (least_swaps(network, options, None) is None)
 
 

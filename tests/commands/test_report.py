@@ -22,13 +22,14 @@ from rich.console import Console
 from tiny import ROWS, write_task
 
 from swapproof.verifier.cli import main
+from swapproof.verifier.gates.known_ends import Short, mmws
 from swapproof.verifier.pages.figures import bars_of, scale_top
 from swapproof.verifier.pages.page import chosen_radii, ends, interval, page
 from swapproof.verifier.pages.run_tables import print_summary, rows_table
 from swapproof.verifier.roads import certify
 from swapproof.verifier.runs.results import pieces
 from swapproof.verifier.runs.run_folder import Run
-from swapproof.verifier.runs.run_summary import STAGE, Short, mmws, summarise, summary_from
+from swapproof.verifier.runs.run_summary import STAGE, summarise, summary_from
 from swapproof.verifier.runs.store import Store
 
 Capture = pytest.CaptureFixture[str]

@@ -7,7 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnx
 import pytest
+from graph_builder import Builder, floats, tokens
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -17,14 +19,17 @@ from regions import SLACK, cuts_of, region_of
 
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
 from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.relaxation import rectifier_lines, replaced_maximum
 from swapproof.encodings.bounds.selection import Places, greatest, suffix_sums
 from swapproof.encodings.bounds.shallow_margin import is_shallow, shallow_margin
+from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.bounds.substitution import Coefficients, substituted
 from swapproof.encodings.bounds.swap_corners import extreme
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 
 Floats = NDArray[np.float64]
@@ -65,6 +70,29 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
     if swapped is None and left:
         after, parts = bounds.inherited(state[None], np.array([start]), np.array([left]))
         check_parts(places, bounds, region, after[0], parts[0])
+
+
+def test_a_margin_that_no_word_changes_is_its_own_bound_in_every_region(tmp_path: Path) -> None:
+    graph = Builder()
+    words = graph.call("Gather", graph.constant(np.array([[1], [-2], [3]], dtype=np.float32)), "tokens")
+    words = graph.call("Flatten", graph.call("Relu", words))
+    joined = graph.call("Concat", words, graph.constant(np.array([[1, 5, 2]], dtype=np.float32)), axis=1)
+    kept = graph.call("Slice", joined, graph.wholes(2), graph.wholes(5), graph.wholes(1))
+    graph.node("MatMul", [kept, graph.constant(np.eye(3, dtype=np.float32))], ["logits"])
+    onnx.save(graph.proto([tokens(1, 2)], [floats("logits", 1, 3)], opset=13), tmp_path / "made.onnx")
+    query = query_of(open_model(tmp_path / "made.onnx"), ((0, 1), (2, 0)), 1)
+    places = Places.of(Differences.of(query))
+    for bounds in (
+        LinearBounds(places, 1, 2),
+        RefinedBounds(places, 1, 2, SlopeAscent(LinearBounds(places, 1, 2)).multipliers()),
+    ):
+        states = np.stack([bounds.base, bounds.base + bounds.rows[0, 0]])
+        start, left = np.array([0, 1]), np.array([2, 1])
+        np.testing.assert_array_equal(bounds.low(states, start, left), [3, 3])
+        np.testing.assert_array_equal(bounds.low(states, start, left, np.array([0, 0])), [3, 3])
+        after, parts = bounds.inherited(states, start, left)
+        assert (after == 3).all()
+        assert (parts[np.isfinite(parts)] == 3).all()
 
 
 def check_parts(

@@ -19,6 +19,7 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.proofs.certificate import Enumerate, Linear
 from swapproof.verifier.engines import NAMES
+from swapproof.verifier.engines.attack_engines import ATTACKS
 from swapproof.verifier.engines.engine_table import ENGINES, OUTSIDE, SMALL_PROOFS, SMOOTH, engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
@@ -265,4 +266,5 @@ def test_narrowing_never_widens() -> None:
 
 
 def test_the_names_of_the_engines_are_known_without_them() -> None:
-    assert tuple(engine.name for engine in (*ENGINES, *SMOOTH, *OUTSIDE, *SMALL_PROOFS.values())) == NAMES
+    every = (*ENGINES, *SMOOTH, *OUTSIDE, *SMALL_PROOFS.values(), *ATTACKS)
+    assert tuple(engine.name for engine in every) == NAMES

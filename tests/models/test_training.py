@@ -277,7 +277,7 @@ def test_a_recipe_in_another_encoding_is_said_to_be_that(tmp_path: Path) -> None
         ({"network": 'architecture = "transformer"\nheads = 3'}, "heads must divide embedding"),
         ({"network": 'architecture = "gru"', "training": "shift = 1"}, "shift is for networks that read padding"),
         ({"rest": "[defence]\nl1 = 1.0"}, r"\[defence\] has no key 'method'"),
-        ({"rest": '[defence]\nmethod = "hope"'}, "must be one of smooth-contract, smooth, contract"),
+        ({"rest": '[defence]\nmethod = "hope"'}, "must be one of none, ada, mixada, pgd"),
         ({"rest": '[defence]\nmethod = "smooth"'}, r"\[defence\] has no key 'synonyms'"),
         (
             {"rest": '[defence]\nmethod = "contract"\nrounds = 2'},
@@ -392,13 +392,16 @@ def test_a_failed_write_leaves_nothing(write: Write, tmp_path: Path, monkeypatch
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["recipe.toml", "train.tsv"]
 
 
-def test_divergence_is_said_and_leaves_nothing(write: Write, tmp_path: Path) -> None:
+def test_divergence_is_said_with_its_step_and_the_state_before_is_kept(write: Write, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     from swapproof.models.training import train
 
-    with pytest.raises(BadInput, match="weights are not finite"):
+    with pytest.raises(
+        BadInput, match=r"diverged: at step \d+, of epoch 2, the loss is nan; the state before it is kept"
+    ):
         train(write(training="weight_decay = 1e6\nepochs = 2"), tmp_path / "out", quiet)
     assert not (tmp_path / "out").exists()
+    assert (tmp_path / ".out.training").is_file()
 
 
 def test_without_torch_training_says_what_to_install(

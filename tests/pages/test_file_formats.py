@@ -15,7 +15,9 @@ from report_rows import facts, made_lines
 from tiny import write_task
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.pages.file_formats import COLUMNS, FORMATS
+from swapproof.verifier.pages.formats.code_findings import as_sarif
+from swapproof.verifier.pages.formats.file_formats import COLUMNS, FORMATS
+from swapproof.verifier.pages.formats.parquet_rows import as_parquet
 from swapproof.verifier.pages.page import chosen_radii
 from swapproof.verifier.runs.run_summary import summary_from
 
@@ -164,3 +166,45 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Capt
     capsys.readouterr()
     assert main(["report", str(run), "--csv", str(tmp_path / "none" / "out.csv")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+class TestSarif:
+    def test_every_broken_text_is_a_finding_at_its_line(self) -> None:
+        summary, lines = made(radius=2)
+        found = json.loads("".join(as_sarif(summary, lines)))
+        assert found["version"] == "2.1.0"
+        (run,) = found["runs"]
+        rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+        assert {one["ruleId"] for one in run["results"]} == {"requirement-violated", "text-broken"} <= rules
+        broken = [
+            line["id"] for line in lines if line["status"] != "already_wrong" and (line["min_swaps"]["high"] or 99) <= 2
+        ]
+        texts = [one for one in run["results"] if one["ruleId"] == "text-broken"]
+        places = [one["locations"][0]["physicalLocation"] for one in texts]
+        assert [place["region"]["startLine"] - 1 for place in places] == broken
+        assert {place["artifactLocation"]["uri"] for place in places} == {"texts.jsonl"}
+        assert {one["level"] for one in texts} == {"error"}
+        assert all(one["message"]["text"] for one in run["results"])
+
+    def test_what_nobody_required_is_no_error(self) -> None:
+        found = json.loads("".join(as_sarif(*made())))
+        assert {one["level"] for one in found["runs"][0]["results"]} == {"note"}
+
+
+def test_parquet_holds_the_columns_of_the_csv() -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    summary, lines = made()
+    rows = pyarrow.read_table(io.BytesIO(as_parquet(summary, lines))).to_pylist()
+    assert [row["id"] for row in rows] == [line["id"] for line in lines]
+    assert [row["high"] for row in rows] == [line["min_swaps"]["high"] for line in lines]
+    assert list(rows[0]) == list(COLUMNS)
+
+
+def test_the_command_writes_sarif_and_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    run = tmp_path / "run"
+    assert main(["certify", str(write_task(tmp_path / "task")), "--out", str(run), "--radius", "1"]) == 1
+    files = [f"--{name}={tmp_path / name}" for name in ("sarif", "parquet")]
+    assert main(["report", str(run), *files]) == 1
+    assert json.loads((tmp_path / "sarif").read_text())["runs"][0]["results"]
+    assert (tmp_path / "parquet").read_bytes()[:4] == b"PAR1"

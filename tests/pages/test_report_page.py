@@ -15,7 +15,7 @@ from chromium import CHROMIUM, Browser
 from report_rows import facts, made_lines
 from tiny import write_task
 
-from swapproof.verifier.pages.file_formats import FORMATS
+from swapproof.verifier.pages.formats.file_formats import FORMATS
 from swapproof.verifier.pages.packed_rows import kept_once
 from swapproof.verifier.pages.page import page, weakness
 from swapproof.verifier.roads import certify

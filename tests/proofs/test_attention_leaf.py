@@ -16,7 +16,7 @@ from smooth_cases import CURVES, model
 from smooth_values import EXACT, FLOAT, values_of
 
 from swapproof.proofs import check, lower
-from swapproof.proofs.attention_leaf import Attention, Form, View
+from swapproof.proofs.attending.attention_leaf import Attention, Form, View
 
 Q = 32
 SLACK = 1e-9

@@ -15,6 +15,7 @@ from tiny import ROWS, write_task
 from swapproof.proofs import check as checker
 from swapproof.verifier.cli import main
 from swapproof.verifier.runs import life
+from swapproof.verifier.runs.jobs import text_by_text
 from swapproof.verifier.runs.results import written
 
 Capture = pytest.CaptureFixture[str]
@@ -78,21 +79,77 @@ def test_fewer_texts_than_there_are_is_refused_by_number(begun: tuple[Path, Path
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "done"),
     [
-        ([ROWS[1], *ROWS[1:]], "the texts or their labels, the swaps changed"),
-        ([*ROWS[:2], ("The film , great", "negative"), *ROWS[3:]], "the texts or their labels"),
+        ([ROWS[1], *ROWS[1:]], [0]),
+        ([*ROWS[:2], ("The film , great", "negative"), *ROWS[3:]], [2]),
+        ([*ROWS, ("a great movie", "positive")], [8]),
+        ([ROWS[0], ("bad movie", "negative"), *ROWS[2:], ("a great movie", "positive")], [1, 8]),
     ],
 )
-def test_other_texts_at_the_beginning_are_another_run(
-    begun: tuple[Path, Path], rows: list[tuple[str, str]], said: str, capsys: Capture
+def test_where_some_texts_are_others_only_those_are_done_again(
+    whole: Path,
+    tmp_path: Path,
+    rows: list[tuple[str, str]],
+    done: list[int],
+    capsys: Capture,
+    settled: list[int],
 ) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    task = write_task(tmp_path / "task", rows)
+    assert certify(task, run) == 0
+    others = len([id for id in done if id < len(ROWS)])
+    assert (f"{others} of {len(rows)} texts are not those of the run there" in capsys.readouterr().err) == (others > 0)
+    assert sorted(settled) == done
+    settled.clear()
+    assert certify(task, tmp_path / "anew") == 0
+    assert contents(run) == contents(tmp_path / "anew")
+    assert main(["check", str(run)]) == 0
+
+
+def test_fewer_texts_of_which_one_is_another_leave_nothing_of_the_rest(whole: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    task = write_task(tmp_path / "task", [*ROWS[:4], ("bad movie", "negative")])
+    assert certify(task, run) == 0
+    assert certify(task, tmp_path / "anew") == 0
+    assert contents(run) == contents(tmp_path / "anew")
+
+
+def test_a_change_of_the_swaps_does_again_the_texts_that_have_the_word(
+    whole: Path, tmp_path: Path, settled: list[int]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    task = write_task(tmp_path / "task")
+    synonyms = json.loads((task.parent / "synonyms.json").read_text())
+    synonyms["film"] = []
+    (task.parent / "synonyms.json").write_text(json.dumps(synonyms))
+    assert certify(task, run) == 0
+    assert sorted(settled) == [number for number, (text, _) in enumerate(ROWS) if "film" in text]
+
+
+def test_where_every_text_is_another_the_run_is_another(begun: tuple[Path, Path], capsys: Capture) -> None:
     task, run = begun
     before = contents(run)
-    write_task(task.parent, rows)
+    write_task(task.parent, [ROWS[1], ROWS[2], ROWS[0]])
     assert certify(task, run) == 2
-    assert said in capsys.readouterr().err
+    assert "the texts or their labels, the swaps changed" in capsys.readouterr().err
     assert contents(run) == before
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The texts whose lines were written, in order."""
+    found: list[int] = []
+
+    def counted(line: dict[str, Any]) -> str:
+        found.append(line["id"])
+        return written(line)
+
+    monkeypatch.setattr(text_by_text, "written", counted)
+    return found
 
 
 def test_other_swaps_of_the_first_texts_are_another_run(begun: tuple[Path, Path], capsys: Capture) -> None:
@@ -104,7 +161,7 @@ def test_other_swaps_of_the_first_texts_are_another_run(begun: tuple[Path, Path]
 
 @pytest.mark.parametrize("killed_at", ["copy_inputs", "write_accounts", "settle_texts"])
 def test_a_run_that_is_killed_while_it_grows_loses_nothing(
-    begun: tuple[Path, Path], whole: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch
+    begun: tuple[Path, Path], whole: Path, killed_at: str, monkeypatch: pytest.MonkeyPatch, settled: list[int]
 ) -> None:
     task, run = begun
     certificates = {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}
@@ -112,19 +169,13 @@ def test_a_run_that_is_killed_while_it_grows_loses_nothing(
     def killed(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
+    settled.clear()
     with monkeypatch.context() as patched:
         patched.setattr(life, killed_at, killed)
         assert certify(task, run) == 130
     assert {path.name: path.read_bytes() for path in (run / "certificates").iterdir()} == certificates
-    settled = []
-
-    def counted(line: dict[str, Any]) -> str:
-        settled.append(line["id"])
-        return written(line)
-
-    monkeypatch.setattr(life, "written", counted)
     assert certify(task, run) == 0
-    assert settled == [3, 4, 5, 6, 7]
+    assert sorted(settled) == [3, 4, 5, 6, 7]
     assert contents(run) == contents(whole)
     assert main(["check", str(run)]) == 0
 

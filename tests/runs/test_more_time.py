@@ -22,7 +22,7 @@ from swapproof.verifier.engines.protocol import Bound
 from swapproof.verifier.ladder import settling as settle
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.roads import certify
-from swapproof.verifier.runs import life
+from swapproof.verifier.runs.jobs import text_by_text
 from swapproof.verifier.runs.work import Lost
 from swapproof.verifier.tasks.inputs import Text
 
@@ -152,7 +152,7 @@ def test_a_death_in_the_second_try_loses_nothing_of_the_first(
     certify(task, run, seconds=LITTLE, engines="greedy,exact")
     before = lines(run)
     with monkeypatch.context() as patch:
-        patch.setattr(life, "settle_all", all_lost)
+        patch.setattr(text_by_text, "settle_all", all_lost)
         certify(task, run, seconds=MORE, engines="greedy,exact")
     assert lines(run) == before
     certify(task, run, seconds=PLENTY, engines="greedy,exact")
@@ -160,7 +160,7 @@ def test_a_death_in_the_second_try_loses_nothing_of_the_first(
     checks(run)
 
 
-def all_lost(setting: settle.Settling, texts: list[Text], jobs: int) -> Any:
+def all_lost(setting: settle.Settling, texts: list[Text], jobs: int, **how: Any) -> Any:
     yield from (Lost(text, "the process working on it died", 1.0) for text in texts)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import write_task
+from tiny import weaker, write_task
 
 from swapproof.verifier.cli import main
+from swapproof.verifier.gates.requirements import required_in
 from swapproof.verifier.roads import certify
 from swapproof.verifier.runs.run_summary import summarise
 
@@ -170,3 +171,108 @@ class TestCommand:
         assert main(["certify", str(task), "--out", str(tmp_path / "run"), "--require", "robust >= 1"]) == 2
         assert capsys.readouterr().err.count("\n") == 1
         assert not (tmp_path / "run").exists()
+
+
+class TestMoreGates:
+    @pytest.mark.parametrize(
+        ("least", "answer", "code"),
+        [(2.25, "true", 0), (2.26, "not settled", 3), (3.25, "not settled", 3), (3.26, "false", 1)],
+    )
+    def test_a_mean_is_compared_with_both_of_its_ends(self, least: float, answer: str, code: int) -> None:
+        found = summarise(lines((3, 3), (1, 5), (2, 2), (3, 3), (0, 0)), None, None, {"mmws": [{"least": least}]})
+        assert (found["requirements"][0]["answer"], found["verdict"]["exit_code"]) == (answer, code)
+        assert found["mmws"]["low"] == found["requirements"][0]["low"] == 2.25
+
+    def test_a_mean_that_is_reached_in_thirds_is_reached(self) -> None:
+        """Rounded up to 1.333334 it would be 4/3 in nobody's eyes."""
+        found = summarise(lines((1, 1), (1, 1), (2, 2)), None, None, {"mmws": [{"least": 1.3333334}]})
+        assert found["requirements"][0]["answer"] == "false"
+
+    def test_a_mean_of_no_text_is_not_settled(self) -> None:
+        found = summarise(lines((0, 0)), None, None, {"mmws": [{"least": 1.0}]})
+        assert found["requirements"][0]["answer"] == "not settled"
+
+    @pytest.mark.parametrize(("at", "answer"), [(0, "true"), (1, "true"), (2, "not settled"), (3, "false")])
+    def test_no_text_broken_by_is_asked_of_the_texts_answered_rightly(self, at: int, answer: str) -> None:
+        found = summarise(lines((2, 4), (3, 3), (0, 0)), None, None, {"no_text_broken_by": [at]})
+        assert found["requirements"][0]["answer"] == answer
+
+    def test_what_follows_from_a_summary_is_what_was_required(self) -> None:
+        require: dict[str, list[Any]] = {
+            "no_text_broken_by": [1],
+            "certified_accuracy": [{"at": 2, "least": 0.5}],
+            "baseline": [{"at": 0, "least": 0.9}],
+            "accuracy": [{"at": None, "least": 0.9}],
+            "mmws": [{"at": None, "least": 2.0}],
+        }
+        assert required_in(summarise(lines((2, 2)), 3, None, require)) == require
+
+    def test_every_gate_holds_in_check_and_in_the_pages(self, tmp_path: Path, capsys: Capture) -> None:
+        task, run = write_task(tmp_path / "task"), tmp_path / "run"
+        with task.open("a") as file:
+            file.write("[require]\nmmws = { least = 1.0 }\nno_text_broken_by = 1\n")
+        assert main(["certify", str(task), "--out", str(run), "--require", "mmws >= 9"]) == 1
+        summary = json.loads((run / "summary.json").read_text())
+        answers = [(one["require"], one["answer"]) for one in summary["requirements"]]
+        assert answers == [("no_text_broken_by", "false"), ("mmws", "true"), ("mmws", "false")]
+        assert main(["check", str(run)]) == 0
+        assert main(["report", str(run), "--junit", str(tmp_path / "junit.xml")]) == 1
+        assert 'name="mmws"' in (tmp_path / "junit.xml").read_text()
+        assert "MMWS is at most" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("command", "gate"),
+        [
+            (["certify"], "rho = { least = 0.9 }"),
+            (["measure", "--quantity", "kappa"], "mmws = { least = 3.0 }"),
+            (["measure", "--quantity", "pr", "--radius", "1"], "rho = { least = 0.9 }"),
+            (["attack", "--method", "greedy"], "accuracy = { least = 0.9 }"),
+        ],
+    )
+    def test_a_threshold_that_nobody_would_look_at_is_refused(
+        self, tmp_path: Path, capsys: Capture, command: list[str], gate: str
+    ) -> None:
+        task = write_task(tmp_path / "task")
+        with task.open("a") as file:
+            file.write(f"[require]\n{gate}\n")
+        assert main([command[0], str(task), *command[1:], "--out", str(tmp_path / "run")]) == 2
+        error = capsys.readouterr().err
+        assert f"[require] {gate.split()[0]}: `" in error
+        assert error.count("\n") == 1
+        assert not (tmp_path / "run").exists()
+
+    def test_rho_is_required_of_a_run_of_kappa(self, tmp_path: Path, capsys: Capture) -> None:
+        task = write_task(tmp_path / "task")
+        measure = ["measure", str(task), "--quantity", "kappa", "--out", str(tmp_path / "run")]
+        assert main([*measure, "--require", "rho >= 0.1"]) == 0
+        assert main([*measure, "--require", "rho >= 0.999"]) == 1
+        assert main(["report", str(tmp_path / "run")]) == 1
+        assert "required, false: rho is at most" in capsys.readouterr().out
+
+
+class TestBaseline:
+    def test_the_same_model_is_no_worse_and_a_weaker_one_is(self, tmp_path: Path) -> None:
+        run = certify(write_task(tmp_path / "task"), tmp_path / "run").folder
+        again = certify(write_task(tmp_path / "again"), tmp_path / "same", baseline=run)
+        assert {one["require"] for one in again.summary["requirements"]} == {"baseline"}
+        assert again.exit_code == 0
+        assert main(["check", str(again.folder)]) == 0
+        worse = certify(weaker(write_task(tmp_path / "weaker")), tmp_path / "worse", baseline=run)
+        assert worse.exit_code == 1
+        assert "as the baseline has it" in worse.summary["verdict"]["sentence"]
+
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"swaps_max_per_word": 1}, "text 0 has other swaps there"),
+            ({"rows": [("a film", "positive")]}, "has 8 texts, and this task has 1"),
+        ],
+    )
+    def test_other_texts_and_swaps_are_refused_before_anything_is_written(
+        self, tmp_path: Path, capsys: Capture, changes: dict[str, Any], said: str
+    ) -> None:
+        run = certify(write_task(tmp_path / "task"), tmp_path / "run").folder
+        task = write_task(tmp_path / "other", **changes)
+        assert main(["certify", str(task), "--out", str(tmp_path / "out"), "--baseline", str(run)]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()

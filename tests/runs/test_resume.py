@@ -77,8 +77,8 @@ def stop_when(process: subprocess.Popen[bytes], reached: Callable[[], bool], num
 MOMENTS: dict[str, Callable[[Path], bool]] = {
     "when the folder appears": lambda run: run.exists(),
     "when the store appears": lambda run: (run / "store.sqlite").exists(),
-    "after the first certificate": lambda run: (run / "certificates" / "000000.json").exists(),
-    "after forty certificates": lambda run: (run / "certificates" / "000040.json").exists(),
+    "after the first certificate": lambda run: any(run.glob("certificates/0*.json")),
+    "after forty certificates": lambda run: sum(1 for _ in run.glob("certificates/0*.json")) >= 40,
     "while results are written": lambda run: any(run.glob(".results.jsonl*")) or (run / "results.jsonl").exists(),
 }
 
@@ -106,7 +106,7 @@ class TestKill:
 
         def at_work() -> bool:
             workers[:] = children(process.pid)
-            return len(workers) >= 2 and (run / "certificates" / "000003.json").exists()
+            return len(workers) >= 2 and sum(1 for _ in run.glob("certificates/0*.json")) >= 3
 
         assert stop_when(process, at_work, signal.SIGKILL)
         deadline = time.monotonic() + 30
@@ -137,7 +137,7 @@ def children(parent: int) -> list[int]:
             command = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if f"\nPPid:\t{parent}\n" in status and b"spawn_main" in command:
+        if f"\nPPid:\t{parent}\n" in status and b"worker_process" in command:
             found.append(int(folder.name))
     return found
 
@@ -156,7 +156,7 @@ class TestInterrupt:
     ) -> None:
         run = tmp_path / "run"
         process = started(task, run, *options, start_new_session=True, preexec_fn=hear_ctrl_c)
-        assert stop_when(process, lambda: (run / "certificates" / "000010.json").exists(), signal.SIGINT)
+        assert stop_when(process, lambda: sum(1 for _ in run.glob("certificates/0*.json")) >= 11, signal.SIGINT)
         assert process.returncode == 130
         lines = (run / "results.jsonl").read_text().splitlines()
         assert 8 <= len(lines) < len(MANY)  # two workers finish out of order, and a certificate precedes its row
@@ -221,13 +221,13 @@ class TestChanges:
         assert "--seconds 5 is less" in self.changed(small, run, capsys, "--seconds", "5")
         assert "has 3 texts, of which these are the first 2" in self.changed(small, run, capsys, "--limit", "2")
 
-        (folder / "synonyms.json").write_text(json.dumps({**SYNONYMS, "a": ["the"]}))
+        (folder / "synonyms.json").write_text(json.dumps({"good": ["fine"]}))
         assert "the swaps changed" in self.changed(small, run, capsys)
         (folder / "synonyms.json").write_text(json.dumps(SYNONYMS))
 
         text = small.read_text()
-        small.write_text(text.replace("max_per_word = 8", "max_per_word = 7"))
-        assert "the task file changed" in self.changed(small, run, capsys)
+        small.write_text(text.replace("lowercase = true", "lowercase = false"))
+        assert "the task file" in self.changed(small, run, capsys)
         small.write_text(text)
 
         proto = onnx.load(folder / "model.onnx")
@@ -311,11 +311,8 @@ class TestDeath:
         assert main(["certify", str(task), "--out", str(run)]) == 0
         assert contents(run)[:2] == (expected, summary)
 
-    def test_the_text_a_dying_worker_held_is_the_one_that_is_lost(
-        self, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_text_a_dying_worker_held_is_the_one_that_is_lost(self, small: Path, tmp_path: Path) -> None:
         """A text that kills its worker every time: the others are settled by the workers that take its place."""
-        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
         outcome = certify(small, tmp_path / "run")
         run = Run(outcome.folder)
         setting, texts = begun(small, run)
@@ -323,7 +320,7 @@ class TestDeath:
         found = sorted(settle_all(setting, poisoned, 2), key=identity)
         assert [type(one) for one in found] == [Settled, Lost, Settled]
         assert isinstance(found[1], Lost)
-        assert found[1].reason == "the process working on it ended with exit code 7"
+        assert found[1].reason == "the process working on it ended with exit code 7, 3 times"
 
     def test_want_of_memory_costs_one_text(
         self, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture

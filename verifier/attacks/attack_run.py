@@ -8,23 +8,27 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.refusals import divides
+from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
 from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.jobs.ray_cluster import connected
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
-from ..runs.run_folder import Run, refuse_foreign
+from ..runs.run_folder import Run, refuse_foreign, sha256
 from ..runs.store import Store
 from ..synonyms.similarity import sentence_similarity
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Inputs, read_inputs, read_plain
 from ..tasks.opened_model import opened
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import Task, read_task
 from .attack_goals import Goal
 from .attack_limits import Limits
@@ -32,6 +36,8 @@ from .attack_summary import summary_of_attack
 from .attacking import STAGE, Attacking, Tokens
 from .frozen_candidates import refrozen
 from .recipes import recipe_named
+from .textattack.log_export import export_log
+from .textattack.log_import import METHOD, accounts, imported
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,21 @@ class AttackOptions:
     kappa: Path | None = None
     language_model: Path | None = None
     trust: Trust = field(default_factory=Trust)
+    causal_model: Path | None = None
+    """A folder of transformers, for perplexities."""
+    log: Path | None = None
+    """A log of TextAttack that is written when all texts are attacked."""
+    cluster: str | None = None
+    """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
 
 
-def attack(task: str | Path, out: str | Path, method: str, options: AttackOptions | None = None) -> Outcome:
+def attack(
+    task: str | Path, out: str | Path, method: str, options: AttackOptions | None = None, *, imports: Path | None = None
+) -> Outcome:
     """Attack the first texts of a task; a folder with a run of the same attack is resumed.
 
-    Raises BadInput or Unsupported before anything is written when the task cannot be run.
+    `imports`: a log of TextAttack, whose sentences are replayed in place of an attack; `method` then only says what
+    the space is. Raises BadInput or Unsupported before anything is written when the task cannot be run.
     """
     asked = AttackOptions() if options is None else options
     require(asked.limit is None or asked.limit >= 1, f"limit = {asked.limit}: at least 1")
@@ -64,23 +79,47 @@ def attack(task: str | Path, out: str | Path, method: str, options: AttackOption
     refuse_foreign(run.folder)
     if asked.limits.similarity is not None:
         sentence_similarity(0.0)
+    require(
+        asked.limits.perplexity is None or asked.causal_model is not None,
+        f"--perplexity {asked.limits.perplexity}: give --causal-model FOLDER, a language model and its tokenizer as "
+        "transformers saves them; none is downloaded",
+    )
+    causal = None if asked.causal_model is None else CausalModel.open(asked.causal_model).name
     given = read_task(task)
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    refuse_unmeasured(given.require, "attack")
+    with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 
             given, _ = exported_task(given, asked.limit, Path(place))
         goal = goal_of(given, asked.target)
         plan, work = prepared(run, given, method, goal, asked)
-        with begun(plan, resume=asked.resume):
-            settle(plan, work, asked.jobs, doing="attack", facts={}, shown=asked.progress)
+        said_of_log: tuple[str, ...] = ()
+        if asked.causal_model is not None:
+            work = replace(work, causal_model=asked.causal_model.absolute())
+            plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, causal=causal)})
+        if imports is not None:
+            method = METHOD
+            work, said_of_log = imported(work, plan.inputs.texts, imports)
+            plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports), causal)})
+        with begun(plan, resume=asked.resume, shown=asked.progress):
+            settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels
             summary = summary_of_attack(lines, len(plan.inputs.texts), method, goal, asked.limits, labels)
             said = json.loads(plan.facts["about"])
-            summary |= {"remarks": [*said["observed"], *said["remarks"]], "swaps_from": plan.inputs.source}
-            return published(run, summary)
+            remarks = [*said["observed"], *said["remarks"], *said_of_log]
+            summary |= {"remarks": remarks, "swaps_from": plan.inputs.source}
+            summary |= {} if causal is None else {"causal_model": causal}
+            summary |= {} if imports is None else {"textattack": accounts(lines)}
+            if asked.log is not None:
+                export_log(run, lines, plan.inputs.texts, goal, asked.trust, asked.log)
+            outcome = published(run, summary)
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, summary, lines)
+            return outcome
 
 
 def goal_of(task: Task, target: str | None) -> Goal:
@@ -133,10 +172,9 @@ def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     from ..replaying.replayed_run import seen_of, unread
 
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = candidates_of(read_plain(task, asked.limit), method, asked)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity
@@ -157,9 +195,14 @@ def candidates_of(inputs: Inputs, method: str, asked: AttackOptions) -> Inputs:
     return refrozen(inputs, kind, asked.limits.k_max, asked.kappa, asked.language_model)
 
 
-def question_of(method: str, goal: Goal, asked: AttackOptions) -> dict[str, str]:
-    """What the run answers; its results depend on all of it."""
+def question_of(
+    method: str, goal: Goal, asked: AttackOptions, log: str | None = None, causal: str | None = None
+) -> dict[str, str]:
+    """What the run answers; its results depend on all of it. `log`: the SHA-256 of one that is imported; `causal`: the
+    language model."""
     limits = asked.limits
     question: dict[str, Any] = {"quantity": "attack", "method": method, "target": goal.target, "seed": asked.seed}
     question |= {name: getattr(limits, name) for name in ("k_max", "rho_max", "rho_up", "q_max", "similarity")}
+    question |= {} if log is None else {"log_sha256": log}
+    question |= {} if causal is None else {"perplexity": limits.perplexity, "causal_model": causal}
     return {QUESTION: json.dumps(question)}

@@ -44,6 +44,9 @@ def summary_of_attack(
         "evaluations": mean([line["evaluations"] for line in attacked]),
         "gradients": mean([line["attack"].get("gradients", 0) for line in attacked]),
         "similarity": mean([line["witness"]["similarity"] for line in broken if "similarity" in line["witness"]]),
+        "perplexity_ratio": mean(
+            [line["witness"]["perplexity_ratio"] for line in broken if "perplexity_ratio" in line["witness"]]
+        ),
         "seconds": round(sum(line["seconds"] for line in lines), 3),
         "candidates": candidates,
         "definition": definition(goal, limits, labels),

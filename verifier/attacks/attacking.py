@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from swapproof.models.deployed.answers.score_rows import Unreachable
 from swapproof.models.deployed.classifier import Classifier, NoAnswer, SpeltOut
 from swapproof.models.deployed.decision import Decision
 from swapproof.models.errors import BadInput as Misshapen
+from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.kept_networks import kept_network
 from ..ladder.replay import Original
@@ -35,11 +37,12 @@ from ..tasks.inputs import Text
 from ..tasks.opened_model import opened_in
 from ..tasks.task import read_task
 from .attack_goals import Goal
-from .attack_limits import Encoder, Limits, NearEnough
+from .attack_limits import Encoder, FluentEnough, Limits, NearEnough
 from .attack_line import line_of
-from .attacked_text import Attacked, Spent
+from .attacked_text import Attacked, Check, Spent
+from .deployed_answers import OfModel, answers_of_model
 from .recipes import recipe_named
-from .sentence_answers import Answers, OfModel, OfNetwork, answers_of_model
+from .sentence_answers import Answers, OfNetwork
 
 STAGE = "attack"
 UNKNOWN_WORD = "[UNK]"
@@ -66,6 +69,12 @@ class Station:
     def encoder(self) -> Encoder:
         return sentence_similarity(0.0).encoder
 
+    @cached_property
+    def causal(self) -> CausalModel:
+        if self.work.causal_model is None:
+            raise ValueError("perplexity where no language model was given")
+        return CausalModel.open(self.work.causal_model)
+
 
 @dataclass(frozen=True)
 class Tokens:
@@ -88,9 +97,12 @@ class Attacking:
     threads: int = 1
     tokens: Tokens | None = None
     """Of texts as a vocabulary reads them; else they are words for the deployed model."""
+    causal_model: Path | None = None
+    """A folder: sentences are scored, and limited, by their perplexity."""
 
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = "attack kept"
+    seconds: ClassVar[float | None] = None
 
     def open(self) -> Station:
         run = Run(self.folder)
@@ -101,6 +113,9 @@ class Attacking:
         given = None if self.tokens is None else self.tokens.given
         original = None if model is None or given is None else Original.of(model, given)
         return Station(self, classifier, task.model.decision, unknown, model, original)
+
+    def moved(self, folder: Path) -> Attacking:
+        return replace(self, folder=folder)
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Attacking, Set[int]]:
         return self, set()
@@ -120,7 +135,11 @@ class Attacking:
         near = None
         if self.limits.similarity is not None:
             near = NearEnough(station.encoder, text.swaps, self.limits.similarity)
-        attacked = self.attacked(text, deployed, near)
+        fluent = None
+        if self.causal_model is not None:
+            fluent = FluentEnough(station.causal.perplexities, text.swaps, self.limits.perplexity)
+        checks = [check for check in (near, fluent) if check is not None]
+        attacked = self.attacked(text, deployed, checks)
         predicted: int | None = None
         witness: NDArray[Any] | None = None
         failed: str | None = None
@@ -141,13 +160,19 @@ class Attacking:
         spent |= {"gradients": attacked.gradients} if attacked.gradients else {}
         spent |= {"answered_nan": attacked.silent} if attacked.silent else {}
         spent["seconds"] = round(time.monotonic() - started, 4)
-        similarity = None
+        measured: dict[str, float] = {}
         if near is not None and witness is not None:
-            similarity = float(near.similarities(witness[None])[0])
-        line = line_of(text, self.method, predicted, witness, spent, failed=failed, similarity=similarity)
+            measured["similarity"] = float(near.similarities(witness[None])[0])
+        if (
+            fluent is not None
+            and witness is not None
+            and math.isfinite(ratio := float(fluent.ratios(witness[None])[0]))
+        ):
+            measured["perplexity_ratio"] = ratio
+        line = line_of(text, self.method, predicted, witness, spent, failed=failed, measured=measured)
         return Settled(text.id, line, None)
 
-    def attacked(self, text: Text, answers: Answers, near: NearEnough | None) -> Attacked:
+    def attacked(self, text: Text, answers: Answers, checks: Sequence[Check]) -> Attacked:
         words = len(text.frozen.words)
         return Attacked(
             answers,
@@ -157,7 +182,7 @@ class Attacking:
             self.limits.most_swaps(words),
             np.random.default_rng([self.seed, text.id]),
             self.limits.most_requests(words),
-            () if near is None else (near,),
+            checks,
         )
 
     def answers(self, station: Station, text: Text, deployed: OfModel) -> Answers:

@@ -1,8 +1,8 @@
-"""One interface to all models: what they answer to sentences of one text, given as the option of every word."""
+"""What models answer to sentences of one text, given as the option of every word; and networks that are read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
@@ -13,12 +13,8 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.query import Query
-from swapproof.models.deployed.answers.score_rows import Unreachable
-from swapproof.models.deployed.classifier import Classifier, NoAnswer, Rows
+from swapproof.models.deployed.classifier import Rows
 from swapproof.models.deployed.decision import Decision
-from swapproof.models.deployed.swapped_text import SwapText
-
-from ..replaying.asking import Asking
 
 Array = NDArray[Any]
 Without = Literal["unknown", "delete"]
@@ -46,44 +42,13 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class OfModel:
-    """Of any model: sentences are put to it as it is deployed."""
-
-    asking: Asking
-    unknown: str
-    """The word that stands for a word taken away."""
-
-    @property
-    def decision(self) -> Decision:
-        return self.asking.decision
-
-    def answered(self, rows: Rows) -> Array:
-        return self.asking.variants.scores(rows)
-
-    def without(self, words: Array, way: Without) -> Array:
-        text, place = self.asking.text, {"unknown": self.unknown, "delete": ""}[way]
-        gone = set(words.tolist())
-        options = tuple((one[0], place) if word in gone else one[:1] for word, one in enumerate(text.options))
-        rows = (np.arange(len(options)) == words[:, None]).astype(np.int32)
-        try:
-            return self.asking.classifier.variants(replace(text, options=options)).scores(rows)
-        except Unreachable:
-            raise
-        except NoAnswer:  # a text of one word has no other without it
-            return np.full((len(rows), self.decision.classes), np.nan)
-
-    def slopes(self, row: Array, words: Array, options: Array) -> Array:
-        raise Unsupported("this attack needs gradients: of a network that is read; the model of this task is run")
-
-
-@dataclass(frozen=True, eq=False)
 class OfNetwork:
     """Of a network that is read: the differences that swaps make before its first nonlinear layer, added up."""
 
     query: Query
     numbers: NDArray[np.int64]
     """[words, options]: of the swap among those of the query; that of no swap is the last row."""
-    deployed: OfModel
+    deployed: Answers | None = None
     """For what is no sentence of the space."""
     decision: Decision = field(init=False)
 
@@ -91,7 +56,7 @@ class OfNetwork:
         object.__setattr__(self, "decision", Decision(self.query.network.classes))
 
     @classmethod
-    def of(cls, query: Query, places: tuple[tuple[int, int], ...], deployed: OfModel) -> OfNetwork:
+    def of(cls, query: Query, places: tuple[tuple[int, int], ...], deployed: Answers | None = None) -> OfNetwork:
         """`places`: of every word, its first token."""
         positions, tokens = query.space.single_swaps()
         known = {swap: number for number, swap in enumerate(zip(positions.tolist(), tokens.tolist(), strict=True))}
@@ -129,13 +94,13 @@ class OfNetwork:
         return np.asarray(found.reshape(len(cut), -1))
 
     def without(self, words: Array, way: Without) -> Array:
+        if self.deployed is None:
+            raise Unsupported(
+                "a text without a word is no sentence of the space, and there is no model to ask about it"
+            )
         return self.deployed.decision.values(self.deployed.without(words, way))
 
     def slopes(self, row: Array, words: Array, options: Array) -> Array:
         here = self.cut(np.asarray(row, dtype=np.int32)[None])
         moves = self.moves[self.numbers[words, options]] - self.moves[self.numbers[words, row[words]]]
         return np.asarray((self.logits(here + STEP * moves) - self.logits(here - STEP * moves)) / (2 * STEP))
-
-
-def answers_of_model(classifier: Classifier, decision: Decision, text: SwapText, label: int, unknown: str) -> OfModel:
-    return OfModel(Asking(classifier, decision, text, label), unknown)

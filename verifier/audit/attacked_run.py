@@ -24,20 +24,20 @@ from ..runs.store import ILL_FORMED
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.task import Task, read_task
 from .findings import Audit, Fault, Finding
-from .run_accounts import compared
+from .run_accounts import compared, page_differs
 from .run_items import read_lines
 from .text_rules import expect
 
 
 def audit_attacked(folder: Path, question: Mapping[str, Any], trust: Trust) -> Audit:
-    """What is not repeated: the search itself, its counts, and similarities to the original texts."""
+    """What is not repeated: the search itself, its counts, similarities and perplexities."""
     run = existing(folder)
     task = read_task(run.task)
     names = ("k_max", "rho_max", "rho_up", "q_max", "similarity")
-    limits = Limits(**{name: question[name] for name in names})
+    limits = Limits(**{name: question[name] for name in names}, perplexity=question.get("perplexity"))
     again = Witnesses(run, task, open_deployed(task, trust), Goal(question["target"]), limits, question["method"])
     lines = read_lines(run)
-    remark = "the witnesses were replayed; requests, evaluations and similarities are not counted again"
+    remark = "the witnesses were replayed; requests, evaluations, similarities and perplexities are not counted again"
     return Audit("attack", len(lines), again.findings(lines), (remark,), "the run's files agree, and no text is broken")
 
 
@@ -130,6 +130,7 @@ class Witnesses:
             for name, value in made.items():
                 if stated.get(name) != value:
                     yield f"summary.json says {name} = {stated.get(name)}, and the lines make {value}"
+            yield from page_differs(self.run)
 
         return compared(self.run, STAGE, others)
 

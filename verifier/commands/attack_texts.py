@@ -8,10 +8,12 @@ from typing import Any
 from ..attacks.attack_comparison import COMPARISON, compared, exact_minima, lines_in
 from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
+from ..attacks.textattack.log_import import METHOD
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
-from ..runs.life import require, write_json
-from ..runs.run_folder import is_free
+from ..pages.sheets.measured_page import page_of_attacks
+from ..runs.life import Outcome, require, write_json
+from ..runs.run_folder import Run, is_free, write_atomically
 
 
 def command(
@@ -22,16 +24,21 @@ def command(
     exact: Path | None,
     options: AttackOptions,
     *,
+    imports: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    """One run in `out`; of several attacks a run in a folder of its own name each, and comparison.json."""
+    """One run in `out`; of several attacks a run in a folder of its own name each, and comparison.json. `imports`: a
+    log of TextAttack, which is one of them where others are named."""
     others = [name.strip() for name in (compare or "").split(",") if name.strip()]
     methods = list(dict.fromkeys([*([] if method is None else [method]), *others]))
-    require(bool(methods), "give --method NAME, or several: --compare greedy,pdp")
+    require(bool(methods) or imports is not None, "give --method NAME, or several: --compare greedy,pdp")
     for name in methods:
         recipe_named(name)
-    if not others and exact is None:
-        outcome = attack(task, out, methods[0], options)
+    methods = [*methods, *([] if imports is None else [METHOD])]
+    require(options.log is None or len(methods) == 1, "--write-textattack FILE: one log is of one attack")
+    require(options.log is None or not options.log.is_dir(), f"{options.log}: is a folder; give a file for the log")
+    if len(methods) == 1 and not others and exact is None:
+        outcome = attacked_by(methods[0], task, out, options, imports)
         if as_json:
             return print_run(out, outcome.exit_code, outcome.summary)
         print_attack(outcome.summary)
@@ -41,15 +48,23 @@ def command(
         is_free(out) or (out / COMPARISON).is_file() or (out / methods[0]).is_dir(),
         f"{out}: holds other files; give --out a new folder",
     )
-    runs = {name: attack(task, out / name, name, options) for name in methods}
+    runs = {name: attacked_by(name, task, out / name, options, imports) for name in methods}
     minima = {} if exact is None else exact_minima(exact, out / methods[0])
-    comparison = compared({name: lines_in(out / name) for name in methods}, minima)
+    lines = {name: lines_in(out / name) for name in methods}
+    comparison = compared(lines, minima)
     summary: dict[str, Any] = {"quantity": "attack", "runs": {name: one.summary for name, one in runs.items()}}
-    summary |= {"comparison": comparison}
+    summary |= {"comparison": comparison, **({"exact": minima} if minima else {})}
     write_json(out / COMPARISON, summary)
+    page = page_of_attacks(summary, {name: Run(out / name) for name in methods})
+    write_atomically(Run(out).report, page.written())
     code = max(one.exit_code for one in runs.values())
     if as_json:
         return print_run(out, code, summary)
     print_attack(summary)
     print(f"\nThe runs: {out}")
     return code
+
+
+def attacked_by(name: str, task: Path, out: Path, options: AttackOptions, imports: Path | None) -> Outcome:
+    """A log is replayed on the space of the task's own swaps, as `greedy` sees it."""
+    return attack(task, out, "greedy", options, imports=imports) if name == METHOD else attack(task, out, name, options)

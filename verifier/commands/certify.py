@@ -26,6 +26,8 @@ def command(
     trust_pickle: bool = False,
     allow_endpoint: bool = False,
     as_json: bool = False,
+    baseline: Path | None = None,
+    cluster: str | None = None,
 ) -> int:
     """The exit code is that of the run's verdict."""
     engines = smaller(engines) if small_proofs else engines
@@ -42,6 +44,8 @@ def command(
         progress=True,
         trust_pickle=trust_pickle,
         allow_endpoint=allow_endpoint,
+        baseline=baseline,
+        cluster=cluster,
     )
     if as_json:
         return print_run(outcome.folder, outcome.exit_code, outcome.summary)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..single_words.flip_matrix import FlipMatrix, by_euba, by_force, exactly
 from ..single_words.kappa_publishing import published
 from ..single_words.kappa_setting import Setting, set_up
 from ..single_words.kept_parts import Kept
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import read_task
 
 WHAT = {"task": "the task file", "model": "the model", "vocabulary": "the vocabulary", "texts": "the texts"}
@@ -33,8 +35,10 @@ WHAT = {"task": "the task file", "model": "the model", "vocabulary": "the vocabu
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity kappa`; the exit code."""
+    require(asked.cluster is None, "--cluster belongs to --quantity pr")
     for_pr = asked.radius is not None or asked.sampled or asked.width is not None
     require(not for_pr, "--radius, --sampled and --stop-when-width belong to --quantity pr")
+    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     outcome = measure_kappa(
         task,
         out,
@@ -45,6 +49,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         variant=named(asked.variant),
         resume=asked.resume,
         progress=True,
+        require_of=asked.require,
     )
     if (remark := without_figures()) is not None:
         print(remark, file=sys.stderr)
@@ -73,12 +78,14 @@ def measure_kappa(
     variant: Variant = "paper",
     resume: bool = True,
     progress: bool = False,
+    require_of: Sequence[str] = (),
 ) -> Outcome:
     """kappa of every word and rho, over the reals and exactly, for every network we can read.
 
     `brute_force`: as deployed in onnxruntime instead, for any model. `euba`: also what EUBA finds that stops after so
     many failures, in this variant; alone, without brute force, for a model that we cannot read. `seconds`: for each
     text, of brute force or EUBA; what is not reached leaves an interval. A folder with such a run is resumed.
+    `require_of`: what must hold besides [require] of the task, such as "rho >= 0.9".
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
@@ -86,7 +93,9 @@ def measure_kappa(
     variant = named(variant)
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    setting = set_up(read_task(task), limit, deployed=brute_force)
+    given = read_task(task).requiring(require_of)
+    refuse_unmeasured(given.require, "measure --quantity kappa")
+    setting = set_up(given, limit, deployed=brute_force)
     if setting.network is None and not brute_force and euba is None:
         raise Unsupported(f"{setting.obstacle}; {ways(setting)}")
     limit_each = math.inf if seconds is None else seconds

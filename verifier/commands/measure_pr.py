@@ -14,13 +14,16 @@ from ..pages.printing.json_printing import print_run
 from ..pages.printing.pr_printing import print_measured
 from ..runs.life import require
 from ..runs.measured_runs import MeasureOptions
+from ..tasks.sections import gates_said, refuse_unmeasured
 
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
-        raise BadInput(f"--quantity {asked.quantity!r}: can be pr or kappa")
+        raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa, msr or vote")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
+    refuse_unmeasured(gates_said(asked.require), "measure --quantity pr")
+    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     radii = radii_of(asked.radius)
     options = PrOptions(
         limit=asked.limit,
@@ -30,6 +33,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         count=not asked.sampled,
         resume=asked.resume,
         progress=True,
+        cluster=asked.cluster,
     )
     if len(radii) == 1:
         outcome = measure_radius(task, out, radii[0], options)

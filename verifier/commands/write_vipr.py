@@ -22,9 +22,9 @@ from swapproof.proofs.tree_reader import decode_tree
 
 from ..engines.proof_tree import rectifier_layers
 from ..exit_codes import HOLDS
+from ..gates.known_ends import swaps
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
-from ..runs.run_summary import swaps
 from ..tasks.opened_model import opened_in
 from ..vipr.vipr_bounds import Element, Region
 from ..vipr.vipr_proof import Derivation, Unproved

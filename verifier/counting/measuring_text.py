@@ -54,6 +54,9 @@ class Measuring:
             return Station.of(self, None)
         return Station.of(self, Checker.open(self.binding, opened_in(Run(self.folder))))
 
+    def moved(self, folder: Path) -> Measuring:
+        return replace(self, folder=folder)
+
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Measuring, Set[int]]:
         """Again are measured the texts that ran out of less time than there is now."""
         short = {id: json.loads(store.line(SHORT, id)) for id, _ in store.finished(SHORT)}

@@ -37,8 +37,16 @@ class MixedWork:
     stage: ClassVar[str] = STAGE
     kept_stage: ClassVar[str] = KEPT
 
+    @property
+    def seconds(self) -> float | None:
+        return self.reading.seconds
+
     def open(self) -> MixedStation:
         return MixedStation(self.reading.open(), self.running.open(), self.misfits)
+
+    def moved(self, folder: Path) -> MixedWork:
+        reading, running = self.reading.moved(folder), self.running.moved(folder)
+        return replace(self, folder=folder, reading=reading, running=running)
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[MixedWork, Set[int]]:
         reading, read_again = self.reading.resumed(run, store, {*finished} - self.misfits)

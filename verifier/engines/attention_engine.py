@@ -21,7 +21,7 @@ from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region_search import Bounded, Effort, Region, Search, Split
 from swapproof.encodings.regions.shared_tables import Stopped as OutOfTime
 from swapproof.proofs import certificate, check
-from swapproof.proofs.attention_leaf import Attention
+from swapproof.proofs.attending.attention_leaf import Attention
 
 from ..interval import Interval
 from ..screening.exact_leaf import checked_network, leaf_of, masks_of

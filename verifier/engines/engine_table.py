@@ -7,6 +7,8 @@ import difflib
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, LIRPA_SOLVERS, SCIP, SOLVERS
 
+from ..attacks.recipes import RECIPES
+from .attack_engines import ATTACKS, Attack
 from .attempt import SMALL
 from .attention_engine import ATTENTION
 from .enumeration import Enumeration
@@ -28,7 +30,8 @@ OUTSIDE: tuple[Engine, ...] = (
     Smt(prover=Exact()),
     *(MarginBounds(solver, prover=Exact()) for solver in LIRPA_SOLVERS),
 )
-"""Solvers of others, only when named: what they find is replayed, what they rule out is recorded as their claim."""
+"""Solvers of others, only when named: what they find is replayed, what they rule out is recorded as their claim.
+`ATTACKS`, only when named too: what they find is replayed, and they rule out nothing."""
 SMALL_PROOFS = {"exact": Exact(effort=SMALL)}
 """Instead of the engines of these names, when smaller proofs are worth more time."""
 
@@ -37,10 +40,15 @@ def engines_named(names: str | None, *, smooth: bool = False) -> tuple[Engine, .
     """The engines of a comma-separated list, in that order; the default ladder (of smooth networks or not) for None."""
     if names is None:
         return SMOOTH if smooth else ENGINES
-    known = {engine.name: engine for engine in (*ENGINES, *SMOOTH, *OUTSIDE, *SMALL_PROOFS.values())}
+    known = {engine.name: engine for engine in (*ENGINES, *SMOOTH, *ATTACKS, *OUTSIDE, *SMALL_PROOFS.values())}
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
+            if name in RECIPES:
+                raise Unsupported(
+                    f"the attack {name} asks about more than the sentences of the space: `swapproof attack` has it; "
+                    f"engines are {', '.join(attack.name for attack in ATTACKS)}"
+                )
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
             raise BadInput(f"no engine is named {name!r}; {hint}")
@@ -51,9 +59,9 @@ def engines_named(names: str | None, *, smooth: bool = False) -> tuple[Engine, .
                 )
     if not chosen:
         raise BadInput(f"no engine is named; there are {', '.join(known)}")
-    foreign = [name for name in chosen if smooth and not isinstance(known[name], Smooth | MarginBounds)]
+    foreign = [name for name in chosen if smooth and not isinstance(known[name], Smooth | MarginBounds | Attack)]
     if foreign:
-        able = [name for name, engine in known.items() if isinstance(engine, Smooth | MarginBounds)]
+        able = [name for name, engine in known.items() if isinstance(engine, Smooth | MarginBounds | Attack)]
         raise Unsupported(
             f"the engine {foreign[0]} is for piecewise linear networks; for smooth ones there are {', '.join(able)}"
         )

@@ -11,9 +11,11 @@ from swapproof.encodings.onnx_files.refusals import divides
 from ..derived.deployed_beside import Made, keep_deployed
 from ..derived.mixed_work import MixedWork
 from ..engines.engine_table import engines_named
+from ..gates.baseline import required_of
 from ..pages.report_file import write_report
 from ..replaying.replaying import Replaying
 from ..runs.binding import binding_of
+from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, published, settle, settling_facts
 from ..runs.run_folder import Run
 from ..runs.run_summary import summary_of
@@ -59,12 +61,12 @@ def certify_reading(
     binding = binding_of(model.path, inputs)
     said = remarks if made is None else (*remarks, *made.remarks, *made.identity.remarks)
     facts = settling_facts(binding, inputs, trial, names, asked.seconds, said)
-    plan = RunPlan.of_network(run, task, model, inputs, binding, facts)
+    plan = required_of(asked.baseline, RunPlan.of_network(run, task, model, inputs, binding, facts))
     work: Work = Settling(run.folder, binding, names, asked.seconds, asked.trust, given=model.given)
     if made is not None and made.misfits:
         running = Replaying(run.folder, asked.seconds, asked.trust, beside=True)
         work = MixedWork(run.folder, work, running, frozenset(made.misfits))
-    with begun(plan, resume=asked.resume):
+    with begun(plan, resume=asked.resume, shown=asked.progress):
         if made is not None:
             keep_deployed(run, made)
         return settle_and_report(plan, work, asked)
@@ -73,7 +75,7 @@ def certify_reading(
 def settle_and_report(plan: RunPlan, work: Work, asked: CertifyOptions) -> Outcome:
     """What is left to do of a run that has begun, on either road."""
     facts = {"radius": json.dumps(asked.radius)}
-    settle(plan, work, asked.jobs, doing="certify", facts=facts, shown=asked.progress)
+    settle(plan, work, Hands(asked.jobs, asked.cluster), doing="certify", facts=facts, shown=asked.progress)
     with Store.open(plan.run.store, readonly=True) as store:
         outcome = published(plan.run, summary_of(store))
     write_report(plan.run)

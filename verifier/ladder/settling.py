@@ -65,6 +65,9 @@ class Settling:
             station.original = Original.of(station.model, self.given)
         return station
 
+    def moved(self, folder: Path) -> Settling:
+        return replace(self, folder=folder)
+
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Settling, Set[int]]:
         """Again are settled the texts that less time left open, with nothing that did not check."""
         earlier = {}

@@ -58,7 +58,7 @@ def headline(summary: Mapping[str, Any]) -> Headline | None:
 
 def claimed_radius(summary: Mapping[str, Any]) -> int:
     """The one asked for; else the greatest of a required share; else 2, or 1 where no text withstands 2."""
-    required = [one["at"] for one in summary["requirements"] if one["at"]]
+    required = [one["at"] for one in summary["requirements"] if one["at"] and one["require"] != "baseline"]
     if required:
         return int(max(required))
     return USUAL if ends_at(summary, USUAL)[0] else 1

@@ -104,7 +104,7 @@ def ascended(
             ],
         )
         coefficients, given_at = down.coefficients[:, 0], [given[:, 0] for given in down.given]
-        corners = np.where(coefficients >= 0, regions.low, regions.high)
+        corners = bounds.corners(coefficients, regions)
         low = down.constant[:, 0] + (coefficients * corners).sum(axis=1) - SLOP * down.error[:, 0]
         now = Ascended(low, corners, given_at, coefficients, Multipliers(used, splits, weights))
         best = now if best is None else better(best, now)

@@ -198,9 +198,16 @@ class QueryBounds:
         row_error = (SLOP * rows.roundings * UNIT + self.unit(1)) * self.size(rows) + TINY
         found = self.descend(rows.weights, np.broadcast_to(rows.bias, shape), np.broadcast_to(row_error, shape), lines)
         given = found.coefficients
+        return Bounded(found.constant + self.lowest(given, regions) - SLOP * found.error, given)
+
+    def lowest(self, given: Floats, regions: InputRegions) -> Floats:
+        """[n, R]: the least of the linear functions with these coefficients [n, R, inputs]."""
         above, below = np.maximum(given, 0.0), np.minimum(given, 0.0)
-        corner = (above @ regions.low[:, :, None] + below @ regions.high[:, :, None])[:, :, 0]
-        return Bounded(found.constant + corner - SLOP * found.error, given)
+        return np.asarray((above @ regions.low[:, :, None] + below @ regions.high[:, :, None])[:, :, 0])
+
+    def corners(self, given: Floats, regions: InputRegions) -> Floats:
+        """[n, inputs]: where the linear function with coefficients [n, inputs] is least."""
+        return np.where(given >= 0, regions.low, regions.high)
 
     def descend(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from swapproof.encodings.network import Floats, Indices
 from . import ascent
 from .ascent import Ascended, Multipliers, ascended, first_multipliers
 from .attack import descent, worst
-from .input_witness import Deployed, InputWitness
 from .query_bounds import Bounded, InputRegions, QueryBounds, Truths, contracted, joined, sharpened
 from .question import Question
 from .search_tree import NARROWEST, SLOPES, TreeRecord, short
+
+if TYPE_CHECKING:
+    from .input_witness import Deployed, InputWitness
 
 Answer = Literal["sat", "unsat", "unknown", "timed-out"]
 Way = Literal["inputs", "phases"]

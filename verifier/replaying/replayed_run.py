@@ -13,6 +13,7 @@ from swapproof.models.deployed.behaviour import Remark, observe
 from swapproof.models.deployed.classifier import Classifier
 from swapproof.models.deployed.onnx_classifier import OnnxClassifier
 
+from ..gates.baseline import required_of
 from ..ladder.certifying import settle_and_report
 from ..runs.binding import binding_of_deployed
 from ..runs.life import Outcome, RunPlan, begun, facts_about, require
@@ -40,10 +41,9 @@ def certify_running(
 ) -> Outcome:
     """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
     endpoint = task.model.kind == "endpoint"
-    require(
-        not endpoint or asked.jobs == 1, f"--jobs {asked.jobs}: one process asks an endpoint, which has its own pace"
-    )
-    threads = max(1, (os.cpu_count() or 1) // asked.jobs)
+    alone = asked.jobs == 1 and asked.cluster is None
+    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
+    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
     inputs = read_plain(task, asked.limit)
     classifier = open_deployed(task, asked.trust, threads)
     identity = classifier.identity
@@ -55,9 +55,9 @@ def certify_running(
     said = (*why_run(obstacle), *remarks, *identity.remarks, *odd)
     facts = facts_about(binding, inputs, said, model, ENGINES, asked.seconds, observed=vacuous)
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
-    plan = RunPlan(run, task, inputs, binding, identity.files, own, facts)
+    plan = required_of(asked.baseline, RunPlan(run, task, inputs, binding, identity.files, own, facts))
     work = Replaying(run.folder, asked.seconds, asked.trust, threads)
-    with begun(plan, resume=asked.resume):
+    with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:
             swaps = [text.swaps for text in inputs.texts]
             guess = estimated(classifier, swaps, seen.right, jobs=asked.jobs, limit=asked.seconds)

@@ -63,6 +63,9 @@ class Replaying:
         task = read_task(run.deployed / "task.toml" if self.beside else run.task)
         return Station(self, open_deployed(task, self.trust, self.threads), task.model.decision)
 
+    def moved(self, folder: Path) -> Replaying:
+        return replace(self, folder=folder)
+
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Replaying, Set[int]]:
         """Again are settled the texts that less time left open."""
         earlier = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,25 +16,25 @@ from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.models.deployed.classifier import Copy
 
-from ..pages.progress import progress
-from ..synonyms.freezing import digest_of
-from ..tasks.inputs import Inputs, text_lines, texts_digest
+from ..tasks.inputs import Inputs, text_lines
 from ..tasks.sections import DataSection, SwapsSection
 from ..tasks.task import Task
 from ..versions import AT_WORK, versions
 from .binding import OWN, Binding, copies_of
+from .jobs.job_digest import digests_of
+from .jobs.text_by_text import Hands, settle_texts
 from .manifest import QUESTION, manifest_of, write_manifest
-from .results import written
-from .run_folder import Run, copy_atomically, held, remove_own, sha256, write_atomically
+from .run_folder import CERTIFICATE, Run, copy_atomically, held, remove_own, write_atomically
 from .store import Store, writing
-from .work import Lost, Settled, Work
-from .workers import settle_all
+from .work import Work
 
 if TYPE_CHECKING:
     from ..ladder.model_trial import Seen
 
 PREPARING, READY, EXTENDING = "preparing", "ready", "extending"
 """States of a store: until all files are there, and from then on; and until those of more texts are there."""
+OF_TEXTS = {"task", "texts", "spaces"}
+"""Facts that may change with some texts, while what was found of the others stands."""
 WHAT = {  # of a run that settles text after text
     "task": "the task file",
     "model": "the model",
@@ -52,6 +54,18 @@ class Outcome:
     summary: dict[str, Any]
     exit_code: int
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the claim and the numbers."""
+        from ..pages.notebook_view import html_of
+
+        return html_of(self.folder, self.summary)
+
+    def to_pandas(self) -> Any:
+        """The texts as a DataFrame, a row for each."""
+        from ..pages.notebook_view import frame_of
+
+        return frame_of(self.folder)
+
 
 @dataclass(frozen=True)
 class RunPlan:
@@ -70,11 +84,11 @@ class RunPlan:
     given: Given | None = None
     """What the model was made from, where it was made from another."""
     matters: Mapping[str, str] = field(default_factory=lambda: WHAT)
-    """Facts that must be the same for the run to go on, and what to call them."""
+    """Facts that must be the same for the run to go on as it is, and what to call them."""
     from_itself: bool = False
     """Begun anew from its own copies, a run may keep them; else what a run wrote is removed before it begins anew."""
     extends: bool = True
-    """What is known of a text is true whatever other texts there are: a run of more texts goes on with it."""
+    """What is known of a text is true whatever other texts there are: a run of other texts goes on with it."""
 
     @classmethod
     def of_network(
@@ -93,6 +107,7 @@ class RunPlan:
     def every_fact(self) -> dict[str, str]:
         return {
             "task": self.task.digest,
+            "model section": self.task.model_digest,
             "model": json.dumps([self.binding.model_sha256, *self.binding.tensors]),
             "vocabulary": self.inputs.vocabulary_sha256,
             "texts": self.inputs.digest,
@@ -101,6 +116,11 @@ class RunPlan:
             **versions("swapproof"),
             **self.facts,
         }
+
+    @cached_property
+    def jobs(self) -> dict[int, str]:
+        """What is asked of each text, as a digest."""
+        return digests_of(self.every_fact, self.inputs.texts)
 
 
 def require(fact: bool, otherwise: str) -> None:
@@ -156,7 +176,7 @@ def facts_about(
 
 
 @contextmanager
-def begun(plan: RunPlan, *, resume: bool) -> Iterator[None]:
+def begun(plan: RunPlan, *, resume: bool, shown: bool = False) -> Iterator[None]:
     """Inside, the run is ours alone and ready for results; one of the same is gone on with, unless begun anew."""
     run = plan.run
     made = not run.folder.exists()
@@ -164,16 +184,22 @@ def begun(plan: RunPlan, *, resume: bool) -> Iterator[None]:
         run.folder.mkdir(parents=True, exist_ok=True)
     with held(run):
         if resume and run.store.exists():
-            refuse_changes(plan)
+            others = refuse_changes(plan)
+            if shown and others:
+                print(
+                    f"{run.folder}: {others} of {len(plan.inputs.texts)} texts are not those of the run there, or have "
+                    "other swaps: they are done again",
+                    file=sys.stderr,
+                )
         begin(plan, made=made, anew=not resume)
         yield
 
 
-def refuse_changes(plan: RunPlan) -> None:
-    """What a run found of other inputs must not be mixed with what is found now."""
+def refuse_changes(plan: RunPlan) -> int:
+    """What a run found of other inputs must not be mixed with what is found now; how many results will be dropped."""
     run, facts = plan.run, plan.every_fact
     with Store.open(run.store, readonly=True) as store:
-        before = store.facts()
+        before, jobs = store.facts(), store.jobs()
     if before.get(QUESTION) != facts.get(QUESTION):
         what = "is not of `measure`" if QUESTION not in before else f"answers another question, {before[QUESTION]}"
         raise BadInput(
@@ -181,22 +207,18 @@ def refuse_changes(plan: RunPlan) -> None:
             "anew here"
         )
     if before.get("state") not in (READY, EXTENDING):
-        return
-    longer = begins(plan, before)
-    changed = [
-        what
-        for name, what in plan.matters.items()
-        if before.get(name) != facts.get(name) and not (longer and name in ("texts", "spaces"))
-    ]
+        return 0
+    changed = {name: what for name, what in plan.matters.items() if before.get(name) != facts.get(name)}
     if changed and plan.extends and (held := number_held(plan, before)) is not None:
         raise BadInput(
             f"{run.folder}: the run there has {held} texts, of which these are the first {len(plan.inputs.texts)}; ask "
             "for as many or more, or give --out a new folder"
         )
-    if changed:
+    others = sum(plan.jobs.get(id) != job for id, job in jobs.items())
+    if changed and not (plan.extends and changed.keys() <= OF_TEXTS and (not jobs or others < len(jobs))):
         raise BadInput(
-            f"{run.folder}: the run there is of another task: {', '.join(changed)} changed; give --out a new folder, "
-            "or --no-resume to start anew here"
+            f"{run.folder}: the run there is of another task: {', '.join(changed.values())} changed; give --out a new "
+            "folder, or --no-resume to start anew here"
         )
     now, then = (json.loads(found.get("seconds", "null")) for found in (facts, before))
     if now is not None and (then is None or now < then):
@@ -204,18 +226,7 @@ def refuse_changes(plan: RunPlan) -> None:
             f"{run.folder}: the run there has {'no limit of' if then is None else f'{then:g}'} seconds for a text, and "
             f"--seconds {now:g} is less; give at least as many, --out a new folder, or --no-resume to start anew here"
         )
-
-
-def begins(plan: RunPlan, before: Mapping[str, str]) -> bool:
-    """Whether the texts that are there, and their swaps, are the first of more."""
-    there = json.loads(before.get("total", "0"))
-    first = plan.inputs.texts[:there]
-    return (
-        plan.extends
-        and 0 < there < len(plan.inputs.texts)
-        and texts_digest(first) == before.get("texts")
-        and digest_of(text.frozen for text in first) == before.get("spaces")
-    )
+    return others if changed else 0
 
 
 def number_held(plan: RunPlan, before: Mapping[str, str]) -> int | None:
@@ -245,7 +256,7 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
             with Store.open(run.store) as store:
                 before = store.facts()
                 state = before.get("state")
-                if not anew and (state == EXTENDING or (state == READY and begins(plan, before))):
+                if not anew and (state == EXTENDING or (state == READY and has_other_texts(plan, before))):
                     extend(plan, store)
                     return
                 if state == READY and not anew:
@@ -273,12 +284,25 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
         raise
 
 
+def has_other_texts(plan: RunPlan, before: Mapping[str, str]) -> bool:
+    return any(before.get(name) != plan.every_fact[name] for name in OF_TEXTS & plan.matters.keys())
+
+
 def extend(plan: RunPlan, store: Store) -> None:
-    """More texts, those that were there first among them: what is known of these stays.
+    """More texts, or other ones: what is known of those that were there, with the same swaps, stays.
 
     The store comes first, and says so until the files are there: a run killed here is extended again.
     """
-    store.set_facts({**plan.every_fact, "state": EXTENDING})
+    run = plan.run
+    with store.together():
+        store.set_facts({**plan.every_fact, "state": EXTENDING})
+        store.forget(id for id, job in store.jobs().items() if plan.jobs.get(id) != job)
+    known = store.jobs()
+    with writing(run.folder):
+        for folder in (run.certificates, run.transcripts, run.refused):
+            for path in folder.iterdir() if folder.is_dir() else ():
+                if CERTIFICATE.fullmatch(path.name) and int(path.stem) not in known:
+                    path.unlink()
     copy_inputs(plan)
     write_accounts(plan)
     store.set_facts({"state": READY})
@@ -342,7 +366,7 @@ def copied_task(run: Run, task: Task, own: Mapping[str, Any], up: str = "") -> T
     return task.model_copy(update={"model": model, "data": data, "swaps": swaps})
 
 
-def settle(plan: RunPlan, work: Work, jobs: int, *, doing: str, facts: Mapping[str, str], shown: bool) -> None:
+def settle(plan: RunPlan, work: Work, hands: Hands, *, doing: str, facts: Mapping[str, str], shown: bool) -> None:
     """Settle what is not settled yet, and leave results.jsonl, whatever happens; `facts` are those of this try."""
     run = plan.run
     with Store.open(run.store) as store:
@@ -351,61 +375,9 @@ def settle(plan: RunPlan, work: Work, jobs: int, *, doing: str, facts: Mapping[s
             for path in (run.results, run.summary, run.report):
                 path.unlink(missing_ok=True)
         try:
-            settle_texts(plan, store, work, jobs, doing=doing, shown=shown)
+            settle_texts(run, store, work, plan.inputs.texts, plan.jobs, hands, doing=doing, shown=shown)
         finally:
             write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(work.stage)))
-
-
-def settle_texts(plan: RunPlan, store: Store, work: Work, jobs: int, *, doing: str, shown: bool) -> None:
-    """This process alone writes, one transaction per text, its certificate first."""
-    run, texts = plan.run, plan.inputs.texts
-    finished = {id for id, certificate in store.finished(work.stage) if intact(run, id, certificate)}
-    work, again = work.resumed(run, store, finished)
-    todo = [text for text in texts if text.id not in finished or text.id in again]
-    deployed = {text.id: {"answer": text.answer} for text in todo if text.answer is not None}
-    if not todo:
-        return
-    with (
-        progress(doing, len(texts), len(texts) - len(todo), shown=shown) as advance,
-        closing(settle_all(work, todo, min(jobs, len(todo)))) as found,
-    ):
-        for one in found:
-            match one:
-                case Lost(text) if text.id in again:
-                    pass  # what was known of it stays
-                case Lost(text):
-                    store.put(work.stage, text.id, written(work.lost(one) | deployed.get(text.id, {})), None, lost=True)
-                case Settled(id, line):
-                    line = line | deployed.get(id, {})
-                    store.put(work.stage, id, written(line), write_evidence(run, one))
-                    kept = work.kept(one, again=id in again)
-                    if kept is not None:
-                        store.put(work.kept_stage, id, kept, None)
-            if isinstance(one, Settled):
-                run.begun(one.id).unlink(missing_ok=True)
-            advance(1)
-
-
-def intact(run: Run, id: int, evidence: str | None) -> bool:
-    """Whether the certificate or transcript of a finished text is still the one that was written."""
-    paths = (run.certificate(id), run.transcript(id))
-    return evidence is None or any(path.is_file() and sha256(path) == evidence for path in paths)
-
-
-def write_evidence(run: Run, settled: Settled) -> str | None:
-    """The SHA-256 of the certificate or transcript; a proof that was refused is written beside."""
-    path, digest = run.certificate(settled.id), None
-    if settled.transcript is not None:
-        with writing(run.transcripts):
-            run.transcripts.mkdir(exist_ok=True)
-        digest = write_atomically(run.transcript(settled.id), settled.transcript, durable=False)
-    if settled.certificate is not None:
-        digest = write_atomically(path, settled.certificate, durable=False)
-    if settled.refused is not None:
-        with writing(run.refused):
-            run.refused.mkdir(exist_ok=True)
-        write_atomically(run.refused / path.name, settled.refused)
-    return digest
 
 
 def published(run: Run, summary: dict[str, Any]) -> Outcome:

@@ -17,6 +17,10 @@ from .store import is_store, writing
 
 CERTIFICATE = re.compile(r"[0-9]{6}\.json")
 UNFINISHED = re.compile(r"\..*\.unfinished(-journal)?")
+BEHIND = re.compile(r"behind-[0-9]+\.onnx")
+"""The network behind the embedding, for texts of so many tokens."""
+EMBEDDINGS = "embeddings.npy"
+"""Of a model that reads vectors: those of its words."""
 MOST_TEXTS = 1_000_000
 """Certificates are numbered with six digits."""
 
@@ -115,6 +119,8 @@ class Run:
         ]
         found = [*fixed, *(self.folder / name for name in tensors)]
         found += [path for path in self.deployed.rglob("*") if path.is_file()]
+        with suppress(OSError):
+            found += [path for path in self.folder.iterdir() if BEHIND.fullmatch(path.name) or path.name == EMBEDDINGS]
         for folder in (self.folder, self.certificates, self.transcripts, self.refused):
             with suppress(OSError):
                 found += [path for path in folder.iterdir() if UNFINISHED.fullmatch(path.name)]
@@ -199,10 +205,12 @@ def held(run: Run) -> Iterator[None]:
         file.close()
 
 
-def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> str:
-    """Replace a file in one step, its bytes on the disk before its name is. Returns their SHA-256.
+def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True, named: bool = True) -> str:
+    """Replace a file in one step, its bytes on the disk before its name is, and its name when this returns. Returns
+    the SHA-256 of its bytes.
 
-    Not `durable`: a power cut can leave other bytes, which whoever knows the SHA-256 notices.
+    Not `durable`: a power cut can leave other bytes, or the file before. Not `named`: a power cut can leave the file
+    before, until the folder is synced.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     digest = hashlib.sha256()
@@ -216,11 +224,25 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool
                 if durable:
                     os.fsync(file.fileno())
             unfinished.replace(path)
+            if durable and named:
+                sync_folder(path.parent)
         except BaseException:
             with suppress(OSError):
                 unfinished.unlink()
             raise
     return digest.hexdigest()
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in it are on the disk when this returns, where the system can open a folder."""
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def copy_atomically(source: Path, target: Path, expected: str) -> None:

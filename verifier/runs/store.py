@@ -1,11 +1,12 @@
-"""The store of a run: a SQLite file with one row per text and stage, each committed as soon as it is known."""
+"""The store of a run: a SQLite file with one row per text and stage, each on the disk as soon as it is known."""
 
 from __future__ import annotations
 
 import errno
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,9 @@ from swapproof.encodings.errors import BadInput
 APPLICATION = 0x53574150
 """Marks the file as ours ("SWAP")."""
 
+VERSION = 2
+"""Of the tables below; a store of another version is refused."""
+
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LATER = "what is finished stays, and the same command goes on from there"
 
@@ -24,10 +28,14 @@ ILL_FORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, Type
 
 SCHEMA = f"""
 PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {VERSION};
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE results (
-    stage TEXT NOT NULL, id INTEGER NOT NULL, line TEXT NOT NULL, certificate TEXT, lost INTEGER NOT NULL,
+    stage TEXT NOT NULL, id INTEGER NOT NULL, line TEXT NOT NULL, certificate TEXT, lost INTEGER NOT NULL, job TEXT,
     PRIMARY KEY (stage, id)
+) WITHOUT ROWID;
+CREATE TABLE leases (
+    stage TEXT NOT NULL, id INTEGER NOT NULL, worker TEXT NOT NULL, since REAL NOT NULL, PRIMARY KEY (stage, id)
 ) WITHOUT ROWID;
 """
 
@@ -37,6 +45,8 @@ class Store:
 
     `facts` say what the run is about (hashes, settings). A result is the JSON line of one text at one stage, with the
     SHA-256 of its certificate; it is `lost` when the process that worked on it died, so that it is worth a second try.
+    Its `job` is the digest of what it answers. A lease says who works on a text, and since when: it ends with the
+    result. Only one process writes to a run (`held`), so whatever leases it finds are those of processes that died.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -65,14 +75,15 @@ class Store:
         """A store that exists; `readonly` never changes a byte of a run that nobody is writing."""
         if not is_store(path):
             raise BadInput(f"{path}: not the store of a run; give the folder of a run, or a new one")
+        refuse_other_version(path)
         with intact(path), writing(path):
             if readonly:
                 connection = reading(path)
             else:
                 connection = sqlite3.connect(path, isolation_level=None, timeout=30)
                 connection.execute("PRAGMA journal_mode = WAL")
-                # A killed process loses nothing; a power cut can take the last texts, which are then settled again.
-                connection.execute("PRAGMA synchronous = NORMAL")
+                # What is committed is on the disk: a power cut takes nothing that was reported done.
+                connection.execute("PRAGMA synchronous = FULL")
         return cls(path, connection)
 
     def __enter__(self) -> Store:
@@ -95,18 +106,55 @@ class Store:
 
     def set_facts(self, facts: Mapping[str, str], *, forget_results: bool = False) -> None:
         """In one transaction."""
-        with self._transaction():
+        with self.together():
             if forget_results:
-                self.connection.execute("DELETE FROM results")
-                self.connection.execute("DELETE FROM facts")
+                for table in ("results", "leases", "facts"):
+                    self.connection.execute(f"DELETE FROM {table}")
             self.connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", sorted(facts.items()))
 
-    def put(self, stage: str, id: int, line: str, certificate: str | None, *, lost: bool = False) -> None:
-        """One result, in a transaction of its own; an earlier one of this text and stage is replaced."""
-        with self._transaction():
+    def put(
+        self, stage: str, id: int, line: str, certificate: str | None, *, lost: bool = False, job: str | None = None
+    ) -> None:
+        """One result, which ends its lease; an earlier one of this text and stage is replaced."""
+        with self.together():
             self.connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", (stage, id, line, certificate, int(lost))
+                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
+                (stage, id, line, certificate, int(lost), job),
             )
+            self.connection.execute("DELETE FROM leases WHERE stage = ? AND id = ?", (stage, id))
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """All that is known of these texts, at every stage."""
+        with self.together():
+            for id in ids:
+                self.connection.execute("DELETE FROM results WHERE id = ?", (id,))
+                self.connection.execute("DELETE FROM leases WHERE id = ?", (id,))
+
+    def lease(self, stage: str, id: int, worker: str) -> None:
+        """Says who works on a text from now on. A power cut may take it: then nobody works any more."""
+        self.connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self.together():
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time())
+                )
+        finally:
+            self.connection.execute("PRAGMA synchronous = FULL")
+
+    def leased(self, stage: str) -> set[int]:
+        """The texts that somebody began and has not ended."""
+        with intact(self.path):
+            return {id for (id,) in self.connection.execute("SELECT id FROM leases WHERE stage = ?", (stage,))}
+
+    def release(self, stage: str) -> None:
+        """Nobody works on any text any more."""
+        with self.together():
+            self.connection.execute("DELETE FROM leases WHERE stage = ?", (stage,))
+
+    def jobs(self) -> dict[int, str]:
+        """The digest of what each result answers, where there is one."""
+        with intact(self.path):
+            return dict(self.connection.execute("SELECT id, job FROM results WHERE job IS NOT NULL"))
 
     def finished(self, stage: str) -> Iterator[tuple[int, str | None]]:
         """(id, SHA-256 of its certificate) of every text that needs no second try."""
@@ -144,7 +192,11 @@ class Store:
         return int(number)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def together(self) -> Iterator[None]:
+        """One transaction of all that is written inside, on the disk when it ends."""
+        if self.connection.in_transaction:
+            yield
+            return
         with intact(self.path), writing(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -174,16 +226,30 @@ def reading(path: Path) -> sqlite3.Connection:
 
 def is_store(path: Path) -> bool:
     """Whether this file is a store of ours, by the marks in its first 100 bytes."""
+    head = head_of(path)
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+
+
+def refuse_other_version(path: Path) -> None:
+    found = int.from_bytes(head_of(path)[60:64], "big")
+    if found != VERSION:
+        raise BadInput(
+            f"{path}: a store of version {found}, and this swapproof reads {VERSION}; use the swapproof that made the "
+            "run, or give --out a new folder"
+        )
+
+
+def head_of(path: Path) -> bytes:
+    """The first 100 bytes; none where there is no file."""
     if not path.is_file():
-        return False  # opening a pipe would wait for its other end
+        return b""  # opening a pipe would wait for its other end
     try:
         with path.open("rb") as file:
-            head = file.read(100)
+            return file.read(100)
     except PermissionError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from error
     except OSError:
-        return False
-    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big")
+        return b""
 
 
 @contextmanager

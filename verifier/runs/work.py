@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..tasks.inputs import Text
-from .run_folder import Run
-from .store import Store
+if TYPE_CHECKING:
+    from ..tasks.inputs import Text
+    from .run_folder import Run
+    from .store import Store
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,14 @@ class Work(Protocol):
     def kept_stage(self) -> str:
         """Of the store: what is kept of texts for a later try with more time."""
 
+    @property
+    def seconds(self) -> float | None:
+        """For each text; None where there is no limit."""
+
     def open(self) -> Settler: ...
+
+    def moved(self, folder: Path) -> Work:
+        """The same with the run's files in another folder, on another machine."""
 
     def resumed(self, run: Run, store: Store, finished: Set[int]) -> tuple[Work, Set[int]]:
         """The same work, knowing what the store holds; and the finished texts that it would settle again."""

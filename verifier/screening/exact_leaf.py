@@ -10,7 +10,7 @@ from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs import check
-from swapproof.proofs.attention_leaf import Attention
+from swapproof.proofs.attending.attention_leaf import Attention
 
 
 @lru_cache(maxsize=2)

@@ -19,7 +19,7 @@ from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.shared_tables import Stopped, margins_of
 from swapproof.proofs import certificate
-from swapproof.proofs.attention_leaf import Attention
+from swapproof.proofs.attending.attention_leaf import Attention
 from swapproof.proofs.certificate import encode_tree
 from swapproof.proofs.errors import BadInput
 from swapproof.proofs.tree_reader import decode_tree

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from ..exit_codes import HOLDS, INCOMPLETE
+from ..exit_codes import HOLDS, INCOMPLETE, VIOLATED
+from ..gates.requirements import Requirement, gist, rho_requirement
 from ..ladder.token_length import length_of
 from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically
@@ -44,14 +45,18 @@ def published(run: Run, setting: Setting, found: FlipMatrix, about: Mapping[str,
             "speed": speed_of(setting.cost, found.cpu_seconds),
             "vocabulary": vocabulary_facts(candidates, inputs),
             "seconds": round(found.seconds, 3),
-            "verdict": verdict_of(found),
         },
         effects(setting, found),
     )
+    gates = [rho_requirement(kappa.rho, gate.least) for gate in setting.task.require.rho]
+    summary |= {"requirements": [asdict(gate) for gate in gates], "verdict": verdict_of(found, gates)}
     write_atomically(run.results, lines_of(texts, everything, len(candidates.words), len(answered.texts)))
     write_atomically(run.folder / "kappa.csv", csv_of(kappa))
     write_parquet(kappa, run.folder / "kappa.parquet")
     draw(kappa, run.folder / "kappa.png")
+    from ..pages.sheets.measured_page import write_page
+
+    write_page(run, summary)
     write_json(run.summary, summary)
     return summary
 
@@ -72,7 +77,12 @@ def with_ambiguous(found: FlipMatrix, count: int) -> FlipMatrix:
     )
 
 
-def verdict_of(found: FlipMatrix) -> dict[str, Any]:
+def verdict_of(found: FlipMatrix, gates: Sequence[Requirement] = ()) -> dict[str, Any]:
+    """What is required decides, where anything is."""
+    if gates:
+        answers = {gate.answer for gate in gates}
+        code = VIOLATED if "false" in answers else INCOMPLETE if "not settled" in answers else HOLDS
+        return {"exit_code": code, "sentence": gist(gates)}
     if found.complete:
         sentence = "every pair of text and word was decided"
     elif found.about["kind"] == "euba":

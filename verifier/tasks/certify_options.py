@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from .deployed_model import Trust
 
 
 @dataclass(frozen=True)
 class CertifyOptions:
-    """`limit`: only the first texts. `radius`: swaps that every text must withstand. `seconds` for each text."""
+    """`limit`: only the first texts. `radius`: swaps that every text must withstand. `seconds` for each text.
+    `baseline`: a run that this one must not be worse than."""
 
     limit: int | None
     radius: int | None
@@ -19,3 +21,6 @@ class CertifyOptions:
     resume: bool
     progress: bool
     trust: Trust
+    baseline: Path | None = None
+    cluster: str | None = None
+    """Of Ray: whose machines work."""

@@ -43,7 +43,8 @@ def given_rows(
 ) -> tuple[list[Given], Defects]:
     """The rows, and those that were skipped."""
     defects = Defects(skip=data.on_error == "skip")
-    limits = [most for most in (limit, data.limit) if most is not None]
+    begin, end = (0, None) if data.rows is None else data.rows
+    limits = [most for most in (None if limit is None else begin + limit, data.limit, end) if most is not None]
     most = min(limits) if limits else None
     try:
         rows = labelled_rows(data, model, most, defects)
@@ -59,7 +60,9 @@ def given_rows(
     if not found:
         skipped = f", but for {defects.number} that were skipped: {defects.lines[0]}" if defects.lines else ""
         raise BadInput(f"{data.file}: has no rows{skipped}")
-    return found, defects
+    if begin >= len(found):
+        raise BadInput(f"{data.file}: {len(found)} texts, and [data] rows begins at {begin}, counted from 0")
+    return found[begin:], defects
 
 
 def labelled_rows(data: DataSection, model: ModelSection, most: int | None, defects: Defects) -> Iterator[Labelled]:

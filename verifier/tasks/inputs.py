@@ -23,6 +23,7 @@ from ..synonyms.filters import Antonyms, Filter, MaxPerWord, StopWords
 from ..synonyms.freezing import Freezing, FrozenText, digest_of, freeze
 from ..synonyms.graph import Graph, symmetric
 from ..synonyms.part_of_speech import same_part_of_speech
+from ..synonyms.rejected_pairs import Rejected, read_rejected
 from ..synonyms.similarity import sentence_similarity
 from ..synonyms.sources import Source, raw_wordnet, read_antonyms, read_text
 from ..synonyms.spaces_file import read_spaces
@@ -150,7 +151,7 @@ def inputs_of(
         raise Unsupported(f"{data.file}: {len(rows):,} texts; a run holds {MOST_TEXTS:,}: set [data] limit")
     # Frozen spaces know a text by its row in the data; the texts of a run are numbered from 0.
     encoded = [(given.row.id, one) for given, one in rows]
-    partial = bool(limit or data.limit or data.sample or defects.number)
+    partial = bool(limit or data.limit or data.sample or data.rows or defects.number)
     source, table, freezing = frozen_spaces(task.swaps, encoded, vocabulary, partial=partial)
     freezing = numbered(freezing)
     texts: list[Text] = []
@@ -177,11 +178,15 @@ def inputs_of(
 
 def texts_digest(texts: Iterable[Text]) -> str:
     """SHA-256 of numbers, texts, classes, contexts and answers."""
+    return digest_of_rows((text.id, text.encoded.text, text.label, text.context, text.answer) for text in texts)
+
+
+def digest_of_rows(rows: Iterable[tuple[int, str, int, str | None, int | None]]) -> str:
     digest = hashlib.sha256()
-    for text in texts:
-        about: list[Any] = [text.id, text.encoded.text, text.label]
-        about += [] if text.context is None else [text.context]
-        about += [] if text.answer is None else [{"answer": text.answer}]
+    for id, text, label, context, answer in rows:
+        about: list[Any] = [id, text, label]
+        about += [] if context is None else [context]
+        about += [] if answer is None else [{"answer": answer}]
         digest.update(json.dumps(about).encode() + b"\n")
     return digest.hexdigest()
 
@@ -208,7 +213,14 @@ def frozen_spaces(
 ) -> tuple[str, dict[str, int], Freezing]:
     """The name of the source, what was dropped on reading it, and the spaces."""
     if swaps.frozen is not None:
-        freezing = read_spaces(swaps.frozen, encoded, vocabulary, swap_unknown=swaps.swap_unknown, partial=partial)
+        freezing = read_spaces(
+            swaps.frozen,
+            encoded,
+            vocabulary,
+            swap_unknown=swaps.swap_unknown,
+            partial=partial,
+            rejected=None if swaps.rejected is None else Rejected(read_rejected(swaps.rejected)),
+        )
         return swaps.frozen.name, {}, freezing
     source = source_of(swaps, encoded)
     graph: Graph = symmetric(source.graph) if swaps.symmetric else source.graph
@@ -232,6 +244,8 @@ def source_of(swaps: SwapsSection, encoded: Sequence[tuple[int, Encoded]]) -> So
 
 
 def filters_of(swaps: SwapsSection) -> Iterator[Filter]:
+    if swaps.rejected is not None:
+        yield Rejected(read_rejected(swaps.rejected))
     if isinstance(swaps.stop_words, Path):
         yield StopWords(frozenset(read_text(swaps.stop_words).lower().split()))
     elif swaps.stop_words:

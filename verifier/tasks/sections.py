@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -96,13 +97,14 @@ Token = Annotated[str | int, BeforeValidator(_token)]
 Split = Annotated[NamedSplit | Pattern, BeforeValidator(_split)]
 Column = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
+Rows = Annotated[tuple[Annotated[int, Field(ge=0)], Count], BeforeValidator(_tuple)]
 Role = Literal["tokens", "mask", "types", "positions", "length", "text"]
 Callable = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
 Url = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-KINDS = ("onnx", "hf", "sklearn", "static", "callable", "endpoint")
+KINDS = ("onnx", "hf", "sklearn", "static", "callable", "endpoint", "smoothed")
 """Of models: keys of [model], one of which says where the model is."""
 ENDPOINT_KEYS = ("request", "response", "per_second", "attempts", "timeout", "batch")
 OF_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -130,6 +132,7 @@ class ModelSection(Section):
     callable: Callable | None = None
     folder: File | None = None
     endpoint: Url | None = None
+    smoothed: File | None = None
     road: Literal["read", "run"] | None = None
     vocabulary: File | None = None
     inputs: Annotated[dict[str, Role], Field(min_length=1)] | None = None
@@ -194,7 +197,7 @@ class ModelSection(Section):
             from swapproof.models.deployed.http_endpoint import AUTHORIZATION
 
             raise ValueError(f"endpoint holds a password: set the variable {AUTHORIZATION}, which no run keeps")
-        if self.road == "read" and kind in ("callable", "endpoint"):
+        if self.road == "read" and kind in ("callable", "endpoint", "smoothed"):
             raise ValueError(f'road = "read" needs a file that can be read; {kind} can only be run')
         if self.column is not None and len(self.labels) != 2:
             raise ValueError(f"column decides between two classes, and labels names {len(self.labels)}")
@@ -257,6 +260,8 @@ class DataSection(Section):
     sample: Count | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     balanced: bool = False
+    rows: Rows | None = None
+    """Of these texts only those from the first number, counted from 0, to before the second: a shard."""
 
     @model_validator(mode="after")
     def _one_choice(self) -> DataSection:
@@ -269,6 +274,8 @@ class DataSection(Section):
             raise ValueError("seed has no effect without sample: remove it")
         if self.sample is None and self.balanced:
             raise ValueError("balanced has no effect without sample: remove it")
+        if self.rows is not None and self.rows[0] >= self.rows[1]:
+            raise ValueError("rows needs a first number that is less than the second")
         return self
 
     @property
@@ -292,6 +299,8 @@ class SwapsSection(Section):
     cosine: Share | None = None
     max_per_word: Count = 8
     antonyms: Files = ()
+    rejected: File | None = None
+    """Pairs that a reader rejected, whatever the source says."""
     stop_words: Annotated[Path | bool, BeforeValidator(_words)] = False
     symmetric: bool = False
     same_part_of_speech: bool = False
@@ -311,7 +320,7 @@ class SwapsSection(Section):
         fields = SwapsSection.model_fields
         given = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.frozen is not None:
-            idle = given - {"frozen", "max_per_word", "swap_unknown"}
+            idle = given - {"frozen", "max_per_word", "swap_unknown", "rejected"}
             if "file" in idle:
                 raise ValueError("has both file and frozen: keep the one to use")
             if idle:
@@ -341,36 +350,86 @@ class AccuracyGate(Section):
     least: Share
 
 
+class MeanGate(Section):
+    """The mean of min_swaps is so great."""
+
+    least: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class RequireSection(Section):
     """What must hold of the run: each is answered true, false or not settled."""
 
     certified_accuracy: Annotated[tuple[CertifiedGate, ...], BeforeValidator(_several)] = ()
     accuracy: Annotated[tuple[AccuracyGate, ...], BeforeValidator(_several)] = ()
+    mmws: Annotated[tuple[MeanGate, ...], BeforeValidator(_several)] = ()
+    no_text_broken_by: Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_several)] = ()
+    rho: Annotated[tuple[AccuracyGate, ...], BeforeValidator(_several)] = ()
+    baseline: Annotated[tuple[CertifiedGate, ...], BeforeValidator(_several)] = ()
+    """What an earlier run certified, as --baseline writes it."""
 
     @property
     def empty(self) -> bool:
-        return not self.certified_accuracy and not self.accuracy
+        return not self.asked
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return tuple(name for name in RequireSection.model_fields if getattr(self, name))
 
 
-GATE = re.compile(r"\s*(?:certified@(?P<at>\d{1,9})|accuracy)\s*>=\s*(?P<least>\d{1,3}(?:\.\d{1,15})?)\s*", re.ASCII)
+NUMBER = r"(?P<least>\d{1,6}(?:\.\d{1,15})?)"
+GATES: Mapping[str, tuple[re.Pattern[str], float]] = {
+    "certified_accuracy": (re.compile(rf"certified@(?P<at>\d{{1,9}})\s*>=\s*{NUMBER}", re.ASCII), 1.0),
+    "accuracy": (re.compile(rf"accuracy\s*>=\s*{NUMBER}", re.ASCII), 1.0),
+    "mmws": (re.compile(rf"mmws\s*>=\s*{NUMBER}", re.ASCII), math.inf),
+    "rho": (re.compile(rf"rho\s*>=\s*{NUMBER}", re.ASCII), 1.0),
+    "no_text_broken_by": (re.compile(r"no_text_broken_by\s*=\s*(?P<at>\d{1,9})", re.ASCII), math.inf),
+}
+"""How the command line says each, and the greatest number that it can name."""
+SAID = "'certified@SWAPS >= SHARE', 'accuracy >= SHARE', 'mmws >= MEAN', 'rho >= SHARE' or 'no_text_broken_by = SWAPS'"
 
 
 def gates_said(gates: Iterable[str]) -> RequireSection:
-    """Requirements as the command line has them: `certified@2 >= 0.70`, `accuracy >= 0.9`."""
-    certified: list[CertifiedGate] = []
-    accuracy: list[AccuracyGate] = []
+    """Requirements as the command line has them: `certified@2 >= 0.70`, `mmws >= 3`."""
+    found: dict[str, list[Any]] = {name: [] for name in GATES}
     for gate in gates:
-        said = GATE.fullmatch(gate)
-        if said is None or float(said["least"]) > 1:
+        name, value = gate_said(gate)
+        found[name].append(value)
+    return RequireSection.model_validate({name: values for name, values in found.items() if values})
+
+
+def gate_said(gate: str) -> tuple[str, object]:
+    for name, (pattern, most) in GATES.items():
+        said = pattern.fullmatch(gate.strip())
+        if said is None:
+            continue
+        numbers = said.groupdict()
+        if "least" not in numbers:
+            return name, int(numbers["at"])
+        least = float(numbers["least"])
+        if least <= most:
+            return name, {"least": least, **({"at": int(numbers["at"])} if "at" in numbers else {})}
+    raise BadInput(f"--require {gate!r}: should be {SAID}, a share from 0 to 1")
+
+
+MEASURED: Mapping[str, tuple[str, ...]] = {
+    "certify": ("certified_accuracy", "accuracy", "mmws", "no_text_broken_by", "baseline"),
+    "measure --quantity kappa": ("rho",),
+    "measure --quantity pr": (),
+    "measure --quantity msr": (),
+    "attack": (),
+}
+"""Command -> the requirements that it can answer."""
+
+
+def refuse_unmeasured(require: RequireSection, command: str) -> None:
+    """A threshold that nobody would look at."""
+    for name in require.asked:
+        if name not in MEASURED[command]:
+            homes = [other for other, names in MEASURED.items() if name in names]
             raise BadInput(
-                f"--require {gate!r}: should be 'certified@SWAPS >= SHARE' or 'accuracy >= SHARE', a share from 0 to 1"
+                f"[require] {name}: `{command}` does not measure it, so that it would not be answered; "
+                f"`{homes[0]}` does: keep it in a task of that"
             )
-        least = float(said["least"])
-        if said["at"] is None:
-            accuracy.append(AccuracyGate(least=least))
-        else:
-            certified.append(CertifiedGate(at=int(said["at"]), least=least))
-    return RequireSection(certified_accuracy=tuple(certified), accuracy=tuple(accuracy))
 
 
 def listed(names: Iterable[str]) -> str:

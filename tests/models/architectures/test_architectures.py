@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from onnx import numpy_helper
 from swapproof.models.architectures.architecture_table import ARCHITECTURES, name_of
 from swapproof.models.architectures.graph_writer import GraphWriter
 from swapproof.models.architectures.network_shape import PAD, Body, Shape, initial_weights, logits
-from swapproof.models.defences.training_rule import Defence, TrainingRule
+from swapproof.models.defences.training_rule import Defence, Setting, TrainingRule
 from swapproof.models.export.trained_graph import onnx_model
 from swapproof.proofs.lower import read_model
 
@@ -261,7 +261,7 @@ class ScaledSum(Body):
 class Small(Defence):
     largest: float
 
-    def start(self, body: Body, words: Sequence[str], folder: Path) -> TrainingRule:
+    def start(self, setting: Setting) -> TrainingRule:
         return Clipped(self.largest)
 
 

@@ -17,11 +17,12 @@ from typing import Any
 from swapproof.proofs.onnx_file import Refused
 
 from ...counting.whole_runs.pr_summary import summarise as summarise_measured
+from ...gates.requirements import required_in
 from ...ladder.rereading import misread
 from ...runs.keys_once import once
 from ...runs.left_out_swaps import counts_differ
 from ...runs.run_folder import Run
-from ...runs.run_summary import required_in, summarise
+from ...runs.run_summary import summarise
 from ...tasks.opened_model import opened_in
 from ..count_rules import counted, has_sample
 from ..line_claims import OF_A_RUN, OF_MEASURE, additions, exaggerations

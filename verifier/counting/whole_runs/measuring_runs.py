@@ -16,6 +16,8 @@ from ...ladder.model_trial import Trial, tried
 from ...ladder.run_certificates import Checker
 from ...ladder.token_length import length_of
 from ...runs.binding import binding_of
+from ...runs.jobs.ray_cluster import connected
+from ...runs.jobs.text_by_text import Hands
 from ...runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ...runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts, write_json
 from ...runs.manifest import QUESTION
@@ -24,6 +26,7 @@ from ...runs.run_folder import Run, refuse_foreign, write_atomically
 from ...runs.store import Store
 from ...tasks.inputs import Inputs, read_inputs
 from ...tasks.opened_model import opened
+from ...tasks.sections import refuse_unmeasured
 from ...tasks.task import Task, read_task
 from ..fraction import Settings
 from ..measuring_text import STAGE, Measuring
@@ -48,6 +51,7 @@ class PrOptions:
     count: bool = True
     resume: bool = True
     progress: bool = False
+    cluster: str | None = None
 
 
 def measure_pr(
@@ -62,19 +66,26 @@ def measure_pr(
     count: bool = True,
     resume: bool = True,
     progress: bool = False,
+    cluster: str | None = None,
 ) -> Outcome:
     """The robust fraction of every text among its sentences of at most `radius` swaps.
 
     `count` splits each space into cells and publishes certified counts; without it the space is only sampled.
     `seconds`: time per text, None for no limit. `sampling`: how many samples; by default as many as Hoeffding's
     inequality needs for epsilon 0.025 and delta 0.005. A folder with a run of the same question is resumed; texts that
-    ran out of time are measured again when there is more.
+    ran out of time are measured again when there is more. `cluster`: of Ray, whose machines work.
     """
     sampling = Sampling.of(None, EPSILON, DELTA) if sampling is None else sampling
-    return measure_radius(task, out, radius, PrOptions(limit, seconds, sampling, jobs, count, resume, progress))
+    options = PrOptions(limit, seconds, sampling, jobs, count, resume, progress, cluster)
+    return measure_radius(task, out, radius, options)
 
 
 def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOptions) -> Outcome:
+    with connected(options.cluster):
+        return measured_radius(task, out, radius, options)
+
+
+def measured_radius(task: str | Path, out: str | Path, radius: int, options: PrOptions) -> Outcome:
     limit, seconds, sampling = options.limit, options.seconds, options.sampling
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(0 <= radius <= MOST, f"radius = {radius}: from 0 to {MOST}")
@@ -83,6 +94,7 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     run = Run(Path(out))
     refuse_foreign(run.folder)
     given = read_task(task)
+    refuse_unmeasured(given.require, "measure --quantity pr")
     model = opened(given)
     inputs = read_inputs(given, length_of(given, model), limit, model.roles)
     trial = readable(model, given, inputs, count=options.count)
@@ -97,10 +109,17 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
     question = question_of(settings)
     facts = settling_facts(binding, inputs, trial, QUESTION, seconds) | {QUESTION: json.dumps(question)}
     plan = RunPlan.of_network(run, given, model, inputs, binding, facts)
-    with begun(plan, resume=options.resume):
+    with begun(plan, resume=options.resume, shown=options.progress):
         listed = write_atomically(run.folder / LEFT_OUT, left_out(inputs.freezing))
         work = Measuring(run.folder, binding, settings)
-        settle(plan, work, options.jobs, doing="measure", facts={FACT: listed}, shown=options.progress)
+        settle(
+            plan,
+            work,
+            Hands(options.jobs, options.cluster),
+            doing="measure",
+            facts={FACT: listed},
+            shown=options.progress,
+        )
         with Store.open(run.store, readonly=True) as store:
             lines = list(store.results(STAGE))
         summary = summarise(lines, radius, len(inputs.texts), settings.delta)
@@ -108,6 +127,9 @@ def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOp
         summary |= {"remarks": said["remarks"], "swaps": said["swaps"]}
         outcome = published(run, summary)
         draw(lines, radius, run.folder / "robust_fraction.png")
+        from ...pages.sheets.measured_page import write_page
+
+        write_page(run, summary, lines)
     return outcome
 
 
@@ -156,6 +178,10 @@ def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], optio
     summaries = [outcome.summary for outcome in outcomes]
     summary = together(summaries)
     write_json(folder / "summary.json", summary)
+    from ...pages.sheets.measured_page import page_of_radii
+
+    runs = {radius: Run(folder_of(folder, radius)) for radius in radii}
+    write_atomically(Run(folder).report, page_of_radii(summary, runs).written())
     try:
         from ...pages.pr_plots import curve
 

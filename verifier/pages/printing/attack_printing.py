@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from ...attacks.attack_limits import ENCODER
 
 COLUMNS = (
     *("attack", "texts", "attacked", "broken", "Clean", "Aua", "Suc", "ASR1", "swaps", "%S", "requests"),
     *("evaluations", "seconds"),
 )
 COMPARED = ("attack", "#Succ", "#Win", "swaps", "%S", "requests", "evaluations", "seconds")
+NAMED = 12
+"""False successes that are named on the terminal; all are in the summary."""
 AGAINST_EXACT = ("breakable", "missed", "at the minimum", "mean ratio", "ratio of means")
 
 
@@ -31,15 +35,41 @@ def print_attack(summary: Mapping[str, Any]) -> None:
     console.print(runs[0]["definition"], style="dim")
     for one in runs:
         console.print(f"{one['method']}: {one['verdict']['sentence']}")
+        for sentence in measured_sentences(one):
+            console.print(sentence)
+        if "textattack" in one:
+            console.print(log_sentence(one["textattack"]))
     if "comparison" in summary:
         found = summary["comparison"]
         table = Table(title="Compared", title_justify="left")
-        for name in (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ())):
+        for name in compared_columns(found):
             table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
         for method in found["methods"]:
             table.add_row(*compared_row(method))
         print_table(console, table)
         console.print(found["definition"] + ".", style="dim")
+
+
+def measured_sentences(one: Mapping[str, Any]) -> Iterator[str]:
+    """Of similarity and perplexity, where they were asked for."""
+    if one.get("similarity") is not None:
+        yield f"Mean angular similarity of the sentences found: {one['similarity']:.4f} ({ENCODER})."
+    if one.get("perplexity_ratio") is not None:
+        yield f"Mean perplexity over that of the text: {one['perplexity_ratio']:.3f} (by {one['causal_model']})."
+
+
+def compared_columns(found: Mapping[str, Any]) -> Sequence[str]:
+    return (*COMPARED, *(AGAINST_EXACT if "overshoot" in found["methods"][0] else ()))
+
+
+def log_sentence(found: Mapping[str, Any]) -> str:
+    """Of a log of TextAttack that was replayed."""
+    false = ", ".join(map(str, found["false_ids"][:NAMED])) + (", ..." if len(found["false_ids"]) > NAMED else "")
+    return (
+        f"The log's claims: {found['witness']} stand and are sentences of the frozen space, {found['outside']} stand "
+        f"outside it and give no high end, {found['false_success']} are false{f' (texts {false})' if false else ''}. "
+        f"Of {found['no_success']} texts it claims none; {found['not_in_the_log']} are not in it."
+    )
 
 
 def row_of(one: Mapping[str, Any]) -> Sequence[str]:

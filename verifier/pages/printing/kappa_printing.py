@@ -28,6 +28,8 @@ def print_kappa(summary: Mapping[str, Any]) -> None:
         f"At confidence {far['confidence']:g} rho of the texts' distribution lies in {far['empirical_bernstein']} "
         f"(empirical Bernstein), {far['hoeffding']} (Hoeffding)"
     )
+    for one in summary.get("requirements", ()):
+        console.print(f"required, {one['answer']}: {one['sentence']}", style="bold")
     table = Table(title="Words of greatest kappa", title_justify="left")
     for name in ("word", "kappa", "part of speech", "accuracy against it"):
         table.add_column(name, justify="left" if name == "word" else "right")

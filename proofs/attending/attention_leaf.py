@@ -1,4 +1,4 @@
-"""The leaf `attention` of smooth networks (FORMAT.md, section 16): what single moves do, and what moves do together.
+"""The leaf `attention` of smooth networks (FORMAT.md, section 17): what single moves do, and what moves do together.
 
     Attention(intervals).proved(masks, swaps, rivals)           all sentences of a region
 
@@ -17,11 +17,11 @@ from operator import add, mul, neg
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
+    from .. import enclosures, onnx_file
+    from .. import exact_network as networks
+    from .. import smooth_blocks as blocks_of_network
+    from .. import smooth_intervals as rules
     from . import attention_sums as sums
-    from . import enclosures, onnx_file
-    from . import exact_network as networks
-    from . import smooth_blocks as blocks_of_network
-    from . import smooth_intervals as rules
 else:
     enclosures, networks, onnx_file = [sys.modules[name] for name in ("enclosures", "exact_network", "onnx_file")]
     blocks_of_network, rules = [sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals")]

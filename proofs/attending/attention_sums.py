@@ -1,4 +1,4 @@
-"""Sums over the words, and quotients of them, in a region of a network that attends (FORMAT.md, 16.1 and 16.2).
+"""Sums over the words, and quotients of them, in a region of a network that attends (FORMAT.md, 17.1 and 17.2).
 
     Meanings(text, options, free, room).meaning(i)              of a text: Text(intervals)
 
@@ -15,11 +15,11 @@ from operator import and_, sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
-    from . import enclosures, onnx_file
-    from . import exact_network as networks
-    from . import smooth_blocks as blocks_of_network
-    from . import smooth_intervals as rules
-    from . import smooth_leaves as leaves
+    from .. import enclosures, onnx_file
+    from .. import exact_network as networks
+    from .. import smooth_blocks as blocks_of_network
+    from .. import smooth_intervals as rules
+    from .. import smooth_leaves as leaves
 else:
     enclosures, networks, onnx_file = [sys.modules[name] for name in ("enclosures", "exact_network", "onnx_file")]
     blocks_of_network, rules, leaves = [sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals", "leaves")]

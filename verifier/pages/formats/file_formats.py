@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from ..exit_codes import HOLDS, VIOLATED
-from ..runs.run_summary import DEFINITIONS
-from .headline import headline, swaps
-from .page import chosen_radii, grounds_met, interval, percent
+from ...exit_codes import HOLDS, VIOLATED
+from ...runs.run_summary import DEFINITIONS
+from ..headline import headline, swaps
+from ..page import chosen_radii, grounds_met, interval, percent
 
 Summary = Mapping[str, Any]
 Lines = Iterable[Mapping[str, Any]]
@@ -83,8 +83,9 @@ def as_junit(summary: Summary, lines: Lines) -> Iterator[str]:
         kind = {"true": None, "false": "failure"}.get(one["answer"], "error")
         at = "" if one["at"] is None else f" at {swaps(one['at'])}"
         case(suite, "required", f"{one['require'].replace('_', ' ')}{at}", one["sentence"], kind)
+    asked = [one["at"] for one in summary["requirements"] if one["require"] in ("radius", "no_text_broken_by")]
     for line in lines:
-        said, kind = judged(line, summary["radius"])
+        said, kind = judged(line, max(asked, default=None))
         case(suite, "texts", f"text {line['id']}: {line['text']}", said, kind, line["seconds"])
     for kind, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{kind}"))))

@@ -1,0 +1,1 @@
+"""Ball certificates (FORMAT.md, section 16): their checker, and who writes them."""

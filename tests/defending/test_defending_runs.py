@@ -1,0 +1,211 @@
+"""`defend` on a tiny data set: its table, what it says of synonyms, and that nothing is done twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swapproof.encodings.errors import BadInput
+from swapproof.verifier.cli import main
+from swapproof.verifier.defending.cell_steps import Ended
+from swapproof.verifier.defending.compared_cell import Asked
+from swapproof.verifier.defending.defence_rows import Row, as_table
+from swapproof.verifier.defending.defending_runs import Defences, DefendOptions, defend
+
+pytest.importorskip("torch")
+
+ATTACKER = {"good": ["fine", "poor"], "bad": ["great"], "film": ["movie"]}
+DEFENDER = {"good": ["fine"], "bad": ["awful"], "plot": ["story"]}
+ASKED = Asked(limit=8, seconds=5.0, attacks=("greedy",), radii=(1,))
+
+
+def recipe(folder: Path, network: str = 'architecture = "mean"\nembedding = 4', name: str = "small.toml") -> Path:
+    generator = np.random.default_rng(1)
+    rows = ["label\ttext"]
+    for row in range(120):
+        words = [str(word) for word in generator.choice(["film", "movie", "plot", "the"], 3)]
+        good, bad = ["good", "fine", "great"], ["bad", "poor", "awful"]
+        rows.append(f"{row % 2}\t{' '.join(words)} {generator.choice(good if row % 2 else bad)}")
+    (folder / "train.tsv").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    (folder / "attacker.json").write_text(json.dumps(ATTACKER), encoding="utf-8")
+    (folder / "defender.json").write_text(json.dumps(DEFENDER), encoding="utf-8")
+    path = folder / name
+    path.write_text(
+        '[data]\ntrain = "train.tsv"\ntext = "text"\nlabel = "label"\nheld_out_rows = 20\n[vocabulary]\nlength = 6\n'
+        f"[network]\n{network}\n[training]\nepochs = 2\nbatch = 16\nlearning_rate = 0.05\n"
+        '[swaps]\nfile = "attacker.json"\nmax_per_word = 3\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+class InProcess:
+    """Commands as users give them, counted."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.given: list[tuple[str, ...]] = []
+        self.stop_after = stop_after
+
+    def __call__(self, arguments: Sequence[str]) -> Ended:
+        if len(self.given) == self.stop_after:
+            raise KeyboardInterrupt
+        self.given.append(tuple(arguments))
+        return Ended(main(arguments), "refused" if arguments[0] == "train" else "")
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Defences, InProcess]:
+    """Two seeds; killed after six commands, and gone on with."""
+    folder = tmp_path_factory.mktemp("defend")
+    (folder / "keys.toml").write_text('["freelb++"]\nsteps = 2\n', encoding="utf-8")
+    options = DefendOptions(
+        ("ada:exact", "freelb++", "smooth"), (0, 3), folder / "defender.json", folder / "keys.toml", 15, ASKED
+    )
+    path, first, second = recipe(folder), InProcess(stop_after=6), InProcess()
+    with pytest.raises(KeyboardInterrupt):
+        defend([path], folder / "out", options, command=first)
+    found = defend([path], folder / "out", options, command=second)
+    second.given = [*first.given, *second.given]
+    again = InProcess()
+    assert defend([path], folder / "out", options, command=again) == found
+    assert again.given == []
+    return folder, found, second
+
+
+def table_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "out" / "table.json").read_text(encoding="utf-8")))
+
+
+def test_every_defence_is_trained_with_every_seed_once(compared: tuple[Path, Defences, InProcess]) -> None:
+    """The undefended network too, because one defence learns from its examples."""
+    folder, found, commands = compared
+    trained = [
+        Path(given[1]).parent.relative_to(folder / "out").parts for given in commands.given if given[0] == "train"
+    ]
+    names = ("none", "ada-exact", "freelb++", "smooth")
+    assert sorted(trained) == sorted(("small", name, f"seed-{seed}") for name in names for seed in (0, 3))
+    assert len(set(commands.given)) == len(commands.given)
+    assert [row.defended for row in found.rows] == ["none", "freelb++", "smooth", "ada:exact"]
+    assert all(row.seeds == (0, 3) for row in found.rows)
+    assert found.exit_code == 0
+    assert "steps = 2" in (folder / "out" / "small" / "freelb++" / "seed-0" / "recipe.toml").read_text()
+
+
+def test_the_table_says_what_the_runs_say(compared: tuple[Path, Defences, InProcess]) -> None:
+    folder, found, _ = compared
+    for row, shown in zip(found.rows, table_of(folder)["rows"], strict=True):
+        summaries = [
+            json.loads((folder / "out" / "small" / row.defended.replace(":", "-") / f"seed-{seed}" / run).read_bytes())
+            for run in ("certify/summary.json",)
+            for seed in row.seeds
+        ]
+        clean = [one["accuracy"] for one in summaries]
+        assert shown["figures"]["Clean"] == {
+            "mean": pytest.approx(sum(clean) / 2),
+            "least": min(clean),
+            "greatest": max(clean),
+        }
+        figures = row.figures
+        assert {
+            "greedy Aua",
+            "greedy Suc",
+            "greedy #Query",
+            "certified@1",
+            "certified@3",
+            "PR@1 low",
+            "train s",
+        } <= set(figures)
+        certified, unbroken, attacked = (figures[name] for name in ("certified@3", "unbroken@3", "greedy Aua"))
+        assert certified is not None
+        assert unbroken is not None
+        assert attacked is not None
+        assert certified[0] <= unbroken[0]
+        assert attacked[0] <= figures["Clean"][0]  # type: ignore[index]
+
+
+def test_every_format_holds_every_row(compared: tuple[Path, Defences, InProcess]) -> None:
+    folder, found, _ = compared
+    rows = list(csv.reader((folder / "out" / "table.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row[1] for row in rows[1:]] == [row.defended for row in found.rows]
+    assert len({len(row) for row in rows}) == 1
+    latex = (folder / "out" / "table.tex").read_text(encoding="utf-8")
+    assert latex.count(r"\\") == 1 + len(found.rows)
+    assert "certified@1" in (folder / "out" / "table.html").read_text(encoding="utf-8")
+
+
+def test_it_says_whether_the_defender_saw_the_attackers_synonyms(compared: tuple[Path, Defences, InProcess]) -> None:
+    """The defender has good and bad (of good, bad, plot), and one of the attacker's four pairs."""
+    _, found, _ = compared
+    (said,) = [remark for remark in found.remarks if "smooth" in remark]
+    assert "the attacker has 66.7% of the defender's words and 33.3% of its pairs" in said
+    assert "the defender has 66.7% and 25.0% of the attacker's" in said
+
+
+def test_a_network_that_does_not_fit_is_a_row_that_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recipe(tmp_path, 'architecture = "gru"\nembedding = 4\nunits = 3')
+    asked = Asked(limit=2, seconds=1.0)
+    found = defend([path], tmp_path / "out", DefendOptions(("ibp",), asked=asked), command=InProcess())
+    assert found.exit_code == 3
+    assert found.rows[0].failed
+    assert "needs interval bounds" in " ".join(found.rows[0].failed) or "ibp and crown-ibp" in capsys.readouterr().err
+
+
+def test_a_smoothed_defence_is_measured_as_it_is_deployed(tmp_path: Path) -> None:
+    """And a network that answers one class is a row that says little."""
+    asked = Asked(limit=2, seconds=0.3)
+    found = defend([recipe(tmp_path)], tmp_path / "out", DefendOptions(("mask",), asked=asked), command=InProcess())
+    figures = found.rows[0].figures
+    assert {"vote@1", "released vote claims", "certified@1"} <= set(figures)
+    row = Row("a", "b", (0,), {"Clean": (0.5, 0.5, 0.5)}, (), ("the model answers x",))
+    assert as_table([row])[1][1] == "b (says little)"
+
+
+def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InProcess], tmp_path: Path) -> None:
+    folder, _, _ = compared
+    task = folder / "out" / "small" / "smooth" / "seed-0" / "model" / "task.toml"
+    found = defend([task], tmp_path / "out", DefendOptions(asked=Asked(limit=4)), command=InProcess())
+    assert [row.name for row in found.rows] == [("model", "as given")]
+    assert found.rows[0].figures["train s"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (DefendOptions(("hope",)), "no defence is named 'hope'"),
+        (DefendOptions(("ibpp",)), "did you mean ibp?"),
+        (DefendOptions(("ibp:exact",)), "ibp learns from no examples"),
+        (DefendOptions(("ada:hope",)), "no attack is named 'hope'"),
+        (DefendOptions(), "say how: --methods"),
+        (DefendOptions(("none",), synonyms=Path("nothere.json")), "nothere.json: no such file"),
+        (DefendOptions(("none",), (1, 1)), "a seed stands there twice"),
+        (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
+    ],
+)
+def test_bad_options_are_one_line_before_anything_is_written(
+    tmp_path: Path, options: DefendOptions, message: str
+) -> None:
+    path = recipe(tmp_path)
+    with pytest.raises(ValueError, match=message) as refusal:
+        defend([path], tmp_path / "out", options, command=InProcess())
+    assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_peoples_folders_and_strange_files_are_refused(tmp_path: Path) -> None:
+    path, options = recipe(tmp_path), DefendOptions(("none",))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(BadInput, match="other things than a comparison"):
+        defend([path], tmp_path / "mine", options, command=InProcess())
+    (tmp_path / "odd.toml").write_text("[data]\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="neither a recipe"):
+        defend([tmp_path / "odd.toml"], tmp_path / "out", options, command=InProcess())
+    (tmp_path / "keys.toml").write_text("[none]\nsteps = 2\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="is unknown"):
+        defend([path], tmp_path / "out", DefendOptions(("none",), keys=tmp_path / "keys.toml"), command=InProcess())

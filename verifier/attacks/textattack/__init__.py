@@ -1,0 +1,1 @@
+"""The CSV logs of TextAttack, written and read."""

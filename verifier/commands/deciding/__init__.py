@@ -1,0 +1,1 @@
+"""Commands that decide between runs, or about swaps."""

@@ -1,0 +1,1 @@
+"""Commands for work that is spread over many machines."""

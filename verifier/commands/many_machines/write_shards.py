@@ -1,0 +1,16 @@
+"""`swapproof shards`: a task in shards, for machines that share files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...exit_codes import HOLDS
+from ...sharding.shard_files import write_shards
+
+
+def command(task: Path, count: int, out: Path, limit: int | None) -> int:
+    written = write_shards(task, count, out, limit)
+    print(f"{len(written.files)} shards of {written.texts} texts: {written.files[0]} and so on")
+    print(f"sbatch {written.script}")
+    print(f"swapproof merge {written.script.parent}/run-* --out {written.script.parent}/whole")
+    return HOLDS

@@ -1,0 +1,131 @@
+"""What is done to each network, as command lines that anybody can repeat; what was done is not done again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from swapproof.encodings.errors import BadInput
+
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
+from ..runs.run_folder import write_atomically
+from .cell_recipe import write_recipe
+from .compared_cell import EXACT, Asked, Cell, examples_folder
+
+ANSWERED = (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED)
+"""Exit codes of a command that left its files."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """`arguments` of swapproof, which leave `out`."""
+
+    out: Path
+    arguments: tuple[str, ...]
+
+    @property
+    def done(self) -> Path:
+        return self.out.with_name(f"{self.out.name}.done")
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    said: str
+    """Its last line of complaint."""
+
+
+Command = Callable[[Sequence[str]], Ended]
+
+
+def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterator[Step]:
+    """In order; `wanted_examples`: attacks whose examples other cells learn from, if this is their base."""
+    if cell.recipe is not None:
+        yield Step(cell.folder / "model", ("train", str(write_recipe(cell)), "--out", str(cell.folder / "model")))
+    for name in wanted_examples:
+        out = cell.folder / examples_folder(name)
+        yield Step(out, (*sought(name, asked, cell.training_task, out), *limited(asked.example_texts)))
+    out, jobs = cell.folder / "certify", ("--jobs", str(asked.jobs))
+    certify = ("certify", str(cell.deployed), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
+    yield Step(out, (*certify, *limited(asked.limit)))
+    for name in asked.attacks:
+        out = cell.folder / f"attack-{name}"
+        attack = ("attack", str(cell.deployed), "--method", name, "--out", str(out), *jobs)
+        yield Step(out, (*attack, *limited(asked.limit)))
+    if cell.deployed == cell.smoothed_task:
+        out = cell.folder / "vote"
+        vote = ("measure", str(cell.deployed), "--quantity", "vote", "--out", str(out), *jobs)
+        yield Step(out, (*vote, *limited(asked.limit)))
+        return  # robust fractions and kappa are of networks
+    for radius in asked.radii:
+        out = cell.folder / f"pr-{radius}"
+        measure = ("measure", str(cell.deployed), "--quantity", "pr", "--radius", str(radius), "--out", str(out), *jobs)
+        yield Step(out, (*measure, "--seconds", str(asked.seconds), *limited(asked.limit)))
+    if asked.kappa:
+        tasks = {"kappa": cell.task}
+        if cell.recipe is not None and cell.recipe["task"]["training_texts"]:
+            tasks["kappa-training"] = cell.training_task
+        for folder, task in tasks.items():
+            out = cell.folder / folder
+            yield Step(out, ("measure", str(task), "--quantity", "kappa", "--out", str(out), *limited(asked.limit)))
+
+
+def sought(name: str, asked: Asked, task: Path, out: Path) -> tuple[str, ...]:
+    jobs = ("--jobs", str(asked.jobs))
+    if name == EXACT:
+        return ("certify", str(task), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
+    return ("attack", str(task), "--method", name, "--out", str(out), *jobs)
+
+
+def limited(limit: int | None) -> tuple[str, ...]:
+    return () if limit is None else ("--limit", str(limit))
+
+
+def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
+    """One step; what has ended with the same arguments is not taken again, with others it begins anew."""
+    arguments = list(step.arguments)
+    try:
+        before = json.loads(step.done.read_bytes())
+    except (OSError, ValueError):
+        before = None
+    if before is not None and before["arguments"] == arguments and step.out.is_dir():
+        return Ended(before["exit_code"], before["said"])
+    if before is not None and arguments[0] != "train":
+        arguments.append("--no-resume")
+    said(f"swapproof {' '.join(arguments)}")
+    if arguments[0] == "train" and (step.out / "training.json").is_file():
+        ended = Ended(HOLDS, "")  # killed between the training and this note of it
+    else:
+        ended = command(arguments)
+    if ended.code not in (*ANSWERED, 2):
+        raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {ended.code}: {ended.said}")
+    if ended.code in ANSWERED:
+        note = {"arguments": list(step.arguments), "exit_code": ended.code, "said": ended.said}
+        write_atomically(step.done, json.dumps(note).encode())
+    return ended
+
+
+def as_process(arguments: Sequence[str]) -> Ended:
+    """A command as users run it, in a process of its own; what it complains of is shown, its tables are not."""
+    last = ""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "swapproof", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="backslashreplace",
+    )
+    try:
+        for line in process.stderr or ():
+            print(f"  {line.rstrip()}", file=sys.stderr, flush=True)
+            last = line.strip() or last
+        code = process.wait()
+    except BaseException:
+        process.terminate()  # it keeps what it has found, as after Ctrl-C
+        process.wait()
+        raise
+    return Ended(code, last.removeprefix("swapproof: ") if code == 2 else "")

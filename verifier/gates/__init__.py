@@ -1,0 +1,1 @@
+"""What must hold of a run: each requirement is answered true, false, or not settled."""

@@ -1,0 +1,1 @@
+"""What runs found, in the formats of other programs."""

@@ -1,0 +1,1 @@
+"""A task in shards for many machines, and their runs put together."""
