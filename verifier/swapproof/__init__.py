@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 if __name__ == "swapproof" and not (Path(__file__).parent / "encodings").is_dir():
     # A checkout: this folder lies in verifier/, beside which the others are. An editable install could not find
     # `encodings/` by itself, which must not have an __init__.py.
-    __path__.append(str(Path(__file__).parents[2]))  # noqa: F821
+    __path__.append(str(Path(__file__).parents[2]))  # noqa: F405
 
 
 def __getattr__(name: str) -> Any:
