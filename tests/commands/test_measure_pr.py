@@ -302,16 +302,17 @@ def test_a_killed_run_goes_on_where_it_was(task: Path, tmp_path: Path, monkeypat
     monkeypatch.setattr(station.Measuring, "settle", stumbling)
     measured_code = main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(tmp_path / "run")])
     assert measured_code == 130
-    assert len(results(tmp_path / "run")) == 2
+    done = {line["id"] for line in results(tmp_path / "run")}
+    assert done == set(asked[:2])
     lines = measured(task, tmp_path / "run", "--radius", "1")
-    assert asked[3:] == list(range(2, len(TEXTS)))
+    assert sorted(asked[3:]) == sorted(set(range(len(TEXTS))) - done)
     assert [line["id"] for line in lines] == list(range(len(TEXTS)))
 
 
-def test_certificates_do_not_wait_for_the_disk_and_a_torn_one_is_made_again(
+def test_a_text_is_done_when_its_certificate_is_on_the_disk_and_a_torn_one_is_made_again(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store holds their SHA-256: what a power cut leaves of one is noticed by the next run, as in certify."""
+    """The store holds the SHA-256 too: what becomes of one later is noticed by the next run, as in certify."""
     waits: list[int] = []
     monkeypatch.setattr("swapproof.verifier.runs.run_folder.os.fsync", waits.append)
     numbers = []
@@ -319,7 +320,7 @@ def test_certificates_do_not_wait_for_the_disk_and_a_torn_one_is_made_again(
         waits.clear()
         measured(task, tmp_path / limit, "--radius", "1", "--limit", limit)
         numbers.append(len(waits))
-    assert numbers[0] == numbers[1]
+    assert numbers[1] >= numbers[0] + len(TEXTS) - 2  # all but the one that is already wrong
     certificates = sorted((tmp_path / limit / "certificates").iterdir())
     assert len(certificates) > 1
     whole = [path.read_bytes() for path in certificates]
