@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from command_runs import Capture, results
 from small_server import server
+from smooth_models import lstm
+from tiny import LENGTH, WORDS, write_task
 
 from swapproof.verifier.cli import main
 
@@ -91,3 +93,14 @@ def test_an_endpoint_that_does_not_answer_is_one_line_and_the_same_command_goes_
 
 def endpoint(url: str) -> str:
     return f'endpoint = "{url}"\nattempts = 2\ntimeout = 2\nresponse = "scores"\nlabels = ["negative", "positive"]'
+
+
+@pytest.mark.parametrize("method", ["hotflip", "a2t"])
+def test_a_recurrent_network_has_gradients_too(method: str, tmp_path: Path) -> None:
+    task = write_task(tmp_path / "task")
+    lstm(tmp_path / "task", len(WORDS), LENGTH, seed=4)
+    assert main(["attack", str(task), "--method", method, "--out", str(tmp_path / "run")]) == 0
+    lines = results(tmp_path / "run")
+    assert any(line["min_swaps"]["high"] for line in lines)
+    assert all(line["attack"].get("gradients") for line in lines if line["status"] == "open" and line["candidates"])
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
