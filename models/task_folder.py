@@ -85,6 +85,24 @@ def write_training_texts(folder: Path, recipe: Recipe, corpus: Corpus) -> None:
     (folder / "training_task.toml").write_text(task, encoding="utf-8", newline="\n")
 
 
+def write_smoothing(folder: Path, recipe: Recipe, corpus: Corpus, table: bytes | None) -> None:
+    """Of a network that is trained to be smoothed: smoothing.toml, and a task about the smoothed classifier."""
+    noise = {} if recipe.defence is None else recipe.defence.smoothing(recipe.vocabulary.split)
+    if not noise:
+        return
+    if table is not None and "synonyms" in noise:
+        (folder / "noise_synonyms.json").write_bytes(table)
+    plain = task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit)
+    model, rest = plain.split("[data]")
+    keys = [line for line in model.splitlines() if line.partition(" ")[0] not in ("#", "[model]", "labels")]
+    base = ["# Written by swapproof train.", "[base]", *filter(None, keys), "", "[smoothing]"]
+    lines = [*base, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in noise.items())]
+    (folder / "smoothing.toml").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    said = [line for line in model.splitlines() if line.partition(" ")[0] in ("labels", "split")]
+    task = ["# Written by swapproof train.", "[model]", 'smoothed = "smoothing.toml"', *said, "", "[data]"]
+    (folder / "smoothed_task.toml").write_text("\n".join(task) + rest, encoding="utf-8", newline="\n")
+
+
 def swap_table(recipe: Recipe) -> bytes | None:
     """The synonym table the recipe names, to be copied as it is."""
     if recipe.swaps is None:

@@ -40,6 +40,7 @@ from .task_folder import (
     swap_table,
     task_file,
     write_json,
+    write_smoothing,
     write_texts,
     write_training_texts,
 )
@@ -93,6 +94,7 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
             write_training_texts(folder, recipe, corpus)
         if table is not None:
             (folder / "synonyms.json").write_bytes(table)
+        write_smoothing(folder, recipe, corpus, noise_table(recipe))
         (folder / "task.toml").write_text(
             task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit), encoding="utf-8", newline="\n"
         )
@@ -167,6 +169,12 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
     return learn(lesson, weights, generator, progress), len(tokens)
 
 
+def noise_table(recipe: Recipe) -> bytes | None:
+    """The synonyms of a defence whose network is smoothed with them."""
+    file = None if recipe.defence is None else recipe.defence.synonym_file
+    return None if file is None else (recipe.path.parent / file).read_bytes()
+
+
 def versions() -> dict[str, str]:
     packages = ("numpy", "onnx", "onnxruntime", "torch")
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
@@ -174,10 +182,12 @@ def versions() -> dict[str, str]:
 
 def data_hashes(recipe: Recipe) -> dict[str, str]:
     """SHA-256 of the files that were learned from and judged by."""
-    files = [recipe.data_file(name) for name in (recipe.data.train, recipe.data.held_out) if name]
+    files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
+    if not recipe.data.held_out:
+        del files["held_out"]
     if recipe.defence is not None and recipe.defence.synonym_file is not None:
-        files.append(recipe.path.parent / recipe.defence.synonym_file)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        files["synonyms"] = recipe.path.parent / recipe.defence.synonym_file
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:

@@ -22,7 +22,7 @@ OWN = ("verifier", "swapproof")
 """Where the files of the import package `swapproof` itself lie."""
 OPTIONAL = {
     *("torch", "transformers", "spacy", "textblob", "pyarrow", "tokenizers", "cryptography", "cvc5"),
-    *("sklearn", "joblib", "skops"),
+    *("sklearn", "joblib", "skops", "lime"),
     "ray",
 }
 

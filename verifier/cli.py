@@ -117,6 +117,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+synonyms = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Say which swaps are none.")
+app.add_typer(synonyms, name="synonyms")
 bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure engines beside outside solvers.")
 app.add_typer(bench, name="bench")
 
@@ -429,6 +431,24 @@ def compare(
     raise typer.Exit(command(runs, out, as_json=json))
 
 
+@synonyms.command("reject")
+def reject(
+    word: Annotated[str, typer.Argument(help="A word.", show_default=False)],
+    other: Annotated[str, typer.Argument(help="What is no synonym of it.", show_default=False)],
+    task: Annotated[
+        Path, typer.Option("--task", metavar="TASK.toml", help="Whose list it is put on.", readable=False)
+    ] = Path("task.toml"),
+) -> None:
+    """Reject a pair of words: neither stands for the other any more.
+
+    The pair goes on the list that [swaps] rejected names, which freezing honours and counts; certify then settles the
+    texts that this changes, and keeps the others.
+    """
+    from .commands.deciding.reject_synonyms import command
+
+    raise typer.Exit(command(word, other, task))
+
+
 @app.command()
 def bundle(
     run: Annotated[Path | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
@@ -543,7 +563,10 @@ def measure(
     task: TaskFile,
     out: Out,
     quantity: Annotated[
-        str, typer.Option(help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius.")
+        str,
+        typer.Option(
+            help="pr: robust fraction; kappa: single-word flips and rho; msr: safe radius; vote: of smoothed models."
+        ),
     ],
     radius: Annotated[
         str | None, typer.Option(help="pr: swaps a sentence may have, or several: 1,2,3.", show_default=False)
@@ -588,6 +611,12 @@ def measure(
         str | None, typer.Option(help="msr: raw, or scaled by the range of each dimension.", show_default="raw")
     ] = None,
     padding: Annotated[bool, typer.Option("--padding", help="msr: padding moves too.")] = False,
+    saliency: Annotated[
+        bool, typer.Option("--saliency", help="msr: the exact effects of words beside their radii.")
+    ] = False,
+    lime: Annotated[
+        int | None, typer.Option(min=10, help="msr: LIME's weights too, of N samples a text.", metavar="N")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="pr, msr: texts worked on at a time, each in a process.")] = 1,
     cluster: OnCluster = None,
     resume: Annotated[bool, typer.Option(help="Go on with a run in this folder, or start it anew.")] = True,
@@ -598,6 +627,7 @@ def measure(
     pr: the share of sentences with at most R swaps that keep their label, counted and certified where it can be.
     kappa: the share of texts that each word of the vocabulary flips, put anywhere in them, exactly; and rho.
     msr: how far the vectors of words may move before the class changes, proved from below, witnessed from above.
+    vote: how many swaps the vote over random texts withstands (RanMASK, SAFER), at a stated confidence.
     """
     from .runs.measured_runs import MeasureOptions
 
@@ -622,6 +652,8 @@ def measure(
         words,
         units,
         padding,
+        saliency,
+        lime,
     )
     if quantity == "msr":
         from .commands import measure_msr
@@ -631,6 +663,10 @@ def measure(
         from .commands import measure_kappa
 
         raise typer.Exit(measure_kappa.command(task, out, asked, as_json=json))
+    if quantity == "vote":
+        from .commands.defences import measure_vote
+
+        raise typer.Exit(measure_vote.command(task, out, asked, as_json=json))
     from .commands import measure_pr
 
     raise typer.Exit(measure_pr.command(task, out, asked, as_json=json))
@@ -687,7 +723,7 @@ def defend(
 
     Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
     """
-    from .commands.training.defend_recipes import command, names_of, numbers_of
+    from .commands.defences.defend_recipes import command, names_of, numbers_of
     from .defending.compared_cell import Asked
     from .defending.defending_runs import DefendOptions
 
@@ -707,17 +743,24 @@ def bench_exact(
     json: Annotated[
         Path | None, typer.Option("--json", help="A file for every answer, as JSON lines.", show_default=False)
     ] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="A file for a page.", show_default=False)] = None,
 ) -> None:
     """Find minimum swaps with several engines, one thread each.
 
     The same texts and the same swaps, one after the other; a table of ratios; exit code 4 if two of them disagree.
     """
     from .bench.comparison import print_comparison
+    from .bench.timed_sheet import is_timed_page, write_timed_page
     from .commands.benches.bench_exact import bench_exact
+    from .runs.overwriting import refuse_to_replace
 
     names = [name.strip() for name in engines.split(",") if name.strip()]
+    if html is not None:
+        refuse_to_replace(html, is_timed_page, "--html")
     table = bench_exact(task, names, limit, seconds, progress=True, json_file=json)
     print_comparison(table)
+    if html is not None:
+        write_timed_page(html, table)
     raise typer.Exit(table.exit_code)
 
 
@@ -871,6 +914,7 @@ def verify(
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Decide a VNN-LIB query about a ReLU network.
 
@@ -878,7 +922,7 @@ def verify(
     """
     from .commands.verify import command
 
-    raise typer.Exit(command(query, network or [], timeout, proof, batch))
+    raise typer.Exit(command(query, network or [], timeout, proof, batch, as_json=json))
 
 
 @app.command()

@@ -125,6 +125,18 @@ class LoadedRun:
         """Of the run's verdict."""
         return int(self.summary["verdict"]["exit_code"])
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the claim and the numbers."""
+        from .pages.notebook_view import html_of
+
+        return html_of(self.folder, self.summary)
+
+    def to_pandas(self) -> Any:
+        """The texts as a DataFrame, a row for each."""
+        from .pages.notebook_view import frame_of
+
+        return frame_of(self.folder)
+
 
 def load(folder: str | Path) -> LoadedRun:
     """A run of `certify`, `attack` or `measure --quantity pr`. Raises BadInput for what is none."""

@@ -17,6 +17,8 @@ from .training_rule import Defence, Learner, Setting, TrainingRule, cross_entrop
 if TYPE_CHECKING:
     import torch
 
+HIDDEN = "xunkx"
+"""Read as an unknown word where marks are words of their own."""
 AT_ONCE = 16
 """Texts whose every word is compared with the whole vocabulary at a time."""
 
@@ -101,6 +103,9 @@ class Masked(Defence):
     def start(self, setting: Setting) -> TrainingRule:
         return RandomMasks(self.rate)
 
+    def smoothing(self, split: str) -> dict[str, str | int | float]:
+        return {"method": "ranmask", "rate": self.rate, "mask": "<unk>" if split == "whitespace" else HIDDEN}
+
 
 @dataclass(frozen=True)
 class Substituted(Defence):
@@ -124,6 +129,9 @@ class Substituted(Defence):
     def start(self, setting: Setting) -> TrainingRule:
         near = tensor(neighbours_of(setting.words, setting.folder / self.synonyms, self.max_per_word))
         return RandomSynonyms(near)
+
+    def smoothing(self, split: str) -> dict[str, str | int | float]:
+        return {"method": "safer", "synonyms": "noise_synonyms.json", "max_per_word": self.max_per_word}
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ class Defence(ABC):
     def start(self, setting: Setting) -> TrainingRule:
         """The rule for the training of this network."""
 
+    def smoothing(self, split: str) -> dict[str, str | int | float]:
+        """[smoothing] of the classifier that is to be deployed with the network, where it is to be smoothed."""
+        return {}
+
     def more_texts(self, setting: Setting) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Tokens and labels to learn from beside those of the recipe."""
         return None

@@ -16,6 +16,7 @@ KINDS: dict[str, str] = {
     "static": "static_embeddings:open_static",
     "callable": "python_callable:open_callable",
     "endpoint": "http_endpoint:open_endpoint",
+    "smoothed": "smoothing.smoothed_classifier:open_smoothed",
 }
 """Module of this folder and function; imported when a model of the kind is opened."""
 

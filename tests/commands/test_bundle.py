@@ -623,6 +623,33 @@ class TestForeignArchives:
             packed(tmp_path / "b.zip", {"check.py": bytes(900)})
         assert not list(tmp_path.iterdir())
 
+    def test_more_members_than_16_bits_count_are_read_by_everybody(self, tmp_path: Path) -> None:
+        """By zip64, as zipfile reads it; each member empty, so that the directory is what is tested."""
+        number = 70_000
+        members = [archive.Member(f"{id:06d}.json", 0, 0, "") for id in range(number)]
+        data = b"".join(member.local() for member in members) + archive.directory(members)
+        with zipfile.ZipFile(io.BytesIO(data)) as read:
+            assert len(read.infolist()) == number
+            assert read.read("069999.json") == b""
+
+    def test_a_zip64_directory_is_read_back_and_every_byte_of_it_counts(self, tmp_path: Path, monkeypatch: Any) -> None:
+        monkeypatch.setattr(archive, "MANY_MEMBERS", 3)
+        path = tmp_path / "b.zip"
+        packed(path, {f"{id}.json": b"x" * id for id in range(5)})
+        with zipfile.ZipFile(path) as read:
+            assert [info.file_size for info in read.infolist()] == list(range(5))
+        allowed = {r"\d\.json": 10}
+        (tmp_path / "out").mkdir()
+        assert [member.size for member in archive.read_archive(path, allowed, tmp_path / "out")] == list(range(5))
+        data = path.read_bytes()
+        for place in range(len(data) - 98, len(data), 7):
+            changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+            (tmp_path / "changed.zip").write_bytes(changed)
+            folder = tmp_path / f"out{place}"
+            folder.mkdir()
+            with pytest.raises(archive.Malformed):
+                archive.read_archive(tmp_path / "changed.zip", allowed, folder)
+
     def test_members_are_written_piece_by_piece_from_their_files(self, tmp_path: Path) -> None:
         (tmp_path / "big").write_bytes(os.urandom(3 << 20))
         packed(tmp_path / "b.zip", {"big": tmp_path / "big"})

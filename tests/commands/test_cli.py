@@ -22,13 +22,20 @@ class TestOthers:
     def test_progress_that_no_terminal_shows_is_a_plain_line_on_stderr(self, monkeypatch: Any, capsys: Capture) -> None:
         from swapproof.verifier.pages import progress
 
-        monkeypatch.setattr(progress, "EVERY", 0.0)
+        def told_until(wanted: str) -> str:
+            found = ""
+            while wanted not in found:
+                captured = capsys.readouterr()
+                assert captured.out == ""
+                found += captured.err
+            return next(line for line in found.splitlines() if wanted in line)
+
+        monkeypatch.setattr(progress, "EVERY", 0.001)
         with progress.progress("certify", 10, 4) as advance:
-            advance(1)
-            advance(2)
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert [line.split(",")[0] for line in captured.err.splitlines()] == ["certify: 5 of 10", "certify: 7 of 10"]
+            assert told_until("certify: 4 of 10").endswith(" s so far")  # also while one text takes long
+            advance(1, "exact")
+            advance(2, "already_wrong")
+            assert told_until("certify: 7 of 10").startswith("certify: 7 of 10 (2 already wrong, 1 exact), about ")
 
     def test_no_arguments_and_unknown_commands_are_usage_errors(self, capsys: Capture) -> None:
         assert main([]) == 2
@@ -113,7 +120,7 @@ class TestOthers:
             (
                 "train recipe.toml --out folder",
                 "train",
-                "no folder was written; the same command trains from the start",
+                "no folder was written; the same command goes on from what was kept",
             ),
             ("bench exact task.toml", "benches.bench_exact.bench_exact", "the same command measures everything again"),
             ("bench check run", "benches.bench_check.bench_check", "the same command measures everything again"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import time
 from fractions import Fraction
@@ -149,6 +150,17 @@ def test_a_witness_that_only_rounding_makes_one_is_said_to_be(
         assert len(said) == (hint is not None)
         if hint is not None:
             assert f"holds in float32 only: over the reals it fails the fact on line 3 ({hint})" in said[0]
+
+
+@pytest.mark.parametrize(("fact", "said"), [("(<= Y_0 1000)", "sat"), ("(>= Y_0 1000)", "unsat")])
+def test_the_same_as_one_json_object(tmp_path: Path, sample: Numeric, capsys: Capture, fact: str, said: str) -> None:
+    asked = written(tmp_path, sample, [fact])
+    code = main(asked)
+    plain = capsys.readouterr().out
+    assert main([*asked, "--json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["answer"], found["exit_code"]) == (said, code)
+    assert plain == "\n".join([said, *([] if found["witness"] is None else [found["witness"]])]) + "\n"
 
 
 def test_unsat_is_one_word(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:

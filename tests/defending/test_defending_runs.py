@@ -15,6 +15,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import main
 from swapproof.verifier.defending.cell_steps import Ended
 from swapproof.verifier.defending.compared_cell import Asked
+from swapproof.verifier.defending.defence_rows import Row, as_table
 from swapproof.verifier.defending.defending_runs import Defences, DefendOptions, defend
 
 pytest.importorskip("torch")
@@ -155,6 +156,16 @@ def test_a_network_that_does_not_fit_is_a_row_that_says_so(tmp_path: Path, capsy
     assert "needs interval bounds" in " ".join(found.rows[0].failed) or "ibp and crown-ibp" in capsys.readouterr().err
 
 
+def test_a_smoothed_defence_is_measured_as_it_is_deployed(tmp_path: Path) -> None:
+    """And a network that answers one class is a row that says little."""
+    asked = Asked(limit=2, seconds=0.3)
+    found = defend([recipe(tmp_path)], tmp_path / "out", DefendOptions(("mask",), asked=asked), command=InProcess())
+    figures = found.rows[0].figures
+    assert {"vote@1", "released vote claims", "certified@1"} <= set(figures)
+    row = Row("a", "b", (0,), {"Clean": (0.5, 0.5, 0.5)}, (), ("the model answers x",))
+    assert as_table([row])[1][1] == "b (says little)"
+
+
 def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InProcess], tmp_path: Path) -> None:
     folder, _, _ = compared
     task = folder / "out" / "small" / "smooth" / "seed-0" / "model" / "task.toml"
@@ -171,6 +182,7 @@ def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InPr
         (DefendOptions(("ibp:exact",)), "ibp learns from no examples"),
         (DefendOptions(("ada:hope",)), "no attack is named 'hope'"),
         (DefendOptions(), "say how: --methods"),
+        (DefendOptions(("none",), synonyms=Path("nothere.json")), "nothere.json: no such file"),
         (DefendOptions(("none",), (1, 1)), "a seed stands there twice"),
         (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
     ],
@@ -179,7 +191,7 @@ def test_bad_options_are_one_line_before_anything_is_written(
     tmp_path: Path, options: DefendOptions, message: str
 ) -> None:
     path = recipe(tmp_path)
-    with pytest.raises(BadInput, match=message) as refusal:
+    with pytest.raises(ValueError, match=message) as refusal:
         defend([path], tmp_path / "out", options, command=InProcess())
     assert "\n" not in str(refusal.value)
     assert not (tmp_path / "out").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from swapproof.models.defences.defence_table import DEFENCES
 from swapproof.verifier.attacks.recipes import RECIPES
 
 ROOT = Path(__file__).parents[2]
@@ -58,3 +59,8 @@ def test_the_first_page_is_short_and_names_the_test_command() -> None:
 def test_the_page_of_attacks_names_every_attack() -> None:
     page = (ROOT / "verifier" / "ATTACKS.md").read_text("utf-8")
     assert set(RECIPES) <= set(re.findall(r"`([^`]+)`", CODE.sub("", page)))
+
+
+def test_the_page_of_defences_names_every_defence() -> None:
+    page = (ROOT / "models" / "DEFENCES.md").read_text("utf-8")
+    assert set(DEFENCES) <= set(re.findall(r"`([^`]+)`", CODE.sub("", page)))

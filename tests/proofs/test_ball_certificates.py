@@ -58,6 +58,11 @@ def accepted(data: bytes, claimed: BallStatement) -> bool:
     return True
 
 
+def output(run: ReferenceEvaluator, point: Any) -> Any:
+    found: Any = run.run(None, {"X": point})
+    return found[0].reshape(-1)
+
+
 def linear_model() -> bytes:
     """y_0 - y_1 = 3 a + 4 b + c + 5; c reaches the outputs through a ReLU that is off at 0 and below."""
     g = Builder()
@@ -107,8 +112,8 @@ def test_what_is_accepted_holds_at_every_point_tried(norm: Norm, kind: str, sour
     random = np.random.default_rng(source)
     center = random.normal(size=count).astype(np.float32)
     free = sorted({part % count, *(i for i in range(count) if random.random() < 0.5)})
-    run: Any = ReferenceEvaluator(sample.model)
-    outputs = run.run(None, {"X": center.reshape(sample.shape)})[0].reshape(-1)
+    run = ReferenceEvaluator(sample.model)
+    outputs = output(run, center.reshape(sample.shape))
     label, rival = (int(i) for i in np.argsort(-outputs)[:2])
     radius = Fraction(size, 64)
     runs: list[tuple[int, int]] = []
@@ -126,7 +131,7 @@ def test_what_is_accepted_holds_at_every_point_tried(norm: Norm, kind: str, sour
     for move in moves / size_of[:, None] * float(radius):
         point = center.astype(np.float64)
         point[free] += move
-        y = run.run(None, {"X": point.astype(np.float32).reshape(sample.shape)})[0].reshape(-1)
+        y = output(run, point.astype(np.float32).reshape(sample.shape))
         assert y[label] - y[rival] >= -1e-4 * (1 + np.abs(y).max())
 
 

@@ -34,7 +34,7 @@ def test_batches_are_long_in_the_middle_and_short_at_the_end() -> None:
     assert batch_size(0.0, 100_000, 4) == MOST
     assert batch_size(0.5, 100_000, 4) == 4
     assert batch_size(100.0, 100_000, 4) == 1
-    assert batch_size(0.001, 40, 10) == 2
+    assert batch_size(0.001, 400, 10) == 5
 
 
 class TestAbsent:

@@ -86,7 +86,7 @@ def finished(run: Path) -> dict[int, str]:
 
 def contents(run: Path) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, bytes]]:
     """Results, summary and certificates, without what the clock wrote."""
-    lines = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (run / "results.jsonl").read_bytes().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     summary.pop("seconds", None)
     return timeless(lines), summary, {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}
@@ -113,6 +113,11 @@ def main() -> int:
         return False
 
     killed, faults = killed_at_random(task, out / "killed", options, patience, seed)
+    lost = [line["id"] for line in contents(out / "killed")[0] if "the process working on it" in line.get("reason", "")]
+    if lost:  # they take longer than any process was left alive: the same command takes them up again
+        print(f"killed again and again, and reported as lost: texts {lost}")
+        command = [*COMMAND, "certify", str(task), "--out", str(out / "killed"), *options]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     peaceful, other = contents(out / "peaceful"), contents(out / "killed")
     differing = [one["id"] for one, two in zip(peaceful[0], other[0], strict=True) if one != two]
     proofs = [name for name in peaceful[2].keys() | other[2].keys() if peaceful[2].get(name) != other[2].get(name)]

@@ -115,7 +115,11 @@ def attack(
             summary |= {} if imports is None else {"textattack": accounts(lines)}
             if asked.log is not None:
                 export_log(run, lines, plan.inputs.texts, goal, asked.trust, asked.log)
-            return published(run, summary)
+            outcome = published(run, summary)
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, summary, lines)
+            return outcome
 
 
 def goal_of(task: Task, target: str | None) -> Goal:

@@ -24,7 +24,7 @@ from ..runs.store import ILL_FORMED
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.task import Task, read_task
 from .findings import Audit, Fault, Finding
-from .run_accounts import compared
+from .run_accounts import compared, page_differs
 from .run_items import read_lines
 from .text_rules import expect
 
@@ -130,6 +130,7 @@ class Witnesses:
             for name, value in made.items():
                 if stated.get(name) != value:
                     yield f"summary.json says {name} = {stated.get(name)}, and the lines make {value}"
+            yield from page_differs(self.run)
 
         return compared(self.run, STAGE, others)
 

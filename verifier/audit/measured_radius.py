@@ -25,24 +25,30 @@ from ..radius.proved_balls import runs
 from ..radius.radius_setting import RadiusQuestion, RadiusSetting, behind_name
 from ..radius.radius_summary import summarise_radii
 from ..radius.radius_work import STAGE
+from ..radius.saliency import agreement
 from ..radius.text_radius import GAP, TextRadius, upwards
 from ..runs.run_folder import Run, existing, sha256
-from ..runs.store import ILL_FORMED
+from ..runs.store import ILL_FORMED, intact
 from ..tasks.inputs import Text
 from ..tasks.task import read_task
 from .findings import Audit, Fault, Finding
 from .line_claims import INTERVAL, OF_A_TEXT, Known, additions
-from .run_accounts import compared, files_differ, names_that_differ
+from .run_accounts import compared, files_differ, names_that_differ, page_differs
 from .run_items import read_lines
 from .text_rules import described, expect
 
+CLOSE = 1e-5
+"""Of effects, which another machine may add up in another order."""
 PART: Known = {
     **dict.fromkeys(("position", "word", "positions", "words", "low", "high", "exact", "any_word", "same_vector")),
     "point": dict.fromkeys(("distance", "vector")),
     "swap": dict.fromkeys(("to", "distance")),
+    "sentence": {"distance": None, "swaps": dict.fromkeys(("position", "to"))},
+    "saliency": dict.fromkeys(("leave_one_out", "single_swap", "lime")),
 }
 OF_RADII: Known = OF_A_TEXT | {
-    **dict.fromkeys(("quantity", "norm", "units", "padding", "diameter")),
+    **dict.fromkeys(("quantity", "norm", "units", "padding", "saliency", "lime", "diameter")),
+    "agreement": dict.fromkeys(("radius", "lime"), dict.fromkeys(("leave_one_out", "single_swap"))),
     "safe_radius": INTERVAL,
     "words": PART,
     "sets": PART,
@@ -52,7 +58,8 @@ OF_RADII: Known = OF_A_TEXT | {
 def audit_radii(folder: Path, question: Mapping[str, Any]) -> Audit:
     """What is not repeated: the search for larger balls and nearer points."""
     run = existing(folder)
-    asked = RadiusQuestion.of(question)
+    with intact(run.store):
+        asked = RadiusQuestion.of(question)
     lines = read_lines(run)
     return Audit("radius", len(lines), findings(run, asked, lines))
 
@@ -117,6 +124,10 @@ class Again:
         self.complete([self.words_of(part) for part in parts], at)
         for part in parts:
             self.check_part(part, at, proved)
+        if self.asked.saliency:
+            expect(line["agreement"] == agreement(parts), "has other rank correlations than its words", "line")
+        else:
+            expect("agreement" not in line, "speaks of an agreement that was not asked for", "line")
         low = min(part["low"] for part in parts)
         highs = [part["high"] for part in parts if part["high"] is not None]
         high = min(highs, default=None)
@@ -175,7 +186,9 @@ class Again:
         )
         ends = [self.point(part["point"], at, free)] if part["point"] is not None else []
         if "any_word" in part:
-            ends += self.words_beside(part, at, free)
+            ends += self.words_beside(part, at)
+        if "sentence" in part:
+            ends.append(self.sentence(part["sentence"], at, words, free))
         high = min(ends, default=None)
         expect(part["high"] == high, f"of {names} has another high end than its evidence", "line")
         expect(high is None or part["low"] <= high, f"of {names} has ends that cross", "line")
@@ -191,7 +204,20 @@ class Again:
         expect(at.breaks(free, data.astype(np.float64)), "has a point at which the class stays", "line")
         return found
 
-    def words_beside(self, part: Mapping[str, Any], at: TextRadius, free: Any) -> list[float]:
+    def sentence(self, sentence: Mapping[str, Any], at: TextRadius, words: tuple[int, ...], free: Any) -> float:
+        """The distance of a sentence of other words that still changes the class."""
+        tokens = {name: token for token, name in self.setting.names.items()}
+        swaps = {swap["position"]: tokens[swap["to"]] for swap in sentence["swaps"]}
+        expect(len(swaps) == len(sentence["swaps"]) and swaps.keys() <= set(words), "swaps other words", "line")
+        ordered = sorted(words, key=lambda word: at.places[word])
+        rows = [swaps.get(word, at.text.encoded.tokens[at.places[word][0]]) for word in ordered]
+        point = np.asarray(self.setting.vectors[rows], dtype=np.float64).reshape(-1)
+        found = upwards(self.ball(at, free).distance(point))
+        expect(sentence["distance"] == found, f"has a sentence at {found}, not at {sentence['distance']}", "line")
+        expect(at.breaks(free, point), "has a sentence at which the class stays", "line")
+        return found
+
+    def words_beside(self, part: Mapping[str, Any], at: TextRadius) -> list[float]:
         """Every word at this place again; the distance of the nearest that changes the class, if one does."""
         each = at.begun(
             (self.words_of(part)), [r for r in range(self.setting.labels) if r != at.text.label], look=False
@@ -209,6 +235,13 @@ class Again:
         said = {"swap": swap, "any_word": safe, "same_vector": found.same}
         for key, value in said.items():
             expect(part[key] == value, f"says {key} = {part[key]}, and it is {value}", "line")
+        if self.asked.saliency:
+            for name, effect in at.effects(each).items():
+                told = float(part["saliency"][name])
+                fits = abs(told - effect) <= CLOSE * (1 + abs(effect))
+                expect(fits, f"says {name} = {told}, and it is {effect}", "line")
+        else:
+            expect("saliency" not in part, "speaks of effects that were not asked for", "line")
         return [] if swap is None else [float(upwards(found.distance))]
 
     def ball(self, at: TextRadius, free: Any) -> Ball:
@@ -229,5 +262,6 @@ class Again:
             stated = json.loads(self.run.summary.read_bytes()) if self.run.summary.exists() else made
             for name in names_that_differ(stated, json.loads(json.dumps(made))):
                 yield f"summary.json says another {name} than the lines of results.jsonl"
+            yield from page_differs(self.run)
 
         return compared(self.run, STAGE, others)

@@ -21,6 +21,8 @@ from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
 from ..ladder.rereading import misread
 from ..pages.packed_rows import Page, read_choices
 from ..pages.page import page, weakness
+from ..pages.sheets.measured_page import lines_of as page_lines
+from ..pages.sheets.measured_page import page_of_run
 from ..runs.binding import Binding, binding_of
 from ..runs.keys_once import once
 from ..runs.left_out_swaps import counts_differ, list_differs
@@ -35,6 +37,10 @@ from ..tasks.opened_model import opened_in
 from ..tasks.task import read_task
 from .line_claims import OF_A_RUN, additions
 
+ANOTHER_PAGE = (
+    "report.html is not the page that this version of swapproof makes of results.jsonl; `swapproof report` writes it "
+    "anew"
+)
 AGAIN = "give the same command again to bring the run's files to one state"
 
 
@@ -58,12 +64,19 @@ def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool
 
     def others(facts: Mapping[str, str]) -> Iterator[str]:
         yield from files_differ(run, inputs, facts)
-        if run.report.exists():
-            yield "report.html is none of the files of a measurement"
+        yield from page_differs(run)
         for fault in differing(opened_in(run), inputs, json.loads(facts["about"])):
             yield f"store.sqlite {fault}"
 
     return compared(run, stage, others)
+
+
+def page_differs(run: Run) -> Iterator[str]:
+    """The page of a run of `measure` or `attack`, beside the one that its summary and lines make."""
+    if run.report.exists() and run.summary.exists():
+        summary = json.loads(run.summary.read_bytes(), object_pairs_hook=once)
+        if not page_of_run(run, summary, page_lines(run)).is_at(run.report):
+            yield ANOTHER_PAGE
 
 
 def compared(run: Run, stage: str, others: Callable[[Mapping[str, str]], Iterable[str]]) -> Iterator[str]:
@@ -210,10 +223,7 @@ def pages_differ(run: Run, facts: Mapping[str, str], lines: Sequence[Mapping[str
         for name in names_that_differ(stated, summary):
             yield f"summary.json says {name} = {stated.get(name)}, and the lines make {summary.get(name)}"
     if run.report.exists() and not page_of(run, facts, lines, summary).is_at(run.report):
-        yield (
-            "report.html is not the page that this version of swapproof makes of results.jsonl; `swapproof report` "
-            "writes it anew"
-        )
+        yield ANOTHER_PAGE
 
 
 def page_of(run: Run, facts: Mapping[str, str], lines: Iterable[Mapping[str, Any]], summary: Mapping[str, Any]) -> Page:

@@ -8,11 +8,12 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
+from ..pages.sheets.measured_page import page_of_radii
 from ..runs.measured_runs import question_of, summary_in, together
 from ..runs.run_folder import Run
 from ..runs.store import Store
 from .findings import Fault
-from .run_accounts import names_that_differ
+from .run_accounts import ANOTHER_PAGE, names_that_differ
 
 SHARED = ("model", "vocabulary", "texts", "spaces", "total")
 """What the store of every run must say alike, for the radii to be compared."""
@@ -41,3 +42,6 @@ def differences(folder: Path, runs: Mapping[int, Run]) -> Iterator[Fault]:
         again["radii"] = order
     for name in names_that_differ(stated, again):
         yield Fault(f"summary.json says another {name} than the runs")
+    page = Run(folder).report
+    if page.exists() and not page_of_radii(again, runs).is_at(page):
+        yield Fault(ANOTHER_PAGE)

@@ -10,13 +10,11 @@ from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
 from ..attacks.textattack.log_import import METHOD
 from ..attacks.textattack.log_rows import read_log
-from ..pages.attack_page import attack_page
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
+from ..pages.sheets.measured_page import page_of_attacks
 from ..runs.life import Outcome, require, write_json
-from ..runs.run_folder import is_free, write_atomically
-
-REPORT = "report.html"
+from ..runs.run_folder import Run, is_free, write_atomically
 
 
 def command(
@@ -44,8 +42,6 @@ def command(
     require(options.log is None or not options.log.is_dir(), f"{options.log}: is a folder; give a file for the log")
     if len(methods) == 1 and not others and exact is None:
         outcome = attacked_by(methods[0], task, out, options, imports)
-        page = attack_page(outcome.summary, {methods[0]: lines_in(out)}, {})
-        write_atomically(outcome.folder / REPORT, page.encode())
         if as_json:
             return print_run(out, outcome.exit_code, outcome.summary)
         print_attack(outcome.summary)
@@ -60,9 +56,10 @@ def command(
     lines = {name: lines_in(out / name) for name in methods}
     comparison = compared(lines, minima)
     summary: dict[str, Any] = {"quantity": "attack", "runs": {name: one.summary for name, one in runs.items()}}
-    summary |= {"comparison": comparison}
+    summary |= {"comparison": comparison, **({"exact": minima} if minima else {})}
     write_json(out / COMPARISON, summary)
-    write_atomically(out / REPORT, attack_page(summary, lines, minima).encode())
+    page = page_of_attacks(summary, {name: Run(out / name) for name in methods})
+    write_atomically(Run(out).report, page.written())
     code = max(one.exit_code for one in runs.values())
     if as_json:
         return print_run(out, code, summary)

@@ -12,7 +12,14 @@ from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..audit.asked_again import is_run
 from ..audit.certified_run import audit_run
-from ..audit.handed_over.archive import Malformed, measured, read_archive, write_archive
+from ..audit.handed_over.archive import (
+    Malformed,
+    measured,
+    read_archive,
+    refuse_too_large,
+    size_of,
+    write_archive,
+)
 from ..audit.handed_over.bundle_statement import (
     ALLOWED,
     ENVELOPE,
@@ -78,6 +85,7 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
     if not run.summary.exists():
         raise BadInput(f"{folder}: holds no summary.json: the run is not finished; give the same command again")
     with held(run):
+        refuse_too_large(out, {name: size_of(content) for name, content in contents_of(run).items()})
         question = question_of(folder)
         audit = audit_run(folder, exact=True) if question is None else audit_measured(folder, question)
         checked = print_audit(audit)

@@ -47,6 +47,10 @@ def command(
         from ..audit.attacked_run import audit_attacked
 
         return shown(audit_attacked(path, question, trust))
+    if question is not None and question["quantity"] == "vote":
+        from ..audit.voted_run import audit_voted
+
+        return shown(audit_voted(path, question))
     if question is not None and question["quantity"] == "msr":
         from ..audit.measured_radius import audit_radii
 

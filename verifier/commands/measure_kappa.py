@@ -38,7 +38,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
     require(asked.cluster is None, "--cluster belongs to --quantity pr")
     for_pr = asked.radius is not None or asked.sampled or asked.width is not None
     require(not for_pr, "--radius, --sampled and --stop-when-width belong to --quantity pr")
-    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
+    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     outcome = measure_kappa(
         task,
         out,

@@ -28,6 +28,8 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         asked.seconds,
         units=asked.units or "raw",
         padding=asked.padding,
+        saliency=asked.saliency,
+        lime=asked.lime or 0,
         jobs=asked.jobs,
         resume=asked.resume,
         progress=True,

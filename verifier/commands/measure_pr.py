@@ -20,10 +20,10 @@ from ..tasks.sections import gates_said, refuse_unmeasured
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
-        raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa or msr")
+        raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa, msr or vote")
     require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     refuse_unmeasured(gates_said(asked.require), "measure --quantity pr")
-    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
+    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     radii = radii_of(asked.radius)
     options = PrOptions(
         limit=asked.limit,

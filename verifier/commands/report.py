@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +21,13 @@ from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.printing.kappa_printing import print_kappa
 from ..pages.printing.pr_printing import print_measured
+from ..pages.printing.radius_printing import print_radii
+from ..pages.printing.vote_printing import print_vote
 from ..pages.report_file import Stored, weakest_first, write_report
 from ..pages.run_tables import ROWS_SHOWN, print_summary, rows_table
+from ..pages.sheets.measured_page import page_of_attacks, page_of_radii, write_page
 from ..pages.terminal import terminal
-from ..runs.measured_runs import holds_radii, question_of, summary_in
+from ..runs.measured_runs import holds_radii, question_of, runs_of, summary_in
 from ..runs.run_folder import Run, existing, write_atomically
 from ..runs.run_summary import DEFINITIONS, STAGE, summary_of
 from ..runs.store import ILL_FORMED, Store, intact
@@ -33,8 +38,10 @@ if TYPE_CHECKING:
 
 FORMATS = {**PLAIN, "sarif": as_sarif}
 NO_FILES: Mapping[str, Path] = {}
-PRINTED = {"kappa": print_kappa, "attack": print_attack}
+PRINTED = {"kappa": print_kappa, "attack": print_attack, "vote": print_vote}
 """By what a run measures; robust fractions else."""
+MAPS = 32
+"""Texts among which those are that are shown as maps of their words."""
 
 
 def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | None] = NO_FILES) -> int:
@@ -50,7 +57,16 @@ def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | N
     question = question_of(folder)
     if question is None:
         return report(folder, as_json=as_json, files=wanted)
+    if question["quantity"] == "msr":
+        return report_measured(folder, partial(print_radii, lines=first_lines(folder)), as_json=as_json)
     return report_measured(folder, PRINTED.get(question["quantity"], print_measured), as_json=as_json)
+
+
+def first_lines(folder: Path) -> list[dict[str, Any]]:
+    """Of a run of radii, those that may be shown as maps."""
+    run = existing(folder)
+    with intact(run.store), Store.open(run.store, readonly=True) as store:
+        return list(islice(store.results("msr"), MAPS))
 
 
 def report_compared(path: Path, *, as_json: bool) -> int:
@@ -58,9 +74,12 @@ def report_compared(path: Path, *, as_json: bool) -> int:
     try:
         summary = json.loads(path.read_bytes())
         code = max(int(one["verdict"]["exit_code"]) for one in summary["runs"].values())
+        page = page_of_attacks(summary, {name: existing(path.parent / name) for name in summary["runs"]})
+        write_atomically(Run(path.parent).report, page.written())
         if as_json:
             return print_run(path.parent, code, summary)
         print_attack(summary)
+        print(f"\n{Run(path.parent).report}")
     except (OSError, *ILL_FORMED) as error:
         met = f"{type(error).__name__}: {error}".splitlines()[0]
         raise BadInput(f"{path}: not what `swapproof attack --compare` writes ({met})") from None
@@ -117,6 +136,10 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
         if not as_json:
             show(summary)
         code = max(one["verdict"]["exit_code"] for one in summary.get("runs", {"": summary}).values())
+        if "runs" in summary:
+            write_atomically(Run(folder).report, page_of_radii(summary, runs_of(folder)).written())
+        else:
+            write_page(Run(folder), summary)
         if code not in (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED):
             raise ValueError(f"exit code {code}")
     except (ConsoleError, *ILL_FORMED) as error:
@@ -124,4 +147,7 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
         raise BadInput(
             f"{Run(folder).summary}: not the summary of a measurement ({met}); run the same `swapproof measure` again"
         ) from None
-    return print_run(folder, int(code), summary) if as_json else int(code)
+    if as_json:
+        return print_run(folder, int(code), summary)
+    print(f"\n{Run(folder).report}")
+    return int(code)

@@ -17,6 +17,7 @@ from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
 from swapproof.models.errors import unreadable, visible
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, USAGE, VIOLATED
+from ..pages.printing.json_printing import print_json
 from ..queries.answering import QueryVerdict, Verifier
 from ..queries.search import Answer
 
@@ -29,22 +30,32 @@ SETTLED = ("sat", "unsat")
 
 
 def command(
-    query: Path | None, networks: Sequence[str], seconds: float | None, proof: Path | None, batch: Path | None
+    query: Path | None,
+    networks: Sequence[str],
+    seconds: float | None,
+    proof: Path | None,
+    batch: Path | None,
+    *,
+    as_json: bool = False,
 ) -> int:
-    """A query, or a table of queries."""
+    """A query, or a table of queries, which is CSV in any case."""
     if (query is None) == (batch is None):
         raise BadInput("verify needs a QUERY.vnnlib with --network, or --batch instances.csv")
     if seconds is not None and not is_time(seconds):
         raise BadInput(f"--timeout {seconds:g}: seconds above 0 are needed")
     if batch is not None:
+        if as_json:
+            raise BadInput("--json is of one query; --batch prints a table as CSV")
         return verify_batch(batch, seconds, proof)
     if query is None:
         raise BadInput("a QUERY.vnnlib is needed")
-    return verify(query, networks, SECONDS if seconds is None else seconds, proof)
+    return verify(query, networks, SECONDS if seconds is None else seconds, proof, as_json=as_json)
 
 
-def verify(query: Path, networks: Sequence[str], seconds: float, proof: Path | None = None) -> int:
-    """Prints the answer and, for sat, the witness; remarks go to stderr.
+def verify(
+    query: Path, networks: Sequence[str], seconds: float, proof: Path | None = None, *, as_json: bool = False
+) -> int:
+    """Prints the answer and, for sat, the witness; remarks go to stderr, or into the JSON object.
 
     With `proof` unsat is printed once its certificate is written there and accepted by the checker.
     """
@@ -55,18 +66,31 @@ def verify(query: Path, networks: Sequence[str], seconds: float, proof: Path | N
     try:
         property = read_vnnlib(query, until)
     except OutOfTime as error:
+        if as_json:
+            return told_as_json(query, "timed-out", None, (str(error),))
         print(f"swapproof: {error}", file=sys.stderr)
         print("timed-out")
         return EXIT["timed-out"]
     if property.version == 2 and name not in ("", property.network):
         raise BadInput(f"{query}: declares network {property.network}, and --network names {name}")
     verdict = Verifier().verify(query, Path(path), max(0.0, until - time.monotonic()), proof)
+    if as_json:
+        witness = None if verdict.witness is None else verdict.witness.text(property)
+        about = {"seconds": round(verdict.seconds, 4), "regions": verdict.regions}
+        return told_as_json(query, verdict.answer, witness, verdict.remarks, **about)
     for remark in verdict.remarks:
         print(f"swapproof: {remark}", file=sys.stderr)
     print(verdict.answer)
     if verdict.witness is not None:
         print(verdict.witness.text(property))
     return EXIT[verdict.answer]
+
+
+def told_as_json(query: Path, answer: Answer, witness: str | None, remarks: Sequence[str], **about: float) -> int:
+    code = EXIT[answer]
+    said = {"query": str(query), "exit_code": code, "answer": answer, "witness": witness, "remarks": list(remarks)}
+    print_json(said | about)
+    return code
 
 
 def is_time(seconds: float) -> bool:

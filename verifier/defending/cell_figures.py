@@ -36,9 +36,18 @@ def figures_of(cell: Cell, asked: Asked) -> Figures:
         for column, folder in (("rho*", "kappa"), ("rho", "kappa-training")):
             rho = summary_in(cell.folder / folder).get("rho") or {}
             found |= {f"{column} low": rho.get("low"), f"{column} high": rho.get("high")}
+    vote = summary_in(cell.folder / "vote")
+    if vote:
+        found |= {f"vote@{radius}": vote["certified_accuracy"].get(radius, 0.0) for radius in RADII}
+        found["released vote claims"] = float(vote["released"]["claims"])
     training = json_in(cell.folder / "model" / "training.json")
     found["train s"] = training.get("seconds")
     return found
+
+
+def vacuous_in(cell: Cell) -> tuple[str, ...]:
+    """Why what is certified of it says little: near chance, one class whatever the text, nothing to swap."""
+    return tuple(summary_in(cell.folder / "certify").get("vacuous", ()))
 
 
 def shared(summary: Mapping[str, Any], name: str) -> float | None:

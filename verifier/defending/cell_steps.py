@@ -50,15 +50,20 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
         out = cell.folder / examples_folder(name)
         yield Step(out, (*sought(name, asked, cell.training_task, out), *limited(asked.example_texts)))
     out, jobs = cell.folder / "certify", ("--jobs", str(asked.jobs))
-    certify = ("certify", str(cell.task), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
+    certify = ("certify", str(cell.deployed), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
     yield Step(out, (*certify, *limited(asked.limit)))
     for name in asked.attacks:
         out = cell.folder / f"attack-{name}"
-        attack = ("attack", str(cell.task), "--method", name, "--out", str(out), *jobs)
+        attack = ("attack", str(cell.deployed), "--method", name, "--out", str(out), *jobs)
         yield Step(out, (*attack, *limited(asked.limit)))
+    if cell.deployed == cell.smoothed_task:
+        out = cell.folder / "vote"
+        vote = ("measure", str(cell.deployed), "--quantity", "vote", "--out", str(out), *jobs)
+        yield Step(out, (*vote, *limited(asked.limit)))
+        return  # robust fractions and kappa are of networks
     for radius in asked.radii:
         out = cell.folder / f"pr-{radius}"
-        measure = ("measure", str(cell.task), "--quantity", "pr", "--radius", str(radius), "--out", str(out), *jobs)
+        measure = ("measure", str(cell.deployed), "--quantity", "pr", "--radius", str(radius), "--out", str(out), *jobs)
         yield Step(out, (*measure, "--seconds", str(asked.seconds), *limited(asked.limit)))
     if asked.kappa:
         tasks = {"kappa": cell.task}

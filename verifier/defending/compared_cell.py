@@ -31,6 +31,16 @@ class Cell:
     """The folder of the undefended cell whose examples it learns from."""
 
     @property
+    def smoothed_task(self) -> Path:
+        """Of a network that is deployed as a vote over random texts; there once it is trained."""
+        return self.folder / "model" / "smoothed_task.toml"
+
+    @property
+    def deployed(self) -> Path:
+        """The task about what is deployed."""
+        return self.smoothed_task if self.smoothed_task.is_file() else self.task
+
+    @property
     def training_task(self) -> Path:
         return self.folder / "model" / "training_task.toml"
 

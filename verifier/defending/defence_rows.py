@@ -12,15 +12,17 @@ from typing import Any
 from ..pages.formats.file_formats import LATEX
 from .compared_cell import Cell, Figures
 
-DIGITS = {"#Query": 1, "train": 1, "MMWS": 2, "open": 0, "unbreakable": 0}
+DIGITS = {"#Query": 1, "train": 1, "MMWS": 2, "open": 0, "unbreakable": 0, "claims": 0}
 """Of a column, by how its name begins or ends; shares have four."""
+SAYS_LITTLE = " (says little)"
 DEFINITION = (
     "Clean: texts answered rightly, of all. Aua: those still answered rightly under the attack, of all; Suc: broken, "
     "of those attacked; #Query: sentences asked about, before any cache, mean over attacked texts. certified@r: proved "
     "or evaluated in full to withstand every sentence with r swaps, of all; unbroken@r: not known to be broken by r. "
     "MMWS: mean of the least number of swaps over texts that have one, low and high end. PR@r: mean share of sentences "
-    "with at most r swaps that keep their label. rho* of the texts, rho of training texts: 1 - mean kappa. A cell is "
-    "the mean over seeds, in brackets the least and the greatest."
+    "with at most r swaps that keep their label. rho* of the texts, rho of training texts: 1 - mean kappa. vote@r: "
+    "the vote over all random texts withstands r swaps, of all texts, each at its confidence. A cell is the mean "
+    "over seeds, in brackets the least and the greatest."
 )
 
 
@@ -32,28 +34,41 @@ class Row:
     figures: Mapping[str, tuple[float, float, float] | None]
     """Mean, least and greatest."""
     failed: tuple[str, ...]
+    vacuous: tuple[str, ...] = ()
+    """Why its figures say little, as its runs of `certify` say it."""
 
     @property
     def name(self) -> tuple[str, str]:
         return self.source, self.defended
 
 
-def rows_of(cells: Sequence[tuple[Cell, Figures, str | None]]) -> list[Row]:
-    """In the order of the cells; `str`: why one has no figures."""
-    groups: dict[tuple[str, str], list[tuple[Cell, Figures, str | None]]] = {}
+@dataclass(frozen=True)
+class Known:
+    """Of one network: its figures, or why there are none."""
+
+    cell: Cell
+    figures: Figures
+    failed: str | None
+    vacuous: tuple[str, ...] = ()
+
+
+def rows_of(cells: Sequence[Known]) -> list[Row]:
+    """In the order of the cells."""
+    groups: dict[tuple[str, str], list[Known]] = {}
     for one in cells:
-        groups.setdefault((one[0].source, one[0].defended), []).append(one)
+        groups.setdefault((one.cell.source, one.cell.defended), []).append(one)
     rows = []
     for (source, defended), group in groups.items():
-        good = [figures for _, figures, failed in group if failed is None]
+        good = [one.figures for one in group if one.failed is None]
         columns = dict.fromkeys(name for figures in good for name in figures)
         rows.append(
             Row(
                 source,
                 defended,
-                tuple(cell.seed for cell, _, failed in group if cell.seed is not None and failed is None),
+                tuple(one.cell.seed for one in group if one.cell.seed is not None and one.failed is None),
                 {name: spread([figures.get(name) for figures in good]) for name in columns},
-                tuple(f"seed {cell.seed}: {failed}" for cell, _, failed in group if failed is not None),
+                tuple(f"seed {one.cell.seed}: {one.failed}" for one in group if one.failed is not None),
+                tuple(f"seed {one.cell.seed}: {said}" for one in group for said in one.vacuous),
             )
         )
     return rows
@@ -84,7 +99,7 @@ def as_table(rows: Sequence[Row]) -> list[list[str]]:
     body = [
         [
             row.source,
-            row.defended,
+            row.defended + (SAYS_LITTLE if row.vacuous else ""),
             " ".join(map(str, row.seeds)),
             *(shown(name, row.figures.get(name)) for name in columns),
         ]
@@ -147,6 +162,7 @@ def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 for name, found in row.figures.items()
             },
             "failed": list(row.failed),
+            "vacuous": list(row.vacuous),
         }
         for row in rows
     ]

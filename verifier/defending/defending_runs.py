@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.defences.synonym_pairs import read_synonyms
 
 from ..attacks.recipes import recipe_named
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..runs.life import require, write_json
 from ..runs.run_folder import write_atomically
-from .cell_figures import figures_of
+from .cell_figures import figures_of, vacuous_in
 from .cell_steps import ANSWERED, Command, as_process, steps_of, take
-from .compared_cell import Asked, Cell, Figures
-from .defence_rows import DEFINITION, Row, as_csv, as_json, as_latex, as_page, rows_of
+from .compared_cell import Asked, Cell
+from .defence_rows import DEFINITION, Known, Row, as_csv, as_json, as_latex, as_page, rows_of
 from .defended_cells import cells_of, defended_named, method_keys
 from .synonym_overlap import overlap, sentence
 
@@ -54,6 +55,8 @@ def defend(
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
+    if options.synonyms is not None:
+        read_synonyms(options.synonyms)
     for name in options.asked.attacks:
         recipe_named(name)
     methods = defended_named(options.methods)
@@ -69,15 +72,16 @@ def defend(
     refuse_strange(out)
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / TABLE, {"unfinished": True})
-    found: list[tuple[Cell, Figures, str | None]] = []
+    found: list[Known] = []
     code = HOLDS
     for cell in cells:
         wanted = sorted({one.examples for one in cells if one.base == cell.folder and one.examples is not None})
         failed, worst = all_steps(cell, options.asked, wanted, command, said)
         code = worst if code != UNCHECKED and worst != HOLDS else code
-        found.append((cell, {} if failed else figures_of(cell, options.asked), failed))
+        figures = {} if failed else figures_of(cell, options.asked)
+        found.append(Known(cell, figures, failed, () if failed else vacuous_in(cell)))
     rows, remarks = rows_of(found), remarks_of(cells)
-    remarks += [f"{row.source}, {row.defended}: {failed}" for row in rows for failed in row.failed]
+    remarks += [f"{row.source}, {row.defended}: {said}" for row in rows for said in (*row.failed, *row.vacuous)]
     publish(out, rows, remarks)
     return Defences(rows, remarks, code)
 

@@ -65,9 +65,9 @@ def mean_ends(texts: Iterable[Short]) -> MeanEnds:
     greatest that counting some at their numbers of words can give.
     """
     found = [text for text in texts if text.status in ("exact", "open")]
-    sure = [(int(text.low), text.high) for text in found if text.high is not None]
+    sure = [(text.low, text.high) for text in found if text.high is not None]
     perhaps = [text for text in found if text.high is None]
-    low = least_mean([low for low, _ in sure], [int(text.low) for text in perhaps])
+    low = least_mean([low for low, _ in sure], [text.low for text in perhaps])
     high = least_mean([-high for _, high in sure], [-text.words for text in perhaps])
     return MeanEnds(low, None if high is None else -high, len(sure), len(perhaps))
 
@@ -79,14 +79,14 @@ def mmws(texts: Iterable[Short]) -> dict[str, float | int | None]:
     return {"low": low, "high": high, "texts": ends.texts, "open_without_witness": ends.perhaps}
 
 
-def least_mean(sure: Sequence[int], perhaps: Sequence[int]) -> Fraction | None:
+def least_mean(sure: Sequence[float], perhaps: Sequence[float]) -> Fraction | None:
     """Of these numbers and any of those: the ones below the mean, in ascending order, are what lowers it."""
     counted, total = len(sure), sum(sure)
     for number in sorted(perhaps):
         if counted and number * counted >= total:
             break
         counted, total = counted + 1, total + number
-    return Fraction(total, counted) if counted else None
+    return Fraction(total) / counted if counted else None  # a dishonest line may have other numbers than whole ones
 
 
 def share(part: int, total: int) -> float:

@@ -16,8 +16,9 @@ from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from ..gates.known_ends import REPLAY
 from ..runs.run_summary import DEFINITIONS
 from .figures import accuracy_curve, cactus, histogram, settled_times
-from .headline import headline
+from .headline import claimed_radius, headline, swaps
 from .packed_rows import Choices, Page, rows_of
+from .text_groups import grouped
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -39,6 +40,7 @@ def page(
     """The page of a run with this summary and these facts; its lines, weakest first, are gone through more than once
     and not kept. `choices`: the words of every text that can be swapped, where the page has room for them."""
     claim, times = headline(summary), settled_times(lines)
+    radius = claimed_radius(summary) if claim is None else claim.radius
     text = template().render(
         summary=summary,
         facts=facts,
@@ -58,6 +60,8 @@ def page(
         curve=accuracy_curve(summary),
         cactus=cactus(times),
         engines=list(times),
+        grouped_at=swaps(radius),
+        groups=grouped(lines, summary["labels"], radius),
         definitions=DEFINITIONS,
         weakest_first=WEAKEST_FIRST,
         css=own_file("report.css"),

@@ -285,7 +285,21 @@
       const name = taken.has(position) ? el("del", {}, word) : word;
       return [el("dt", {}, name, " ", el("span", { class: "more" }, String(position + 1))), el("dd", {}, ...shown)];
     });
-    return [heading(`Words that can be swapped (${places.length}), and for what`), el("dl", { class: "words" }, ...items)];
+    return [...rejecting(line), heading(`Words that can be swapped (${places.length}), and for what`), el("dl", { class: "words" }, ...items)];
+  }
+
+  // A reader who sees "at -> during" stops believing the number: what to do about it.
+  const inShell = (word) => (/^[\w.-]+$/.test(word) && !word.startsWith("-") ? word : `'${word.replaceAll("'", "'\\''")}'`);
+  function rejecting(line) {
+    const swaps = line.witness?.swaps ?? [];
+    if (!swaps.length) return [];
+    const commands = swaps.map(({ from, to }) => {
+      const command = `swapproof synonyms reject ${[from, to].map((word) => inShell(word.toLowerCase())).join(" ")} --task task.toml`;
+      const copy = el("button", { type: "button", "aria-label": `copy the command that rejects ${from} and ${to}` }, "copy");
+      copy.addEventListener("click", () => navigator.clipboard.writeText(command).then(() => { copy.textContent = "copied"; }, () => { copy.textContent = "copy it by hand"; }));
+      return el("p", { class: "reject" }, el("code", {}, command), " ", copy);
+    });
+    return [heading("Is one of these no synonym?"), paragraph("Reject the pair and give certify again: only texts whose swaps this changes are settled again."), ...commands];
   }
 
   // How each engine narrowed the interval, where the run recorded it.

@@ -26,6 +26,8 @@ from .behind_embedding import Behind
 Array = NDArray[Any]
 PARTS = 2.0**40
 """Radii are multiples of one part of so many: radii times widths need no finer grid than the checker's 2**-64."""
+ROUNDS = 4
+"""How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
 """The proof that linear bounds suffice for."""
 BITS = 20
@@ -50,12 +52,11 @@ class Claims:
     label: int
     rivals: Sequence[int]
     norm: Norm
-    until: float
     balls: list[ProvedBall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         model = check_ball.read_model(self.behind.model.path.read_bytes())
-        lowered = model.lower(self.until)
+        lowered = model.lower()
         if lowered.sha256 != self.behind.canonical.sha256:
             raise check.Refused("the checker reads another network than the bounds are of")
         self.digest, self.outputs = lowered.sha256, model.outputs
@@ -65,8 +66,8 @@ class Claims:
 
     def place(self, free: Indices) -> ExactCase:
         """For balls in these inputs."""
-        moving = check_ball.Moving(self.whole, free.tolist(), self.until)
-        return ExactCase(self, free, check_box.Space(moving, self.until))
+        moving = check_ball.Moving(self.whole, free.tolist(), math.inf)
+        return ExactCase(self, free, check_box.Space(moving, math.inf))
 
     def statement(self) -> BallStatement:
         form = 1 if self.center.dtype == np.float32 else 2
@@ -111,10 +112,16 @@ class ExactCase:
         found = []
         try:
             for number, (rival, data) in enumerate(zip(claims.rivals, trees, strict=True)):
-                walk = place.tree(claims.label, rival, data, until, Mending)
-                walk.again = partial(again, number)  # type: ignore[attr-defined]
-                walk.walk()
-                found.append(bytes(walk.out + data[walk.copied :]))  # type: ignore[attr-defined]
+                for _ in range(ROUNDS):
+                    walk = place.tree(claims.label, rival, data, until, Mending)
+                    walk.again = partial(again, number)  # type: ignore[attr-defined]
+                    walk.walk()
+                    if not walk.copied:  # type: ignore[attr-defined]
+                        break
+                    data = bytes(walk.out + data[walk.copied :])  # type: ignore[attr-defined]
+                else:
+                    return None
+                found.append(data)
         except check.Refused:
             return None
         return tuple(found)

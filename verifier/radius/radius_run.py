@@ -14,10 +14,12 @@ from ..runs.life import WHAT, Outcome, RunPlan, begun, facts_about, published, r
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, write_atomically
 from ..runs.store import Store
+from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import read_task
 from .radius_setting import RadiusQuestion, RadiusSetting
 from .radius_summary import summarise_radii
 from .radius_work import STAGE, RadiusWork
+from .saliency import explainer_of
 from .text_radius import refuse_words
 
 SECONDS = 10.0
@@ -33,6 +35,8 @@ def measure_msr(
     *,
     units: str = "raw",
     padding: bool = False,
+    saliency: bool = False,
+    lime: int = 0,
     jobs: int = 1,
     resume: bool = True,
     progress: bool = False,
@@ -41,8 +45,8 @@ def measure_msr(
     """The safe radius of every text: how far the vectors of its words may move before the class changes.
 
     `norm`: "l2" or "linf". `words`: "one" (each word by itself), "all", or how many move together. `units`: "raw", or
-    "scaled" by the range of each dimension. `seconds`: time for each text; the checks are within it. `cluster`: of Ray,
-    whose machines work.
+    "scaled" by the range of each dimension. `saliency`: exact effects of words beside their radii; `lime`: samples of
+    LIME too. `seconds`: time for each text; the checks are within it. `cluster`: of Ray, whose machines work.
     """
     seconds = SECONDS if seconds is None else seconds
     require(norm in ("l2", "linf"), f"--norm {norm!r}: can be l2 or linf")
@@ -50,11 +54,17 @@ def measure_msr(
     refuse_words(words)
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0")
-    question = RadiusQuestion("l2" if norm == "l2" else "linf", words, units, padding)
+    require(lime >= 0, f"lime = {lime}: a number of samples")
+    require(words == "one" or not (saliency or lime), "--saliency and --lime are of --words one")
+    if lime:
+        explainer_of()
+    question = RadiusQuestion("l2" if norm == "l2" else "linf", words, units, padding, saliency or lime > 0, lime)
     run = Run(Path(out))
     refuse_foreign(run.folder)
     with connected(cluster), TemporaryDirectory(prefix="swapproof-") as folder:
-        setting = RadiusSetting.of(read_task(task), Path(folder), limit)
+        given = read_task(task)
+        refuse_unmeasured(given.require, "measure --quantity msr")
+        setting = RadiusSetting.of(given, Path(folder), limit)
         first = len(setting.inputs.texts[0].encoded.tokens)
         behind = setting.room(first).behind
         about = {
@@ -82,4 +92,8 @@ def measure_msr(
             settle(plan, work, Hands(jobs, cluster), doing="measure", facts={FACT: listed}, shown=progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
-            return published(run, summarise_radii(lines, question, len(setting.inputs.texts)))
+            outcome = published(run, summarise_radii(lines, question, len(setting.inputs.texts)))
+            from ..pages.sheets.measured_page import write_page
+
+            write_page(run, outcome.summary, lines)
+            return outcome

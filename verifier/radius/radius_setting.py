@@ -30,7 +30,8 @@ from .behind_embedding import Behind, cut_behind, without_head
 from .moving_network import PlainNetwork
 
 Array = NDArray[Any]
-BLOCK = 512
+CELLS = 1 << 22
+"""Distances held at a time."""
 FINEST_WIDTH = 2.0**-20
 """Widths are multiples of it, so that radii times widths are exact."""
 
@@ -43,6 +44,10 @@ class RadiusQuestion:
     words: str
     units: str = "raw"
     padding: bool = False
+    saliency: bool = False
+    """Effects of words beside their radii."""
+    lime: int = 0
+    """Samples of LIME for each text; 0: LIME is not asked."""
 
     def fact(self) -> dict[str, Any]:
         """As the store of the run says it."""
@@ -52,12 +57,15 @@ class RadiusQuestion:
             "words": self.words,
             "units": self.units,
             "padding": self.padding,
+            "saliency": self.saliency,
+            "lime": self.lime,
         }
 
     @classmethod
     def of(cls, fact: Mapping[str, Any]) -> RadiusQuestion:
         """Raises LookupError or TypeError."""
-        return cls(fact["norm"], fact["words"], fact["units"], fact["padding"])
+        names = ("norm", "words", "units", "padding", "saliency", "lime")
+        return cls(*(fact[name] for name in names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +188,16 @@ class RadiusSetting:
         """[positions * width]: the vectors of the text's words, one after the other, as the model reads them."""
         return np.asarray(self.vectors[list(text.encoded.tokens)]).reshape(-1)
 
+    @cached_property
+    def nothing(self) -> Floats:
+        """The vector of the padding; zeros where there is none."""
+        vocabulary = self.inputs.vocabulary
+        pad = vocabulary.pad if isinstance(vocabulary, WordVocabulary) else None
+        token = vocabulary.ids.get(pad) if isinstance(pad, str) and isinstance(vocabulary, WordVocabulary) else pad
+        if not isinstance(token, int) or token >= len(self.vectors):
+            return np.zeros(self.vectors.shape[1])
+        return np.asarray(self.vectors[token], dtype=np.float64)
+
     def widths(self, units: str) -> Floats:
         """[width]: 1, or the range of each dimension over all words, a multiple of 2**-20."""
         if units == "raw":
@@ -263,8 +281,9 @@ def widest(points: Floats) -> float:
         best, start = max(best, float(away.max())), int(away.argmax())
     ends = centered[norms + norms.max() >= best]
     squares = (ends**2).sum(axis=1)
-    for first in range(0, len(ends), BLOCK):
-        part = slice(first, first + BLOCK)
+    block = max(1, CELLS // len(ends))
+    for first in range(0, len(ends), block):
+        part = slice(first, first + block)
         apart = squares[part, None] + squares[first:] - 2 * ends[part] @ ends[first:].T
         best = max(best, float(np.sqrt(max(0.0, apart.max()))))
     return best

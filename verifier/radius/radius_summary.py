@@ -66,6 +66,7 @@ def summarise_radii(lines: Iterable[Mapping[str, Any]], question: RadiusQuestion
         "proved_share": None if not parts else round(sum(part["low"] > 0 for part in parts) / len(parts), DIGITS),
         "words_that_change_it": sum(part.get("swap") is not None for part in parts),
         "any_word": {how: sum(part.get("any_word") == how for part in parts) for how in ("proved", "evaluated")},
+        "agreement": agreements(measured),
         "same_vector": sum(part.get("same_vector", 0) for part in parts),
         "by_position": by_position(measured) if key == "words" else [],
         "certificates": sum(line["certificate"] is not None for line in lines),
@@ -85,6 +86,16 @@ def ends(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "high": mean(highs),
         "with_high": len(highs),
     }
+
+
+def agreements(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean rank correlation of each explanation with each effect, over the texts that have one."""
+    names = {(name, effect) for line in lines for name, own in line.get("agreement", {}).items() for effect in own}
+    found: dict[str, Any] = {}
+    for name, effect in sorted(names):
+        told = [line["agreement"].get(name, {}).get(effect) for line in lines]
+        found.setdefault(name, {})[effect] = mean([one for one in told if one is not None])
+    return found
 
 
 def mean(numbers: Sequence[float]) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.errors import Disagreement, Unsupported
 from swapproof.encodings.network import Floats, Indices
+from swapproof.proofs import check
 
 from ..queries.question import floor_float
 from ..queries.search import Way
@@ -33,6 +34,8 @@ from .nearest_point import border_points, drawn_in, refined, replayed
 from .nearest_words import WordsFound, nearest_word
 from .proved_balls import PLAIN, Claims, ExactCase, rounded_down
 from .radius_setting import RadiusQuestion, RadiusSetting, Rooms
+from .saliency import agreement, effects, lime_weights
+from .several_words import SentenceSearch
 
 Array = NDArray[Any]
 GAP = 1e-3
@@ -81,6 +84,9 @@ class Words:
     point: Floats | None = None
     point_distance: float = math.inf
     found: WordsFound | None = None
+    sentence: dict[int, str] | None = None
+    """Words that change the class together, by the words they replace."""
+    sentence_distance: float = math.inf
     exact_case: ExactCase | None = None
     cost: float = 0.0
     """Seconds that the checker took for a proof without splits."""
@@ -143,12 +149,14 @@ class TextRadius:
         if self.predicted != label:
             return Measured({"status": "already_wrong", "safe_radius": {"low": 0.0, "high": 0.0}, "words": []}, None, 1)
         rivals = [rival for rival in range(self.setting.labels) if rival != label]
-        claims = Claims(
-            self.room.behind, self.center, self.widths, label, rivals, self.question.norm, self.until + 60.0
-        )
         sets = [self.begun(words, rivals) for words in self.sets(rivals)]
+        try:
+            claims = Claims(self.room.behind, self.center, self.widths, label, rivals, self.question.norm)
+            for each in sets:
+                each.exact_case = claims.place(each.free)
+        except (check.Refused, check.Unusable) as error:
+            raise Unsupported(f"{self.setting.path}: outside the format of certificates: {error}") from None
         for each in sets:
-            each.exact_case = claims.place(each.free)
             self.prove_plainly(each)
         left = sorted(sets, key=lambda each: min(each.high, 1e300))
         for number, each in enumerate(left):
@@ -184,6 +192,7 @@ class TextRadius:
         found = Words(words, free, moving, balls)
         if look:
             self.look_for_words(found)
+            self.look_for_sentences(found)
             self.look_for_points(found, self.starts(found))
         return found
 
@@ -206,6 +215,32 @@ class TextRadius:
         )
         each.high = min(each.high, upwards(each.found.distance))
 
+    def look_for_sentences(self, each: Words) -> None:
+        """Of several words, each of one token: the nearest sentence of other words that onnxruntime confirms."""
+        places = [self.places[word] for word in each.words]
+        if len(places) < 2 or any(count != 1 for _, count in places):
+            return
+        search = SentenceSearch(each.moving.stack, each.balls, self.setting.words, self.random)
+        for _, rows in search.run():
+            point = search.points(rows[None])[0]
+            if self.breaks(each.free, point):
+                token = self.setting.candidates
+                # Inputs are in the order of their tokens.
+                ordered = sorted(each.words, key=lambda word: self.places[word])
+                named = {
+                    w: self.setting.names[int(token[row])] for w, row in zip(ordered, rows, strict=True) if row >= 0
+                }
+                each.sentence = dict(sorted(named.items()))
+                each.sentence_distance = upwards(each.balls[0].distance(point))
+                each.high = min(each.high, each.sentence_distance)
+                return
+
+    def sentence_point(self, each: Words, swaps: Mapping[int, int]) -> Floats:
+        """The vectors of the set with these tokens in the place of words."""
+        ordered = sorted(each.words, key=lambda word: self.places[word])
+        tokens = [swaps.get(word, self.text.encoded.tokens[self.places[word][0]]) for word in ordered]
+        return np.asarray(self.setting.vectors[tokens], dtype=np.float64).reshape(-1)
+
     def starts(self, each: Words) -> Floats:
         center = each.balls[0].center
         size = self.diameter * each.balls[0].widths / math.sqrt(len(center))
@@ -213,6 +248,9 @@ class TextRadius:
         found[0] = center
         if each.found is not None and each.found.row is not None:
             found[1] = self.setting.words[each.found.row]
+        if each.sentence is not None:
+            tokens = {name: token for token, name in self.setting.names.items()}
+            found[1] = self.sentence_point(each, {word: tokens[to] for word, to in each.sentence.items()})
         return found
 
     def look_for_points(self, each: Words, starts: Floats) -> None:
@@ -337,6 +375,9 @@ class TextRadius:
             "safe_radius": {"low": low, "high": finite(high)},
             "words" if self.question.words == "one" else "sets": parts,
         }
+        if self.question.words == "one" and (self.question.saliency or self.question.lime):
+            self.add_saliency(sets, parts)
+            part["agreement"] = agreement(parts)
         if contradicted is not None:
             place = ", ".join(map(str, contradicted.words))
             part["contradiction"] = (
@@ -355,7 +396,34 @@ class TextRadius:
         part = {**words, "low": float(each.low), "high": finite(each.high), "exact": each.closed, "point": point}
         if each.found is not None:
             part |= self.told_of_words(each, each.found)
+        elif each.sentence is not None:
+            swaps = [{"position": word, "to": to} for word, to in each.sentence.items()]
+            part["sentence"] = {"distance": each.sentence_distance, "swaps": swaps}
         return part
+
+    def effects(self, each: Words) -> dict[str, float]:
+        return effects(each.moving.stack, each.balls, self.setting.words, self.setting.nothing)
+
+    def add_saliency(self, sets: Sequence[Words], parts: Sequence[dict[str, Any]]) -> None:
+        """Exact effects of each word that is one token, and LIME's weights."""
+        for each, part in zip(sets, parts, strict=True):
+            if len(each.free) != len(self.setting.nothing):
+                raise Unsupported("--saliency is of words that are one token each")
+            part["saliency"] = self.effects(each)
+        if self.question.lime:
+            own = self.text.encoded.words
+            weights = lime_weights(own, self.text.label, self.scores_without, self.question.lime)
+            for each, part in zip(sets, parts, strict=True):
+                part["saliency"]["lime"] = weights[each.words[0]] if each.words[0] < len(own) else 0.0
+
+    def scores_without(self, rows: Sequence[Sequence[str | None]]) -> Floats:
+        """[n, classes]: with the padding's vector in the place of words that are None."""
+        points = np.repeat(self.exact_center[None], len(rows), axis=0).reshape(len(rows), -1, len(self.setting.nothing))
+        for at, row in enumerate(rows):
+            for word, kept in enumerate(row):
+                if kept is None:
+                    points[at, self.places[word][0]] = self.setting.nothing
+        return self.answers(points.reshape(len(rows), -1)).astype(np.float64)[:, : self.setting.labels]
 
     def told_of_words(self, each: Words, found: WordsFound) -> dict[str, Any]:
         swap = None

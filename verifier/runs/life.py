@@ -54,6 +54,18 @@ class Outcome:
     summary: dict[str, Any]
     exit_code: int
 
+    def _repr_html_(self) -> str:
+        """In a notebook: the claim and the numbers."""
+        from ..pages.notebook_view import html_of
+
+        return html_of(self.folder, self.summary)
+
+    def to_pandas(self) -> Any:
+        """The texts as a DataFrame, a row for each."""
+        from ..pages.notebook_view import frame_of
+
+        return frame_of(self.folder)
+
 
 @dataclass(frozen=True)
 class RunPlan:

@@ -45,11 +45,14 @@ class MeasureOptions:
     words: str | None = None
     units: str | None = None
     padding: bool = False
+    saliency: bool = False
+    lime: int | None = None
 
     @property
     def of_radii(self) -> bool:
         """Whether something was asked that only radii have."""
-        return self.padding or any(given is not None for given in (self.norm, self.words, self.units))
+        given = (self.norm, self.words, self.units, self.lime)
+        return self.padding or self.saliency or any(one is not None for one in given)
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:
@@ -102,7 +105,7 @@ def folder_of(folder: Path, radius: int) -> Path:
 
 def refuse_foreign_radii(folder: Path, radii: Iterable[int]) -> None:
     """A folder with other things in it than runs of these radii, and what is said of all of them."""
-    ours = {"summary.json", "curve.png", *(folder_of(folder, radius).name for radius in radii)}
+    ours = {"summary.json", "curve.png", "report.html", *(folder_of(folder, radius).name for radius in radii)}
     if folder.is_dir():
         strange = sorted(path.name for path in folder.iterdir() if path.name not in ours)
         if strange:

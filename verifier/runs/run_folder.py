@@ -205,11 +205,12 @@ def held(run: Run) -> Iterator[None]:
         file.close()
 
 
-def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> str:
+def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True, named: bool = True) -> str:
     """Replace a file in one step, its bytes on the disk before its name is, and its name when this returns. Returns
     the SHA-256 of its bytes.
 
-    Not `durable`: a power cut can leave other bytes, or the file before.
+    Not `durable`: a power cut can leave other bytes, or the file before. Not `named`: a power cut can leave the file
+    before, until the folder is synced.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     digest = hashlib.sha256()
@@ -223,7 +224,7 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool
                 if durable:
                     os.fsync(file.fileno())
             unfinished.replace(path)
-            if durable:
+            if durable and named:
                 sync_folder(path.parent)
         except BaseException:
             with suppress(OSError):

@@ -54,6 +54,9 @@ def published(run: Run, setting: Setting, found: FlipMatrix, about: Mapping[str,
     write_atomically(run.folder / "kappa.csv", csv_of(kappa))
     write_parquet(kappa, run.folder / "kappa.parquet")
     draw(kappa, run.folder / "kappa.png")
+    from ..pages.sheets.measured_page import write_page
+
+    write_page(run, summary)
     write_json(run.summary, summary)
     return summary
 

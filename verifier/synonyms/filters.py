@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from swapproof.encodings.errors import BadInput
 
 from .part_of_speech import SamePartOfSpeech
+from .rejected_pairs import Rejected
 from .similarity import SentenceSimilarity
 from .stop_words import STOP_WORDS
 
@@ -75,7 +76,7 @@ class MaxPerWord:
 
 
 # Every filter there is, in the order of application: cheap before dear, the cap last.
-FILTERS: tuple[type[Filter], ...] = (StopWords, Antonyms, SamePartOfSpeech, SentenceSimilarity, MaxPerWord)
+FILTERS: tuple[type[Filter], ...] = (Rejected, StopWords, Antonyms, SamePartOfSpeech, SentenceSimilarity, MaxPerWord)
 
 # Always applied, before any filter: a candidate must be one token, and a new one.
 NOT_IN_VOCABULARY = "not in vocabulary"

@@ -20,6 +20,7 @@ from .freezing import (
     FrozenText,
     Moves,
     Shared,
+    digest_of,
     frozen_text,
     in_place,
     obstacles,
@@ -28,6 +29,7 @@ from .freezing import (
     spelling,
     touching_marks,
 )
+from .rejected_pairs import Rejected
 from .sources import writable
 
 if TYPE_CHECKING:
@@ -41,13 +43,15 @@ def read_spaces(
     *,
     swap_unknown: bool = False,
     partial: bool = False,
+    rejected: Rejected | None = None,
 ) -> Freezing:
     """The spaces of these (id, text) pairs, each from its line `{"id": 0, "choices": [["good", "fine"], ...]}`.
 
     A line must give one list per word of its text, the text's word first; a text without a line, a line without a text
     and two lines for one text are errors. `partial`: lines of other texts are skipped (a run on the first texts of a
     file). Candidates that are no single new token of the vocabulary are dropped and counted, as are those of words that
-    cannot be swapped, as in `freeze`. `digest` is that of the file as it stands.
+    cannot be swapped, as in `freeze`, and those that a reader `rejected`. `digest` is that of the file as it stands or,
+    where something was rejected, of the spaces without it.
     """
     expected = dict(encoded)
     if len(expected) != len(encoded):
@@ -84,6 +88,9 @@ def read_spaces(
                 fixed[reason] += 1
                 dropped.update((word.lower(), candidate, reason) for candidate in candidates)
             elif candidates:
+                if rejected is not None:
+                    candidates, gone = parted(rejected, word, candidates)
+                    dropped.update((word.lower(), candidate, rejected.name) for candidate in gone)
                 key = text.tokens[text.places[index][0]], tuple(candidates)
                 if key not in options:
                     options[key] = one_token(vocabulary, *key)
@@ -98,8 +105,15 @@ def read_spaces(
         if id not in found:
             raise BadInput(f"{path}: no line for the text with id {id}")
     texts = tuple(found[id] for id in expected)
-    reasons = (*OBSTACLES, *MISFITS, *of_neighbours(vocabulary))
-    return Freezing(texts, dict(dropped), dict(fixed), considered, reasons, digest.hexdigest())
+    reasons = (*OBSTACLES, *(() if rejected is None else (rejected.name,)), *MISFITS, *of_neighbours(vocabulary))
+    own = digest.hexdigest() if rejected is None else digest_of(texts)
+    return Freezing(texts, dict(dropped), dict(fixed), considered, reasons, own)
+
+
+def parted(rejected: Rejected, word: str, candidates: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What may stand for the word, and what a reader rejected."""
+    gone = [candidate for candidate in candidates if rejected.has(word, candidate)]
+    return [candidate for candidate in candidates if candidate not in gone], gone
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -23,6 +23,7 @@ from ..synonyms.filters import Antonyms, Filter, MaxPerWord, StopWords
 from ..synonyms.freezing import Freezing, FrozenText, digest_of, freeze
 from ..synonyms.graph import Graph, symmetric
 from ..synonyms.part_of_speech import same_part_of_speech
+from ..synonyms.rejected_pairs import Rejected, read_rejected
 from ..synonyms.similarity import sentence_similarity
 from ..synonyms.sources import Source, raw_wordnet, read_antonyms, read_text
 from ..synonyms.spaces_file import read_spaces
@@ -212,7 +213,14 @@ def frozen_spaces(
 ) -> tuple[str, dict[str, int], Freezing]:
     """The name of the source, what was dropped on reading it, and the spaces."""
     if swaps.frozen is not None:
-        freezing = read_spaces(swaps.frozen, encoded, vocabulary, swap_unknown=swaps.swap_unknown, partial=partial)
+        freezing = read_spaces(
+            swaps.frozen,
+            encoded,
+            vocabulary,
+            swap_unknown=swaps.swap_unknown,
+            partial=partial,
+            rejected=None if swaps.rejected is None else Rejected(read_rejected(swaps.rejected)),
+        )
         return swaps.frozen.name, {}, freezing
     source = source_of(swaps, encoded)
     graph: Graph = symmetric(source.graph) if swaps.symmetric else source.graph
@@ -236,6 +244,8 @@ def source_of(swaps: SwapsSection, encoded: Sequence[tuple[int, Encoded]]) -> So
 
 
 def filters_of(swaps: SwapsSection) -> Iterator[Filter]:
+    if swaps.rejected is not None:
+        yield Rejected(read_rejected(swaps.rejected))
     if isinstance(swaps.stop_words, Path):
         yield StopWords(frozenset(read_text(swaps.stop_words).lower().split()))
     elif swaps.stop_words:

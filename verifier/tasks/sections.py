@@ -104,7 +104,7 @@ Url = Annotated[str, Field(pattern=r"^https?://[^\s]+$")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-KINDS = ("onnx", "hf", "sklearn", "static", "callable", "endpoint")
+KINDS = ("onnx", "hf", "sklearn", "static", "callable", "endpoint", "smoothed")
 """Of models: keys of [model], one of which says where the model is."""
 ENDPOINT_KEYS = ("request", "response", "per_second", "attempts", "timeout", "batch")
 OF_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -132,6 +132,7 @@ class ModelSection(Section):
     callable: Callable | None = None
     folder: File | None = None
     endpoint: Url | None = None
+    smoothed: File | None = None
     road: Literal["read", "run"] | None = None
     vocabulary: File | None = None
     inputs: Annotated[dict[str, Role], Field(min_length=1)] | None = None
@@ -196,7 +197,7 @@ class ModelSection(Section):
             from swapproof.models.deployed.http_endpoint import AUTHORIZATION
 
             raise ValueError(f"endpoint holds a password: set the variable {AUTHORIZATION}, which no run keeps")
-        if self.road == "read" and kind in ("callable", "endpoint"):
+        if self.road == "read" and kind in ("callable", "endpoint", "smoothed"):
             raise ValueError(f'road = "read" needs a file that can be read; {kind} can only be run')
         if self.column is not None and len(self.labels) != 2:
             raise ValueError(f"column decides between two classes, and labels names {len(self.labels)}")
@@ -298,6 +299,8 @@ class SwapsSection(Section):
     cosine: Share | None = None
     max_per_word: Count = 8
     antonyms: Files = ()
+    rejected: File | None = None
+    """Pairs that a reader rejected, whatever the source says."""
     stop_words: Annotated[Path | bool, BeforeValidator(_words)] = False
     symmetric: bool = False
     same_part_of_speech: bool = False
@@ -317,7 +320,7 @@ class SwapsSection(Section):
         fields = SwapsSection.model_fields
         given = {name for name in fields if getattr(self, name) != fields[name].default}
         if self.frozen is not None:
-            idle = given - {"frozen", "max_per_word", "swap_unknown"}
+            idle = given - {"frozen", "max_per_word", "swap_unknown", "rejected"}
             if "file" in idle:
                 raise ValueError("has both file and frozen: keep the one to use")
             if idle:
@@ -412,6 +415,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {
     "certify": ("certified_accuracy", "accuracy", "mmws", "no_text_broken_by", "baseline"),
     "measure --quantity kappa": ("rho",),
     "measure --quantity pr": (),
+    "measure --quantity msr": (),
     "attack": (),
 }
 """Command -> the requirements that it can answer."""

@@ -66,7 +66,7 @@ class Task(Section):
 
         Where a file lies changes no answer; what it holds does, and is hashed by whoever reads it. The suffix says how
         some files are read, so it counts. How many texts there are, and what is required of them, changes no answer
-        about any of them; nor does a key that says what goes without saying.
+        about any of them; nor does a key that says what goes without saying. What readers rejected shows in the swaps.
         """
         return self._digest_of("model", "data", "swaps")
 
@@ -80,7 +80,8 @@ class Task(Section):
             section: {
                 key: _placeless(value)
                 for key, value in part
-                if key not in ("limit", "sample", "rows") and value != SECTIONS[section].model_fields[key].default
+                if key not in ("limit", "sample", "rows", "rejected")
+                and value != SECTIONS[section].model_fields[key].default
             }
             for section, part in self
             if section in sections
@@ -89,6 +90,7 @@ class Task(Section):
         return hashlib.sha256(f"swapproof task 2\n{text}".encode()).hexdigest()
 
 
+UNHASHED = ("limit", "sample", "rows", "rejected")
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelSection,
     "data": DataSection,

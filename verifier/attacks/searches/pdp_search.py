@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..attacked_text import Attacked, distinct
-from .local_search import shorten
-from .search_protocol import undo_needless
+from .search_protocol import shorten, undo_needless
 
 Array = NDArray[Any]
 

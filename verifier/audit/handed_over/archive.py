@@ -23,6 +23,8 @@ from ...runs.run_folder import blocks, write_atomically
 LOCAL = struct.Struct("<4s5H3I2H")
 CENTRAL = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
+END_64 = struct.Struct("<4sQ2H2I4Q")
+LOCATOR_64 = struct.Struct("<4sIQI")
 NEWEST_NEEDED = 20
 """The version of the zip format that readers need, 2.0."""
 MADE_ON_UNIX = 3 << 8 | NEWEST_NEEDED
@@ -31,7 +33,10 @@ FIRST_DAY = 1 << 5 | 1
 PLAIN_FILE = 0o100644 << 16
 MOST_BYTES = (1 << 32) - 1
 """Of an archive: what 32-bit offsets reach."""
-MOST_MEMBERS = (1 << 16) - 2
+MANY_MEMBERS = (1 << 16) - 1
+"""From so many on their number stands in a zip64 record, as readers have known it since 2001; offsets stay 32-bit."""
+NEEDED_64 = 45
+MOST_MEMBERS = 1 << 22
 BLOCK = 1 << 20
 
 Content = bytes | Path
@@ -68,7 +73,12 @@ def directory(members: Iterable[Member]) -> bytes:
         listed += member.central(offset)
         offset += len(member.local()) + member.size
         count += 1
-    return bytes(listed) + END.pack(b"PK\5\6", 0, 0, count, count, len(listed), offset, 0)
+    if count < MANY_MEMBERS:
+        return bytes(listed) + END.pack(b"PK\5\6", 0, 0, count, count, len(listed), offset, 0)
+    made = MADE_ON_UNIX & 0xFF00 | NEEDED_64
+    whole = END_64.pack(b"PK\6\6", END_64.size - 12, made, NEEDED_64, 0, 0, count, count, len(listed), offset)
+    there = LOCATOR_64.pack(b"PK\6\7", 0, offset + len(listed), 1)
+    return bytes(listed) + whole + there + END.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, len(listed), offset, 0)
 
 
 def parts_of(content: Content) -> Iterable[bytes]:
@@ -86,12 +96,7 @@ def measured(name: str, content: Content) -> Member:
 def write_archive(path: Path, contents: Mapping[str, Content], members: Iterable[Member]) -> None:
     """`members` are those of `contents`, as they were measured; a file that changed since then is refused."""
     members = sorted(members, key=lambda member: member.name)
-    total = sum(len(member.local()) + member.size for member in members) + len(directory(members))
-    if total > MOST_BYTES or len(members) > MOST_MEMBERS:
-        raise Unsupported(
-            f"{path}: {len(members):,} files of {total:,} bytes together; an archive holds {MOST_MEMBERS:,} "
-            f"files and {MOST_BYTES:,} bytes: hand over the run folder itself"
-        )
+    refuse_too_large(path, {member.name: member.size for member in members})
 
     def pieces() -> Iterator[bytes]:
         for member in members:
@@ -105,6 +110,21 @@ def write_archive(path: Path, contents: Mapping[str, Content], members: Iterable
         yield directory(members)
 
     write_atomically(path, pieces())
+
+
+def refuse_too_large(path: Path, sizes: Mapping[str, int]) -> None:
+    """Before anything is checked or written; `sizes` of the members, by their names."""
+    total = sum(LOCAL.size + CENTRAL.size + 2 * len(name) + size for name, size in sizes.items())
+    total += END.size + END_64.size + LOCATOR_64.size
+    if total > MOST_BYTES or len(sizes) > MOST_MEMBERS:
+        raise Unsupported(
+            f"{path}: {len(sizes):,} files of {total:,} bytes together; an archive holds {MOST_MEMBERS:,} "
+            f"files and {MOST_BYTES:,} bytes: hand over the run folder itself"
+        )
+
+
+def size_of(content: Content) -> int:
+    return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def read_archive(path: Path, allowed: Mapping[str, int], folder: Path) -> list[Member]:
@@ -145,7 +165,7 @@ def read_members(file: BinaryIO, end: int, allowed: Mapping[str, int], folder: P
         members.append(found)
     if not members:
         raise Malformed("not an archive that `swapproof bundle` makes")
-    rest = header + file.read(MOST_MEMBERS * (CENTRAL.size + 256))
+    rest = header + file.read(len(members) * (CENTRAL.size + 256) + END_64.size + LOCATOR_64.size + END.size)
     if rest != directory(members):
         raise Malformed("the directory at its end is not that of its members")
     return members

@@ -127,6 +127,9 @@ def measured_radius(task: str | Path, out: str | Path, radius: int, options: PrO
         summary |= {"remarks": said["remarks"], "swaps": said["swaps"]}
         outcome = published(run, summary)
         draw(lines, radius, run.folder / "robust_fraction.png")
+        from ...pages.sheets.measured_page import write_page
+
+        write_page(run, summary, lines)
     return outcome
 
 
@@ -175,6 +178,10 @@ def measure_radii(task: str | Path, out: str | Path, radii: Sequence[int], optio
     summaries = [outcome.summary for outcome in outcomes]
     summary = together(summaries)
     write_json(folder / "summary.json", summary)
+    from ...pages.sheets.measured_page import page_of_radii
+
+    runs = {radius: Run(folder_of(folder, radius)) for radius in radii}
+    write_atomically(Run(folder).report, page_of_radii(summary, runs).written())
     try:
         from ...pages.pr_plots import curve
 

@@ -23,14 +23,9 @@ def as_sarif(summary: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> 
     asked about; texts that are answered wrongly anyway are not asked about."""
     results = [requirement(one) for one in summary["requirements"] if one["answer"] != "true"]
     radius = asked_radius(summary)
-    level = (
-        "error" if any(one["answer"] == "false" and one["at"] == radius for one in summary["requirements"]) else "note"
-    )
-    results += [
-        finding(line, radius, level)
-        for line in lines
-        if line["status"] != "already_wrong" and broken(short(line), radius)
-    ]
+    violated = any(one["answer"] == "false" and one["at"] == radius for one in summary["requirements"])
+    asked = (line for line in lines if line["status"] != "already_wrong" and broken(short(line), radius))
+    results += [finding(line, radius, "error" if violated else "note") for line in asked]
     found = {
         "$schema": SCHEMA,
         "version": "2.1.0",

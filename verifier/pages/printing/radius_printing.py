@@ -39,6 +39,9 @@ def print_radii(summary: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) 
         ]
         if summary["same_vector"]:
             rows.append(("swaps at distance 0 (one vector)", str(summary["same_vector"])))
+    for name, effects in summary["agreement"].items():
+        for effect, value in effects.items():
+            rows.append((f"rank correlation of {name} and {effect.replace('_', ' ')}", number(value)))
     table = Table(title="Safe radius (MSR)", title_justify="left")
     table.add_column("")
     table.add_column(summary["norm"], justify="right")

@@ -21,6 +21,8 @@ LEAST_WIDTH = 0.012
 ROW = 26
 NAME = 170
 """Room for the names of intervals."""
+TICKED = 12
+"""Numbers below a figure; fewer where they are long."""
 LONGEST = 24
 """Characters of a name."""
 
@@ -60,7 +62,8 @@ def drawn_lines(title: str, series: Sequence[Series], below: str, *, steps: bool
             f'<polyline class="engine engine-{number % LINES}" points="{" ".join(ends)}"/>'
             for ends in ((low, high) if low != high else (low,))
         ]
-    for x in xs[:: max(1, len(xs) // 12)]:
+    most = TICKED if last < 100 else TICKED // 3
+    for x in xs[:: max(1, -(-len(xs) // most))]:
         place = LEFT + width * (x - first + (0.5 if steps else 0)) / span
         drawn.append(f'<text class="tick" x="{place:.1f}" y="{HEIGHT - BOTTOM + 16}">{x:g}</text>')
     drawn.append(f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">{escape(below)}</text>')

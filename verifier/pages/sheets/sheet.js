@@ -35,11 +35,12 @@
     columns = first[0].map(([name, kind]) => ({ name, kind, slug: name.toLowerCase().replace(/[^a-z0-9]+/g, "-") }));
     rows = others.map(([cells, details], place) => ({
       cells, details, place,
-      words: [...cells, ...details.flatMap(([, , swaps]) => swaps.map((swap) => swap.to))].join(" ").toLowerCase(),
+      words: [...cells, ...details.flatMap(([, , swaps]) => swaps.map((swap) => swap.to ?? ""))].join(" ").toLowerCase(),
     }));
   }
 
-  const shown = (value) => (value === null ? "" : Array.isArray(value) ? (value[0] === value[1] ? String(value[0]) : `[${value[0] ?? "?"}, ${value[1] ?? "?"}]`) : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value));
+  const single = (value) => (value === null ? "?" : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : String(value));
+  const shown = (value) => (value === null ? "" : !Array.isArray(value) ? single(value) : value[0] === value[1] ? single(value[0]) : `[${single(value[0])}, ${single(value[1])}]`);
   const sortable = (value) => (Array.isArray(value) ? value[1] ?? value[0] ?? Infinity : value === null ? Infinity : value === "never" ? Number.MAX_VALUE : value);
 
   // ---- what is listed
@@ -122,8 +123,9 @@
     const points = Array.from(text);
     const pieces = [];
     let at = 0;
-    for (const { characters: [start, end], to } of [...swaps].sort((a, b) => a.position - b.position)) {
-      pieces.push(points.slice(at, start).join(""), el("del", {}, points.slice(start, end).join("")), " ", el("ins", {}, to));
+    for (const { characters: [start, end], to, shade } of [...swaps].sort((a, b) => a.position - b.position)) {
+      if (shade !== undefined) pieces.push(points.slice(at, start).join(""), el("mark", { class: `shade-${shade}` }, points.slice(start, end).join("")));
+      else pieces.push(points.slice(at, start).join(""), el("del", {}, points.slice(start, end).join("")), " ", el("ins", {}, to));
       at = end;
     }
     return [...pieces, points.slice(at).join("")];

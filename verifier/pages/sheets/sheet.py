@@ -47,7 +47,7 @@ class Figure:
     drawing: Markup
     definition: str
     keys: tuple[tuple[str, str], ...] = ()
-    """(class of the mark, name)"""
+    """(class of the mark, or how it is drawn, name)"""
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,8 @@ class Rows:
     each: Callable[[], Iterable[Row]]
     definition: str
     noun: str = "texts"
+    opens: bool = True
+    """Whether rows have details."""
 
 
 @dataclass(frozen=True)

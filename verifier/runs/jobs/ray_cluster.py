@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 2.0
 """Of work in a batch: enough that sending it does not matter, little enough that losing it does not either."""
-MOST = 256
+MOST = 64
 """Texts in a batch."""
+FORGETTING = 0.9
+"""What earlier batches count beside the last one: of one alone, where some texts take a thousand times as long as
+others, nothing follows for the next."""
 AHEAD = 2
 """Batches that a process has at a time: it never waits for the next one."""
+TAIL = 4
+"""Of what is left each process gets no more than a so small part of its share."""
 PATIENCE = 300.0
 """Seconds without an answer from any machine, and without a process at work, after which there is no cluster."""
 HELLO, FAREWELL = 10.0, 5.0
@@ -99,15 +104,15 @@ class Station:
 
 def settle_on_cluster(
     work: Work, texts: Iterator[Text], folder: Path, jobs: int | None, taken: Taken
-) -> Generator[Settled | Lost, None, None]:
-    """`jobs`: processes at most, None for one on each processor. Every text is answered once, whatever is lost."""
+) -> Generator[Sequence[Settled | Lost], None, None]:
+    """In batches, as they come; every text once, whatever is lost. `jobs`: processes, None for one a processor."""
     ray = load_ray()
     lost_machine = (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError)
     files, shared_work = ray.put(packed(Run(folder))), ray.put(work)
     remote = ray.remote(num_cpus=1, max_restarts=0)(Member)
     queue, killed, number = deque(texts), Counter[int](), 0
     stations: list[Station] = []
-    each, heard = 0.0, time.monotonic()
+    pace, heard = Pace(), time.monotonic()
     try:
         while queue or any(station.batches for station in stations):
             wanted = min(len(queue), jobs or processors(ray))
@@ -117,13 +122,15 @@ def settle_on_cluster(
                 stations.append(Station(f"cluster process {number}", handle, handle.version.remote()))
             for station in (one for one in stations for _ in range(AHEAD) if one.hello is None):
                 if queue and len(station.batches) < AHEAD:
-                    size = batch_size(each, len(queue), len(stations))
+                    size = batch_size(pace.each, len(queue), len(stations))
                     batch = [queue.popleft() for _ in range(min(size, len(queue)))]
                     for text in batch:
                         taken(text, station.name)
                     station.batches[station.handle.settle.remote(batch)] = batch
             asked = {ref: one for one in stations for ref in ([one.hello] if one.hello is not None else one.batches)}
             done, _ = ray.wait(list(asked), num_returns=1, timeout=LOOK)
+            if done:  # and whatever else is there: to look at many processes for each batch would take too long
+                done, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0)
             heard = time.monotonic() if done else heard
             if time.monotonic() - heard > PATIENCE and not any(station.batches for station in stations):
                 raise BadInput(f"--cluster: no machine was free for {PATIENCE:g} s; the same command goes on from here")
@@ -135,7 +142,8 @@ def settle_on_cluster(
                     answer = ray.get(ref)
                 except lost_machine as error:
                     stations.remove(station)
-                    yield from returned(station, queue, killed, error)
+                    if lost := list(returned(station, queue, killed, error)):
+                        yield lost
                     continue
                 except ray.exceptions.RayTaskError as error:
                     raise error.cause if isinstance(error.cause, BadInput | NotImplementedError) else error from None
@@ -144,14 +152,29 @@ def settle_on_cluster(
                     station.hello = None
                     continue
                 found, seconds = answer
-                each = seconds / len(station.batches.pop(ref))
-                yield from found
+                pace = pace.after(seconds, len(station.batches.pop(ref)))
+                yield found
     finally:
         with suppress(Exception):  # the cluster may be gone
             leaving = [station.handle.leave.remote() for station in stations if station.hello is None]
             ray.wait(leaving, num_returns=len(leaving), timeout=FAREWELL) if leaving else None
             for station in stations:
                 ray.kill(station.handle)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of work and texts of the last batches, earlier ones counting less."""
+
+    seconds: float = 0.0
+    texts: float = 0.0
+
+    @property
+    def each(self) -> float:
+        return self.seconds / self.texts if self.texts else 0.0
+
+    def after(self, seconds: float, texts: int) -> Pace:
+        return Pace(FORGETTING * self.seconds + seconds, FORGETTING * self.texts + texts)
 
 
 def processors(ray: Any) -> int:
@@ -161,7 +184,7 @@ def processors(ray: Any) -> int:
 def batch_size(each: float, left: int, stations: int) -> int:
     """Texts of about BATCH_SECONDS, and towards the end fewer, so that nobody waits for one who has many."""
     size = MOST if each == 0.0 else math.ceil(BATCH_SECONDS / each)
-    return max(1, min(size, MOST, math.ceil(left / (AHEAD * stations))))
+    return max(1, min(size, MOST, math.ceil(left / (TAIL * AHEAD * stations))))
 
 
 def returned(station: Station, queue: deque[Text], killed: Counter[int], error: Exception) -> Iterator[Lost]:

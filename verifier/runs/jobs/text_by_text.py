@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...pages.progress import progress
 from ..results import written
-from ..run_folder import Run, sha256, write_atomically
+from ..run_folder import Run, sha256, sync_folder, write_atomically
 from ..store import Store, writing
 from ..work import Lost, Settled, Work
 from ..workers import FEW, settle_all
@@ -62,8 +62,9 @@ def settle_texts(
     def taken(text: Text, worker: str) -> None:
         store.lease(work.stage, text.id, worker)
 
+    settling: Generator[Sequence[Settled | Lost], None, None]
     if hands.cluster is None:
-        settling = settle_all(work, todo, jobs, apart=apart, taken=taken)
+        settling = one_by_one(settle_all(work, todo, jobs, apart=apart, taken=taken))
     else:
         from .ray_cluster import settle_on_cluster
 
@@ -73,22 +74,32 @@ def settle_texts(
         progress(doing, len(texts), len(texts) - len(todo), shown=shown) as advance,
         closing(settling) as found,
     ):
+        for lot in found:
+            evidence = write_evidence(run, [one for one in lot if isinstance(one, Settled)])
+            with store.together():
+                for one in lot:
+                    match one:
+                        case Lost(text) if text.id in again:
+                            pass  # what was known of it stays
+                        case Lost(text):
+                            line = written(work.lost(one) | deployed.get(text.id, {}))
+                            store.put(work.stage, text.id, line, None, lost=True, job=digests[text.id])
+                        case Settled(id, line):
+                            told = written(line | deployed.get(id, {}))
+                            store.put(work.stage, id, told, evidence[id], job=digests[id])
+                            kept = work.kept(one, again=id in again)
+                            if kept is not None:
+                                store.put(work.kept_stage, id, kept, None)
+            for id in evidence:
+                run.begun(id).unlink(missing_ok=True)
+            for one in lot:
+                advance(1, "lost" if isinstance(one, Lost) else str(one.line["status"]))
+
+
+def one_by_one(found: Generator[Settled | Lost, None, None]) -> Generator[Sequence[Settled | Lost], None, None]:
+    with closing(found):
         for one in found:
-            match one:
-                case Lost(text) if text.id in again:
-                    pass  # what was known of it stays
-                case Lost(text):
-                    line = written(work.lost(one) | deployed.get(text.id, {}))
-                    store.put(work.stage, text.id, line, None, lost=True, job=digests[text.id])
-                case Settled(id, line):
-                    evidence = write_evidence(run, one)
-                    kept = work.kept(one, again=id in again)
-                    with store.together():
-                        store.put(work.stage, id, written(line | deployed.get(id, {})), evidence, job=digests[id])
-                        if kept is not None:
-                            store.put(work.kept_stage, id, kept, None)
-                    run.begun(id).unlink(missing_ok=True)
-            advance(1)
+            yield [one]
 
 
 @contextmanager
@@ -106,17 +117,25 @@ def intact(run: Run, id: int, evidence: str | None) -> bool:
     return evidence is None or any(path.is_file() and sha256(path) == evidence for path in paths)
 
 
-def write_evidence(run: Run, settled: Settled) -> str | None:
-    """The SHA-256 of the certificate or transcript; a proof that was refused is written beside."""
-    path, digest = run.certificate(settled.id), None
-    if settled.transcript is not None:
-        with writing(run.transcripts):
-            run.transcripts.mkdir(exist_ok=True)
-        digest = write_atomically(run.transcript(settled.id), settled.transcript)
-    if settled.certificate is not None:
-        digest = write_atomically(path, settled.certificate)
-    if settled.refused is not None:
-        with writing(run.refused):
-            run.refused.mkdir(exist_ok=True)
-        write_atomically(run.refused / path.name, settled.refused)
-    return digest
+def write_evidence(run: Run, lot: Sequence[Settled]) -> dict[int, str | None]:
+    """The SHA-256 of each certificate or transcript, all on the disk; a proof that was refused is written beside."""
+    found: dict[int, str | None] = {}
+    folders = set()
+    for settled in lot:
+        found[settled.id] = None
+        for path, content in (
+            (run.transcript(settled.id), settled.transcript),
+            (run.certificate(settled.id), settled.certificate),
+            (run.refused / f"{settled.id:06d}.json", settled.refused),
+        ):
+            if content is None:
+                continue
+            with writing(path.parent):
+                path.parent.mkdir(exist_ok=True)
+            digest = write_atomically(path, content, named=False)
+            folders.add(path.parent)
+            if path.parent != run.refused:
+                found[settled.id] = digest
+    for folder in folders:
+        sync_folder(folder)
+    return found

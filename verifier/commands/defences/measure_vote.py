@@ -1,0 +1,27 @@
+"""`measure --quantity vote`: how many swaps the vote of a smoothed classifier withstands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...pages.printing.json_printing import print_run
+from ...pages.printing.vote_printing import print_vote
+from ...runs.life import require
+from ...runs.measured_runs import MeasureOptions
+from ...smoothing.voting_runs import DELTA, SAMPLES, VoteOptions, measure_vote
+
+
+def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
+    require(asked.radius is None, "--radius belongs to --quantity pr; a vote has its radius")
+    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
+    require(asked.cluster is None and not asked.require, "--cluster and --require are not for --quantity vote")
+    require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
+    samples = SAMPLES if asked.samples is None else asked.samples
+    delta = DELTA if asked.delta == "0.005" else asked.delta
+    options = VoteOptions(asked.limit, samples, delta, jobs=asked.jobs, resume=asked.resume, progress=True)
+    outcome = measure_vote(task, out, options)
+    if as_json:
+        return print_run(outcome.folder, outcome.exit_code, outcome.summary)
+    print_vote(outcome.summary)
+    print(f"\nThe run folder: {outcome.folder}")
+    return outcome.exit_code
