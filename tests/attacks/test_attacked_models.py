@@ -49,11 +49,13 @@ def test_a_classifier_of_word_pieces_is_attacked_as_its_tokenizer_reads(tmp_path
     target = (answer(TEXTS[0]) + 1) % len(names)
     options = ["--method", "pdp", "--target", names[target], "--out", str(tmp_path / "run")]
     assert main(["attack", str(task), *options]) == 0
-    for line in results(tmp_path / "run"):
+    lines = results(tmp_path / "run")
+    for line in lines:
         assert line["predicted"] == answer(line["text"])
         if line["min_swaps"]["high"]:
             assert answer(line["witness"]["sentence"]) == target
-    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+    claims = any(line["witness"] is not None for line in lines)  # its weights are random: maybe nothing fools it
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == (0 if claims else 3)
 
 
 def scores(asked: Any) -> dict[str, Any]:
