@@ -12,6 +12,7 @@ from .check import merkle_root
 from .errors import BadInput
 
 __all__ = [
+    "Attention",
     "Boxes",
     "Broken",
     "Count",
@@ -122,6 +123,11 @@ class Boxes:
     segments: tuple[Segment, ...] = ()
 
 
+@dataclass(frozen=True)
+class Attention:
+    """Leaf of a smooth network, at level real: what single swaps do, and what they do together."""
+
+
 @dataclass(frozen=True, eq=False)
 class Precision:
     """Numbers of a smooth network are multiples of 2**-bits in a subtree, from 16 to 64 bits."""
@@ -130,7 +136,7 @@ class Precision:
     inner: Node
 
 
-Node = Linear | Enumerate | Open | Broken | Boxes | Words | Rivals | Slopes | Joint | Precision
+Node = Linear | Enumerate | Open | Broken | Boxes | Attention | Words | Rivals | Slopes | Joint | Precision
 
 
 @dataclass(frozen=True)
@@ -289,6 +295,8 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
             case Precision():
                 out.append(11)
                 out += number(node.bits)
+            case Attention():
+                out.append(25)
             case Boxes():
                 out.append(24)
                 out += number(len(node.segments))
@@ -301,7 +309,7 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 stack += [node.right, node.left]
             case Slopes() | Joint() | Precision():
                 stack.append(node.inner)
-            case Linear() | Enumerate() | Open() | Broken() | Boxes():
+            case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
                 pass
     return bytes(out)
 

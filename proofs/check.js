@@ -4102,6 +4102,9 @@ function swapproofChecker() {
           refuse("boxes do not show that no rival beats the label");
         }
       };
+      NODES[25] = () => { // attention
+        unusable("the tree has an attention leaf, which check.py checks and this checker does not yet");
+      };
     }
     // Layers first to end - 1, of each segment.
     function readSegments() {

@@ -5,9 +5,9 @@
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
 exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
-smooth_intervals.py, smooth_blocks.py and enclosures.py. This file believes no number it can compute, says
-`accepted N of N` as its very last act and leaves with 0. Otherwise it leaves with 4 (something was refused) or 2
-(nothing to check).
+smooth_intervals.py, smooth_blocks.py and enclosures.py, and in attending/attention_leaf.py. This file
+believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
+with 4 (something was refused) or 2 (nothing to check).
 
 To be read from top to bottom, after exact_network.py: sentences, the linear recipe (FORMAT section 7), the float32
 level (8), the tree (5 and 6), the certificate (3), files (2).
@@ -40,12 +40,17 @@ if TYPE_CHECKING or __package__:
     from . import lower as lowering
     from . import smooth_blocks, smooth_intervals
     from . import smooth_leaves as leaves
+    from .attending import attention_leaf as attention
 else:
-    for name in ("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"):
-        beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    for path in (
+        *("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"),
+        *("attending/attention_sums", "attending/attention_leaf"),
+    ):
+        name = path.rpartition("/")[2]
+        beside = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{path}.py")
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
-    lowering, networks = sys.modules["lower"], sys.modules["exact_network"]
+    lowering, networks, attention = [sys.modules[name] for name in ("lower", "exact_network", "attention_leaf")]
     smooth_blocks, smooth_intervals, leaves = [
         sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals", "leaves")
     ]
@@ -230,6 +235,7 @@ class Space:
                 self.movers[slot].append((i, added))
         self.known_rules: dict[tuple[int, bool], smooth_intervals.Intervals] = {}
         self.known_enumerations: dict[tuple[int, bool], leaves.Enumeration] = {}
+        self.known_attention: dict[int, attention.Attention] = {}
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
         self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
@@ -299,6 +305,12 @@ class Space:
         if key not in self.known_rules:
             self.known_rules[key] = smooth_intervals.Intervals(self, self.blocks, *key)
         return self.known_rules[key]
+
+    def attention(self, precision: int) -> attention.Attention:
+        """Of the last precision; what its leaves share is kept."""
+        if precision not in self.known_attention:
+            self.known_attention = {precision: attention.Attention(self.ruled(precision, False))}
+        return self.known_attention[precision]
 
     def enumeration(self, precision: int, kernel: bool) -> leaves.Enumeration:
         """One sentence after the other; what they share is kept."""
@@ -783,6 +795,13 @@ class Tree:
             boxes = leaves.Boxes(space.ruled(region.precision, self.kernel), region.masks, self.swaps, segments)
             require(boxes.proved(region.rivals), "a boxes leaf does not hold")
 
+    def attend(self, region: Region) -> None:
+        """The label beats every rival, by what single swaps do and what they do together."""
+        require(not self.kernel, "an attention leaf at another level than real")
+        if not self.sentences(region).empty:
+            leaf = self.space.attention(region.precision)
+            require(leaf.proved(region.masks, self.swaps, region.rivals), "an attention leaf does not hold")
+
 
 def with_option(options: list[int], i: int, option: int) -> list[int]:
     return [*options[:i], option, *options[i + 1 :]]
@@ -803,6 +822,7 @@ SMOOTH_RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
     **{byte: RULES[byte] for byte in (2, 3, 4, 7)},
     11: Tree.set_precision,
     24: Tree.boxes,
+    25: Tree.attend,
 }
 """The same in the tree of a smooth network."""
 

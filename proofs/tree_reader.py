@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .certificate import (
+    Attention,
     Boxes,
     Broken,
     Enumerate,
@@ -52,7 +53,7 @@ def below(node: Node) -> tuple[Node, ...]:
             return node.left, node.right
         case Slopes() | Joint() | Precision():
             return (node.inner,)
-        case Linear() | Enumerate() | Open() | Broken() | Boxes():
+        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
             return ()
 
 
@@ -79,7 +80,7 @@ def joined(node: Node, inner: Sequence[Node]) -> Node:
             return Joint(node.groups, *inner)
         case Precision():
             return Precision(node.bits, *inner)
-        case Linear() | Enumerate() | Open() | Broken() | Boxes():
+        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
             return node
 
 
@@ -126,6 +127,8 @@ class Reader:
                 return Precision(self.number(), nothing)
             case 24:
                 return Boxes(self.segments())
+            case 25:
+                return Attention()
             case _:
                 raise BadInput(f"no node begins with the byte {kind}")
 

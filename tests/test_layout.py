@@ -143,9 +143,9 @@ def test_help_loads_nothing_heavy_and_is_quick() -> None:
 
 def test_type_checkers_see_every_folder() -> None:
     """.typing/swapproof holds one link per folder, because type checkers cannot follow the package mapping."""
-    links = {link.name: link.resolve() for link in (ROOT / ".typing" / "swapproof").iterdir()}
-    own = {"__init__.py": ROOT.joinpath(*OWN, "__init__.py")}
-    assert links == {folder: ROOT / folder for folder in FOLDERS} | own
+    there = ROOT / ".typing" / "swapproof"
+    links = {path.name: path.resolve() for path in there.iterdir()}
+    assert links == {folder: ROOT / folder for folder in FOLDERS} | {"__init__.pyi": there / "__init__.pyi"}
 
 
 def test_the_package_is_the_command_and_knows_its_version() -> None:

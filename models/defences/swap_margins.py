@@ -260,10 +260,11 @@ def margins_by_swaps(
         raise NotImplementedError(f"swaps do not add up in {name_of(shape.body)}")
     layers = dense(network, labels)
     classes = torch.arange(shape.classes)
+    first = first_bounds(moved, told, *layers[0], swaps) if len(layers) > 1 else []
     found = []
     for number in range(1, swaps + 1):
-        bounds: list[Box] = []
-        for depth in range(len(layers) - 1):
+        bounds: list[Box] = [first[number - 1]] if first else []
+        for depth in range(1, len(layers) - 1):
             weight, bias = layers[depth]
             low = least(moved, told, *backward([*layers[:depth], (weight, bias)], bounds), number)
             high = -least(moved, told, *backward([*layers[:depth], (-weight, -bias)], bounds), number)
@@ -271,6 +272,23 @@ def margins_by_swaps(
         margins = least(moved, told, *backward(layers, bounds), number)
         found.append(margins.masked_fill(classes == labels.unsqueeze(1), float("inf")).amin(dim=1))
     return torch.stack(found, dim=1)
+
+
+def first_bounds(moved: Moved, told: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, swaps: int) -> list[Box]:
+    """Of the first layer, for each number of swaps: both ends from one list of moves."""
+    low, high = moved(weight)
+    here = told @ weight.T + bias
+    down, up = sums_of_least(low.amin(dim=2), swaps), sums_of_least(-high.amax(dim=2), swaps)
+    return [(here + down[:, number], here - up[:, number]) for number in range(swaps)]
+
+
+def sums_of_least(moves: torch.Tensor, most: int) -> torch.Tensor:
+    """[batch, most, rows]: of moves [batch, places, rows] the sum of the least 1 .. most that are below 0."""
+    from torch.nn import functional
+
+    count = min(most, moves.shape[1])
+    best = moves.clamp(max=0.0).topk(count, dim=1, largest=False).values.cumsum(dim=1)
+    return functional.pad(best, (0, 0, 0, most - count), mode="replicate") if count < most else best
 
 
 def changes_of(
@@ -294,6 +312,4 @@ def least(moved: Moved, told: torch.Tensor, row: torch.Tensor, constant: torch.T
     those the `swaps` greatest, where they lower it."""
     shared = row if row.dim() == 2 or len(row) > 1 else row[0]
     here = told @ shared.T if shared.dim() == 2 else (shared * told.unsqueeze(1)).sum(dim=-1)
-    gains = moved(shared)[0].amin(dim=2).clamp(max=0.0)
-    best = gains.topk(min(swaps, gains.shape[1]), dim=1, largest=False).values
-    return here + constant + best.sum(dim=1)
+    return here + constant + sums_of_least(moved(shared)[0].amin(dim=2), swaps)[:, -1]

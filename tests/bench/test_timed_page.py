@@ -21,7 +21,8 @@ def test_the_page_holds_every_text_and_its_definition(tmp_path: Path, capsys: Ca
     text = page.read_text()
     assert "Time: wall clock of one thread" in text
     columns, _, rows = rows_in(text)
-    assert [str(column[0]) for column in columns] == ["text", "exact", "exact, s", "enumerate", "enumerate, s"]
+    names = [column[0] for column in columns]
+    assert names == ["text", "exact", "exact, s", "enumerate", "enumerate, s"]
     assert len(rows) == len(ROWS)
     assert all(row[0][1] == row[0][3] for row in rows)
     capsys.readouterr()

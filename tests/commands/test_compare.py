@@ -76,6 +76,17 @@ def test_the_terminal_says_what_got_worse_and_defines_every_table(
     assert "two/run against one/run:" in said
 
 
+def test_a_run_that_says_little_is_said_to(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("one", "two"):
+        task = write_task(tmp_path / name)
+        (tmp_path / name / "synonyms.json").write_text("{}")
+        assert main(["certify", str(task), "--out", str(tmp_path / name / "run")]) == 0
+    runs = [str(tmp_path / name / "run") for name in ("one", "two")]
+    assert main(["compare", *runs, "--out", str(tmp_path / "out")]) == 0
+    assert "one/run says little: there is nothing to swap in any text" in capsys.readouterr().out
+    assert '<p class="verdict incomplete"><span class="claim">' in (tmp_path / "out" / "compare.html").read_text()
+
+
 def test_a_run_beside_a_copy_of_itself_differs_in_nothing(
     both: tuple[Path, Path], tmp_path: Path, capsys: Capture
 ) -> None:
@@ -106,7 +117,7 @@ def test_other_texts_labels_and_swaps_are_refused_saying_where(
 
 
 def test_runs_of_attack_and_measure_are_compared_each_with_its_kind(tmp_path: Path, capsys: Capture) -> None:
-    runs: dict[str, list[Path]] = {"attack": [], "pr": [], "kappa": []}
+    runs: dict[str, list[Path]] = {"attack": [], "pr": [], "kappa": [], "msr": []}
     for name in ("one", "two"):
         task = write_task(tmp_path / name)
         if name == "two":
@@ -115,6 +126,7 @@ def test_runs_of_attack_and_measure_are_compared_each_with_its_kind(tmp_path: Pa
             ("attack", ["attack", str(task), "--method", "greedy"]),
             ("pr", [MEASURE[0], str(task), *MEASURE[1:]]),
             ("kappa", ["measure", str(task), "--quantity", "kappa"]),
+            ("msr", ["measure", str(task), "--quantity", "msr", "--words", "all", "--seconds", "1"]),
         ):
             runs[kind].append(tmp_path / name / kind)
             assert main([*words, "--out", str(runs[kind][-1])]) in (0, 3)

@@ -406,7 +406,7 @@ def test_parts_of_speech_name_their_source(task: Path, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--quantity", "kappa", "--euba", "4", "--euba-variant", "top2"], "can be paper, top1, no-mask"),
-        (["--quantity", "rho"], "can be pr or kappa"),
+        (["--quantity", "rho"], "can be pr, kappa, msr or vote"),
         (["--quantity", "kappa", "--radius", "2"], "belong to --quantity pr"),
         (["--quantity", "pr"], "needs --radius"),
         (["--quantity", "pr", "--radius", "1", "--brute-force"], "belong to --quantity kappa"),

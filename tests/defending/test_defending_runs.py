@@ -63,10 +63,8 @@ class InProcess:
 def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Defences, InProcess]:
     """Two seeds; killed after six commands, and gone on with."""
     folder = tmp_path_factory.mktemp("defend")
-    (folder / "keys.toml").write_text('["freelb++"]\nsteps = 2\n', encoding="utf-8")
-    options = DefendOptions(
-        ("ada:exact", "freelb++", "smooth"), (0, 3), folder / "defender.json", folder / "keys.toml", 15, ASKED
-    )
+    (folder / "keys.toml").write_text("[smooth]\nrounds = 2\n", encoding="utf-8")
+    options = DefendOptions(("ada:exact", "smooth"), (0, 3), folder / "defender.json", folder / "keys.toml", 15, ASKED)
     path, first, second = recipe(folder), InProcess(stop_after=6), InProcess()
     with pytest.raises(KeyboardInterrupt):
         defend([path], folder / "out", options, command=first)
@@ -88,13 +86,13 @@ def test_every_defence_is_trained_with_every_seed_once(compared: tuple[Path, Def
     trained = [
         Path(given[1]).parent.relative_to(folder / "out").parts for given in commands.given if given[0] == "train"
     ]
-    names = ("none", "ada-exact", "freelb++", "smooth")
+    names = ("none", "ada-exact", "smooth")
     assert sorted(trained) == sorted(("small", name, f"seed-{seed}") for name in names for seed in (0, 3))
     assert len(set(commands.given)) == len(commands.given)
-    assert [row.defended for row in found.rows] == ["none", "freelb++", "smooth", "ada:exact"]
+    assert [row.defended for row in found.rows] == ["none", "smooth", "ada:exact"]
     assert all(row.seeds == (0, 3) for row in found.rows)
     assert found.exit_code == 0
-    assert "steps = 2" in (folder / "out" / "small" / "freelb++" / "seed-0" / "recipe.toml").read_text()
+    assert "rounds = 2" in (folder / "out" / "small" / "smooth" / "seed-0" / "recipe.toml").read_text()
 
 
 def test_the_table_says_what_the_runs_say(compared: tuple[Path, Defences, InProcess]) -> None:

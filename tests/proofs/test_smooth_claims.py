@@ -16,7 +16,7 @@ from smooth_values import EXACT, values_of
 
 from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
-from swapproof.proofs.certificate import Boxes, Enumerate, Open, Precision, Rivals, Words
+from swapproof.proofs.certificate import Attention, Boxes, Enumerate, Open, Precision, Rivals, Words
 
 MADE = {
     "LSTM": cell("LSTM", "bidirectional", 0),
@@ -68,6 +68,8 @@ def test_no_leaf_proves_what_is_false(
         Boxes(),
         Boxes(steps(case)),
         Words(0, frozenset({0}), Boxes(steps(case)), Enumerate()),
+        Attention(),
+        Words(0, frozenset({0}), Attention(), Attention()),
     ]
     leaves.append(Rivals(frozenset({min(r for r in range(3) if r != case.label)}), Enumerate(), Boxes()))
     leaf = data.draw(st.sampled_from(range(len(leaves))))

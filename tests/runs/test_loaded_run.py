@@ -33,6 +33,7 @@ def test_it_holds_what_the_files_hold(run: Path) -> None:
     for result, (text, _) in zip(found, ROWS, strict=True):
         assert result.text == text
         assert result.is_exact
+        assert result.low is not None
         assert (result.low, result.high) == tuple(result.line["min_swaps"].values())
         assert result.radius == (math.inf if result.status == "unbreakable" else result.low - 1)
 

@@ -69,7 +69,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
-    found = Cluster(initialize_head=True, head_node_args=head)
+    found: Any = Cluster(initialize_head=True, head_node_args=head)
     yield found
     found.shutdown()
 

@@ -8,12 +8,20 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from faulty_work import FaultyWork, text_of
 
 from swapproof.encodings.errors import BadInput
+from swapproof.verifier.runs.jobs import text_by_text
+from swapproof.verifier.runs.jobs.text_by_text import Hands
+from swapproof.verifier.runs.run_folder import Run
 from swapproof.verifier.runs.store import Store, is_store
+from swapproof.verifier.runs.work import Settled
+from swapproof.verifier.tasks.inputs import Text
 
 STAGE = "min_swaps"
 
@@ -126,3 +134,71 @@ def test_what_was_committed_survives_kill_9(path: Path) -> None:
         lines = list(store.lines(STAGE))
     assert lines == [f"line {id}" for id in range(len(lines))]
     assert len(lines) > max(announced, default=0)
+
+
+def test_a_store_of_another_version_is_refused_by_number(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    with pytest.raises(BadInput, match="a store of version 7, and this swapproof reads 2; use the swapproof that made"):
+        Store.open(path)
+
+
+def test_a_lease_lasts_until_its_result_or_until_nobody_works(path: Path) -> None:
+    with Store.open(path) as store:
+        for id in (1, 2, 3):
+            store.lease(STAGE, id, "process 7")
+        store.put(STAGE, 2, "line", None, job="a")
+        assert store.leased(STAGE) == {1, 3}
+        assert store.jobs() == {2: "a"}
+        store.forget([2, 3])
+        assert (store.leased(STAGE), store.count(STAGE)) == ({1}, 0)
+        store.release(STAGE)
+        assert store.leased(STAGE) == set()
+
+
+def test_what_is_written_together_is_there_together_or_not_at_all(path: Path) -> None:
+    with Store.open(path) as store:
+        with suppress(ZeroDivisionError), store.together():
+            store.put(STAGE, 0, "a", None)
+            print(1 // 0)
+        assert store.count(STAGE) == 0
+
+
+def test_evidence_is_on_the_disk_before_its_row_and_the_row_before_it_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power cut takes cannot be tried here: the order in which the system is asked for it can."""
+    said: list[str] = []
+    sync = os.fsync
+
+    def noted(number: int) -> None:
+        said.append(Path(f"/proc/self/fd/{number}").readlink().name.removesuffix(".unfinished"))
+        sync(number)
+
+    run = Run(tmp_path)
+    Store.create(run.store, {})
+    with Store.open(run.store) as store:
+        assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: commits are synced
+        store.connection.set_trace_callback(lambda sql: said.append(sql) if sql == "COMMIT" else None)
+        monkeypatch.setattr(os, "fsync", noted)
+
+        @contextmanager
+        def reporting(*_: object, **__: object) -> Iterator[Callable[[int, str], None]]:
+            yield lambda number, status: said.append(f"reported {number} {status}")
+
+        monkeypatch.setattr(text_by_text, "progress", reporting)
+        text = text_of(0, "good")
+        work = Certified(tmp_path)
+        text_by_text.settle_texts(run, store, work, [text], {0: "job"}, Hands(), doing="", shown=False)
+        assert store.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    lease, *rest = said
+    assert lease == "COMMIT"
+    assert rest == [".000000.json", "certificates", "COMMIT", "reported 1 exact", "COMMIT"]
+
+
+class Certified(FaultyWork):
+    def open(self) -> Certified:
+        return self
+
+    def settle(self, text: Text) -> Settled:
+        return Settled(text.id, {"id": text.id, "status": "exact"}, b"proof")

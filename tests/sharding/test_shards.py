@@ -88,7 +88,7 @@ def test_texts_that_two_runs_have_with_one_answer_are_taken_once(
 
 
 def refused(runs: list[Path], out: Path) -> str:
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (of the errors of any folder, which are told apart below)
         merge(runs, out)
     assert not out.exists()
     said = str(caught.value)
@@ -131,6 +131,11 @@ class TestRefusals:
         shutil.copytree(parts[1], half)
         (half / "certificates" / "000000.json").unlink()
         assert "copy all of the run" in refused([parts[0], half], tmp_path / "out")
+        (half / "model.onnx").write_bytes(b"another")
+        assert "model.onnx: not the file that the run was made with" in refused([parts[0], half], tmp_path / "out")
+        (half / "model.onnx").unlink()
+        assert "model.onnx: no such file" in refused([half], tmp_path / "out")
+        shutil.copy(parts[1] / "model.onnx", half)
         (half / "texts.jsonl").unlink()
         assert "texts.jsonl: not there; copy all of the run" in refused([parts[0], half], tmp_path / "out")
         with Store.open(half / "store.sqlite") as store:

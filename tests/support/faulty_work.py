@@ -68,4 +68,4 @@ class FaultyWork:
                 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
                 (self.folder / "child").write_text(str(child.pid))
                 time.sleep(600)
-        return Settled(text.id, {"id": text.id}, None)
+        return Settled(text.id, {"id": text.id, "status": "open"}, None)

@@ -47,7 +47,7 @@ PART: Known = {
     "saliency": dict.fromkeys(("leave_one_out", "single_swap", "lime")),
 }
 OF_RADII: Known = OF_A_TEXT | {
-    **dict.fromkeys(("quantity", "norm", "units", "padding", "saliency", "lime", "diameter")),
+    **dict.fromkeys(("quantity", "norm", "units", "padding", "saliency", "lime", "moving", "diameter")),
     "agreement": dict.fromkeys(("radius", "lime"), dict.fromkeys(("leave_one_out", "single_swap"))),
     "safe_radius": INTERVAL,
     "words": PART,
@@ -93,7 +93,7 @@ class Again:
 
     def checked(self, line: Mapping[str, Any], text: Text) -> str:
         """What is to be said of a line that claims no more than its evidence; raises Refused."""
-        for fault in additions(line, OF_RADII | {"words": PART if self.asked.words == "one" else None}):
+        for fault in additions(line, OF_RADII):
             raise Refused(f"the line {fault}")
         described(line, text)
         name = f"certificates/{text.id:06d}.json"
@@ -102,11 +102,9 @@ class Again:
         if line["status"] == "lost":
             expect(line["safe_radius"] == {"low": 0.0, "high": None}, "of a lost text claims something", "line")
             return "was not measured"
-        expect(
-            all(line[key] == value for key, value in self.asked.fact().items() if key != "words"),
-            "asks otherwise",
-            "line",
-        )
+        asked = self.asked.fact()
+        asked["moving"] = asked.pop("words")
+        expect(all(line[key] == value for key, value in asked.items()), "asks otherwise", "line")
         expect(line["diameter"] == self.diameter, f"says a diameter of {line['diameter']}, not {self.diameter}", "line")
         at = TextRadius(self.setting, self.asked, text, self.widths, self.diameter, math.inf)
         expect(line["predicted"] == at.predicted, f"says another answer than {at.predicted}", "line")

@@ -42,6 +42,7 @@ PARTS: tuple[Distribution, ...] = (
     ),
     Distribution("scikit-learn", "runs pipelines", "no `sklearn` models", "scikit-learn joblib skops"),
     Distribution("skops", "pipelines in files that run no code", "pickles only, with --trust-pickle", "skops"),
+    Distribution("lime", "LIME's weights beside radii", "no measure --quantity msr --lime", "lime"),
     Distribution("ray", "--cluster", "--jobs on this machine, and `shards` for others", "ray"),
     Distribution("pyarrow", "reads .parquet", ".tsv, .csv, .json and .jsonl only", "pyarrow"),
     Distribution("gurobipy", "MILP solver: --engines gurobi", "no such engine; scip or highs do", "gurobipy"),

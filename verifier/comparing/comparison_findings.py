@@ -34,6 +34,7 @@ AVERAGED = {
     "certify": "Mean of min_swaps over the texts that both answer rightly and that some number of swaps breaks in both",
     "attack": "Mean number of swaps over the texts that the attack breaks in both runs",
     "pr": "Mean share of sentences that keep their label (PR), over the texts that both answer rightly",
+    "msr": "Mean safe radius over the texts that both answer rightly and whose class is known to change in both",
     "kappa": "Rho over the texts that both answer rightly: 1 less the mean share of words that flip a text",
 }
 MOVED = (
@@ -92,6 +93,7 @@ def alone(run: ComparedRun, own: Standings, radii: Iterable[int]) -> dict[str, A
         "folder": str(run.run.folder),
         "model": run.model,
         "question": dict(run.question),
+        "vacuous": list(run.vacuous),
         "already_wrong": wrong,
         "accuracy": round((total - wrong) / total, 6),
         "shares": shares,
@@ -234,7 +236,7 @@ def sentence(found: Mapping[str, Any], one: Mapping[str, Any]) -> str:
         what, unit, scale, digits = f"texts kept right {swaps}", "percentage points", 100.0, 1
     else:
         part, what, unit, scale, digits = one["mean"], "the mean share", "", 1.0, 4
-        what = {"pr": "mean PR", "kappa": "rho"}[found["kind"]]
+        what = {"pr": "mean PR", "kappa": "rho", "msr": "mean safe radius"}[found["kind"]]
     if part["interval"] is None:
         return f"{one['other']} against {one['first']}: {what} cannot be compared on so few texts; {rest}"
     low, high = rounded(part["difference"], scale, digits)

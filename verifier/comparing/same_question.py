@@ -22,7 +22,7 @@ FEW = 6
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`kind`: certify, attack, pr or kappa; `lines` of results.jsonl by text; `texts` as texts.jsonl has them."""
+    """`kind`: certify, attack, pr, kappa or msr; `lines` of results.jsonl by text; `texts` as texts.jsonl has them."""
 
     run: Run
     name: str
@@ -32,6 +32,8 @@ class ComparedRun:
     model: str
     texts: tuple[Mapping[str, Any], ...]
     lines: Mapping[int, Mapping[str, Any]]
+    vacuous: tuple[str, ...] = ()
+    """Why the run says little, if it does."""
 
     def standing(self, id: int) -> Standing:
         """Runs of kappa have lines of the texts that are answered rightly only."""
@@ -87,6 +89,7 @@ def read_run(folder: Path, name: str) -> ComparedRun:
             str(about.get("model", {}).get("file") or run.model.name),
             texts,
             lines,
+            tuple(map(str, json.loads(run.summary.read_bytes()).get("vacuous", ()))),
         )
         for id, text in enumerate(texts):
             found.standing(id), text["text"], text["label"]
@@ -119,6 +122,10 @@ def refuse_others(first: ComparedRun, other: ComparedRun) -> None:
             f"{where}: measured at radius {other.question.get('radius')}, and {there} at "
             f"{first.question.get('radius')}: give runs of one radius"
         )
+    for name in ("norm", "words", "units", "padding"):
+        if other.question.get(name) != first.question.get(name):
+            said = f"{name} {other.question.get(name)}, and {there} with {first.question.get(name)}"
+            raise BadInput(f"{where}: measured with {said}: give runs of one question")
     if other.question.get("target") != first.question.get("target"):
         raise BadInput(f"{where}: attacked towards another class than {there}")
     if len(other.texts) != len(first.texts):

@@ -13,8 +13,8 @@ MOVES: tuple[Moved, ...] = ("worse", "better", "not settled", "same")
 
 @dataclass(frozen=True)
 class Standing:
-    """Of one text in one run: `low` and `high` of the swaps it takes to fool the model (inf: no number does), or of
-    the share of sentences that keep their label; `wrong`: answered wrongly as it stands."""
+    """Of one text in one run: `low` and `high` of the swaps it takes to fool the model (inf: no number does), of
+    the share of sentences that keep their label, or of its safe radius; `wrong`: answered wrongly as it stands."""
 
     low: float
     high: float
@@ -74,7 +74,16 @@ def of_kappa(line: Mapping[str, Any]) -> Standing:
     return Standing(1 - (flips + unknown) / words, 1 - flips / words)
 
 
-STANDINGS = {"certify": of_certify, "attack": of_attack, "pr": of_pr, "kappa": of_kappa}
+def of_radius(line: Mapping[str, Any]) -> Standing:
+    """How far the vectors of the text may move before the class changes; inf where no change was met."""
+    ends = line["safe_radius"]
+    if line["status"] == "already_wrong":
+        return WRONG
+    high = math.inf if ends["high"] is None else ends["high"]
+    return Standing(0.0 if ends["low"] is None else ends["low"], high)
+
+
+STANDINGS = {"certify": of_certify, "attack": of_attack, "pr": of_pr, "kappa": of_kappa, "msr": of_radius}
 
 
 def moved(first: Standing, other: Standing) -> Moved:

@@ -1,7 +1,7 @@
 """The names of all engines, without what they need: what a line of results.jsonl may say in place of any other."""
 
 NAMES = (
-    *("greedy", "exact", "enumerate", "boxes", "sequence", "gurobi", "scip", "highs", "z3"),
+    *("greedy", "exact", "enumerate", "attention", "boxes", "sequence", "gurobi", "scip", "highs", "z3"),
     *("lirpa-ibp", "lirpa-crown", "lirpa-alpha", "exact-small"),
     *(
         "beam",

@@ -10,6 +10,7 @@ from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, LIRPA_SOLVER
 from ..attacks.recipes import RECIPES
 from .attack_engines import ATTACKS, Attack
 from .attempt import SMALL
+from .attention_engine import ATTENTION
 from .enumeration import Enumeration
 from .exact_engine import Exact
 from .greedy import Greedy
@@ -20,7 +21,7 @@ from .protocol import Engine
 from .smooth_engines import BOXES, SEQUENCE, Smooth
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
-SMOOTH: tuple[Engine, ...] = (BOXES, SEQUENCE)
+SMOOTH: tuple[Engine, ...] = (ATTENTION, BOXES, SEQUENCE)
 """In place of these for smooth networks."""
 OUTSIDE: tuple[Engine, ...] = (
     Milp(GUROBI, (SCIP, HIGHS), prover=Exact()),

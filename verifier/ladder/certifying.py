@@ -31,8 +31,8 @@ from .settling import Settling
 from .token_length import length_of
 
 ATTENTION = (
-    'attention, or another division by what the words say: read where [model] says road = "read", and proved by '
-    "nothing but evaluating every sentence, which takes longer than to run it"
+    'attention, or another division by what the words say: read where [model] says road = "read"; one layer is proved '
+    "about over the reals, which takes longer than to run it"
 )
 Known = tuple[Model, Inputs, Trial]
 """A model, its texts as tokens, and what was seen when both were tried."""

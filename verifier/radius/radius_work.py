@@ -76,9 +76,11 @@ class RadiusSettler:
 
     def line(self, text: Text, predicted: int, measured: Measured, began: float) -> dict[str, Any]:
         name = None if measured.certificate is None else f"certificates/{text.id:06d}.json"
+        asked = self.question.fact()
         return {
             **opening(text, predicted),
-            **self.question.fact(),
+            "moving": asked.pop("words"),
+            **asked,
             "diameter": self.diameter,
             **measured.part,
             "certificate": name,

@@ -6,7 +6,7 @@ import errno
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -109,47 +109,44 @@ class Store:
         with self.together():
             if forget_results:
                 for table in ("results", "leases", "facts"):
-                    self.connection.execute(f"DELETE FROM {table}")
-            self.connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", sorted(facts.items()))
+                    self._write(f"DELETE FROM {table}")
+            for fact in sorted(facts.items()):
+                self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", fact)
 
     def put(
         self, stage: str, id: int, line: str, certificate: str | None, *, lost: bool = False, job: str | None = None
     ) -> None:
         """One result, which ends its lease; an earlier one of this text and stage is replaced."""
         with self.together():
-            self.connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)",
-                (stage, id, line, certificate, int(lost), job),
-            )
-            self.connection.execute("DELETE FROM leases WHERE stage = ? AND id = ?", (stage, id))
+            row = (stage, id, line, certificate, int(lost), job)
+            self._write("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._write("DELETE FROM leases WHERE stage = ? AND id = ?", (stage, id))
 
     def forget(self, ids: Iterable[int]) -> None:
         """All that is known of these texts, at every stage."""
         with self.together():
             for id in ids:
-                self.connection.execute("DELETE FROM results WHERE id = ?", (id,))
-                self.connection.execute("DELETE FROM leases WHERE id = ?", (id,))
+                self._write("DELETE FROM results WHERE id = ?", (id,))
+                self._write("DELETE FROM leases WHERE id = ?", (id,))
 
     def lease(self, stage: str, id: int, worker: str) -> None:
         """Says who works on a text from now on. A power cut may take it: then nobody works any more."""
-        self.connection.execute("PRAGMA synchronous = NORMAL")
+        self._write("PRAGMA synchronous = NORMAL")
         try:
             with self.together():
-                self.connection.execute(
-                    "INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time())
-                )
+                self._write("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time()))
         finally:
-            self.connection.execute("PRAGMA synchronous = FULL")
+            self._write("PRAGMA synchronous = FULL")
+
+    def release(self, stage: str) -> None:
+        """Nobody works on any text any more."""
+        with self.together():
+            self._write("DELETE FROM leases WHERE stage = ?", (stage,))
 
     def leased(self, stage: str) -> set[int]:
         """The texts that somebody began and has not ended."""
         with intact(self.path):
             return {id for (id,) in self.connection.execute("SELECT id FROM leases WHERE stage = ?", (stage,))}
-
-    def release(self, stage: str) -> None:
-        """Nobody works on any text any more."""
-        with self.together():
-            self.connection.execute("DELETE FROM leases WHERE stage = ?", (stage,))
 
     def jobs(self) -> dict[int, str]:
         """The digest of what each result answers, where there is one."""
@@ -197,15 +194,18 @@ class Store:
         if self.connection.in_transaction:
             yield
             return
+        self._write("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._write("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def _write(self, statement: str, values: Sequence[object] = ()) -> None:
         with intact(self.path), writing(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.connection.execute("COMMIT")
-            except BaseException:
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
-                raise
+            self.connection.execute(statement, values)
 
 
 def reading(path: Path) -> sqlite3.Connection:

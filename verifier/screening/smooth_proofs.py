@@ -19,10 +19,12 @@ from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.shared_tables import Stopped, margins_of
 from swapproof.proofs import certificate
+from swapproof.proofs.attending.attention_leaf import Attention
 from swapproof.proofs.certificate import encode_tree
 from swapproof.proofs.errors import BadInput
 from swapproof.proofs.tree_reader import decode_tree
 
+from .exact_leaf import checked_network, leaf_of, masks_of
 from .form.unsure import Unsure
 
 BITS, MOST_BITS = 32, 64
@@ -55,6 +57,7 @@ class Screened:
         self.query, self.question, self.stop = query, question, stop
         self.kind = KernelEnds if level == "kernel" else Ends
         self.ends: dict[int, Ends] = {}
+        self.leaves: dict[int, Attention] = {}
         self.evaluated = 0
 
     @property
@@ -86,6 +89,8 @@ class Screened:
                     self.enumerate(choices, bits, rivals)
                 case certificate.Boxes(segments):
                     self.box(segments, choices, bits, rivals)
+                case certificate.Attention():
+                    self.attend(choices, bits, rivals)
                 case _:
                     raise Unsure(f"{type(node).__name__} in a smooth network")
 
@@ -138,6 +143,18 @@ class Screened:
             raise Unsure("a segment that reads what it must not") from None
         if not (margins[self.columns(rivals)] > 0).all():
             raise Unsure(f"a leaf of boxes: {margins.min():.3g}")
+
+    def attend(self, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
+        """By the checker's own leaf."""
+        if choices.count() == 0:
+            return
+        network = checked_network(self.query.network)
+        if network is None or self.kind is KernelEnds:
+            raise Unsure("a leaf of attention at another level, or without a canonical network")
+        if bits not in self.leaves:
+            self.leaves[bits] = leaf_of(self.query, network, bits, self.stop)
+        if not self.leaves[bits].proved(masks_of(choices.options), choices.swaps, sorted(rivals)):
+            raise Unsure("a leaf of attention")
 
     def read_apart(self, number: int, part: Segment, choices: Choices) -> bool:
         """Whether a piece, if it is of a segment, reads no more that depends on its word than it may."""

@@ -26,6 +26,7 @@ from ..runs.run_folder import Run, existing, held, is_free, remove_own, sha256, 
 from ..runs.run_summary import STAGE, summary_of
 from ..runs.store import Store, writing
 from ..tasks.inputs import digest_of_rows
+from ..tasks.task import read_task
 
 ALIKE = {
     "model": "the model",
@@ -117,7 +118,19 @@ def opened(folder: Path, stores: ExitStack) -> Part:
     for path in (run.texts, run.spaces, run.task):
         if not path.is_file():
             raise BadInput(f"{path}: not there; copy all of the run")
+    refuse_other_files(part)
     return part
+
+
+def refuse_other_files(part: Part) -> None:
+    """A model or vocabulary that is not there, or is not the one that the run was made with."""
+    task = read_task(part.run.task)  # raises BadInput for what is not there
+    model, *others = json.loads(part.facts["model"])
+    stated = [(part.run.folder / name, digest) for name, digest in others]
+    stated += [(part.run.model, model)] if task.model.onnx is not None else []
+    for path, digest in stated:
+        if not path.is_file() or sha256(path) != digest:
+            raise BadInput(f"{path}: not the file that the run was made with; copy all of the run")
 
 
 def refuse_misfits(parts: Sequence[Part]) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swapproof.verifier import *  # noqa: F403
 
 if __name__ == "swapproof" and not (Path(__file__).parent / "encodings").is_dir():
     # A checkout: this folder lies in verifier/, beside which the others are. An editable install could not find
     # `encodings/` by itself, which must not have an __init__.py.
-    __path__.append(str(Path(__file__).parents[2]))
+    __path__.append(str(Path(__file__).parents[2]))  # noqa: F405
 
 
 def __getattr__(name: str) -> Any:

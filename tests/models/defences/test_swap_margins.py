@@ -106,10 +106,10 @@ def test_certified_training_raises_what_can_be_certified(tmp_path: Path) -> None
     for defence in (Ibp("s.json"), CrownIbp("s.json"), SwapHinge("s.json", rounds=1)):
         rule = started(defence, BODIES["cnn"], tmp_path)
         network = learner(BODIES["cnn"], rule, seed=3)
-        steps = torch.optim.Adam(network.weights.values(), lr=0.1)
-        for step in range(25):
+        steps = torch.optim.Adam(network.weights.values(), lr=0.15)
+        for step in range(15):
             steps.zero_grad()
-            rule.learn(network, tokens, labels, step / 25)
+            rule.learn(network, tokens, labels, step / 15)
             steps.step()
         for text, label in zip(tokens, labels.tolist(), strict=True):
             rows, _ = sentences(tuple(text[text != 0].tolist()))

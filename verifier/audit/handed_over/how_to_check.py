@@ -8,13 +8,13 @@ or in how many sentences with so many swaps it keeps it. FORMAT.md says what is 
 holds. Three commands:
 
     python3 -I -S check.py run
-    sha256sum *.py
+    sha256sum *.py attending/*.py
     swapproof bundle --verify THIS_FILE.zip --public-key THEIR_KEY.pub.pem
 
 1. Checks every certificate in exact arithmetic with Python's standard library alone. Believe it only when its last
    line is `accepted N of N`, with the N that you expect (below). Without Python: open check.html in a browser and
    drop the folder `run` on it.
-2. Compare with the SHA-256 of these ten, which lie in `proofs` of swapproof, in a copy of swapproof that
+2. Compare with the SHA-256 of these twelve, which lie in `proofs` of swapproof, in a copy of swapproof that
    you trust. Whoever made this bundle could have put other programs here: better, run your own copy on `run`.
 3. Does all of it: that the archive holds the files that were vouched for, byte for byte, who signed, that accounts
    and certificates agree, and the certificates, with the checker of your own installation. Ask the signer for the
@@ -23,7 +23,7 @@ holds. Three commands:
 Where a copy of swapproof comes from decides what the second and third command are worth. Take it from people whom you
 trust, or from source that you have read, at a version that you name yourself: not from whoever made this bundle, and
 not because a package index happens to have something of this name. Checking signatures also needs the package
-`cryptography`. With no copy at all, the ten are plain Python, written to be read.
+`cryptography`. With no copy at all, the twelve are plain Python, written to be read.
 
 ## Which N
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from ...pages.printing.json_printing import print_run
 from ...pages.printing.vote_printing import print_vote
+from ...pages.sheets.measured_page import write_page
 from ...runs.life import require
 from ...runs.measured_runs import MeasureOptions
+from ...runs.run_folder import Run
 from ...smoothing.voting_runs import DELTA, SAMPLES, VoteOptions, measure_vote
 
 
@@ -20,6 +22,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
     delta = DELTA if asked.delta == "0.005" else asked.delta
     options = VoteOptions(asked.limit, samples, delta, jobs=asked.jobs, resume=asked.resume, progress=True)
     outcome = measure_vote(task, out, options)
+    write_page(Run(outcome.folder), outcome.summary)
     if as_json:
         return print_run(outcome.folder, outcome.exit_code, outcome.summary)
     print_vote(outcome.summary)

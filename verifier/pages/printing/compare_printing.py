@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...comparing.comparison_findings import COUNTED
 from ...comparing.same_question import ComparedRun
-from ..sheets.compared_sheet import groups, mean_grid, overview, shares_grid, shown
+from ..sheets.compared_sheet import groups, mean_grid, overview, shares_grid, shown, warnings
 from ..sheets.sheet import Grid
 from ..tables import print_table
 from ..terminal import terminal
@@ -23,6 +23,8 @@ def print_comparison_of_runs(found: Mapping[str, Any], runs: Sequence[ComparedRu
     from rich.text import Text
 
     console = terminal()
+    for warning in warnings(found):
+        console.print(Text(warning, style="bold yellow"))
     for part in overview(found):
         for grid in part.grids:
             print_grid(console, grid)

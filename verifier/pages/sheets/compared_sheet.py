@@ -13,7 +13,13 @@ from .plots import Series, drawn_bars, drawn_intervals, drawn_lines
 from .sheet import Card, Column, Detail, Figure, Grid, Part, Row, Rows, Sheet
 
 Findings = Mapping[str, Any]
-UNIT = {"certify": "swaps needed", "attack": "swaps it took", "pr": "PR", "kappa": "share of words that flip nothing"}
+UNIT = {
+    "certify": "swaps needed",
+    "attack": "swaps it took",
+    "pr": "PR",
+    "kappa": "share of words that flip nothing",
+    "msr": "safe radius",
+}
 RANK = {name: place for place, name in enumerate(MOVES)}
 
 
@@ -27,6 +33,7 @@ def compared_sheet(found: Findings, runs: Sequence[ComparedRun]) -> Sheet:
         banner=banner(found),
         claim=f"{pairs[0]['sentence']}.",
         said=" ".join(f"{one['sentence']}." for one in pairs[1:]),
+        warnings=tuple(warnings(found)),
         definition=f"{found['definitions']['moved']}.",
         cards=tuple(card for one in pairs for card in cards(one, several=len(pairs) > 1)),
         parts=(*overview(found), *what_got_worse(found, runs), *differences(found), *groups(found)),
@@ -36,12 +43,21 @@ def compared_sheet(found: Findings, runs: Sequence[ComparedRun]) -> Sheet:
     )
 
 
+def warnings(found: Findings) -> Iterator[str]:
+    """What says little alone says little beside another."""
+    for one in found["runs"]:
+        for finding in one["vacuous"]:
+            yield f"{one['name']} says little: {finding}."
+
+
 def banner(found: Findings) -> str:
     """By the first comparison alone: surely worse, surely better, or neither."""
     one = found["against_the_first"][0]
     part = one["mean"]
     if found["kind"] in COUNTED:
         part = next(share for share in one["shares"] if share["radius"] == found["grouped_at"])
+    if any(run["vacuous"] for run in found["runs"]):
+        return "incomplete"
     if part["interval"] is None or part["interval"]["low"] <= 0 <= part["interval"]["high"]:
         return "neutral"
     return "holds" if part["interval"]["low"] > 0 else "violated"
@@ -315,7 +331,7 @@ def shown(one: Standing, kind: str) -> object:
             return "never" if kind == "certify" else "not broken"
         high = None if one.high == math.inf else int(one.high)
         return int(one.low) if one.exact else [int(one.low), high]
-    return round(one.low, 6) if one.exact else [round(one.low, 6), round(one.high, 6)]
+    return round(one.low, 6) if one.exact else [round(one.low, 6), None if one.high == math.inf else round(one.high, 6)]
 
 
 def detail(run: ComparedRun, one: Standing, id: int) -> Detail:

@@ -15,6 +15,7 @@ from .kappa_sheet import kappa_sheet
 from .radius_sheet import radius_sheet
 from .robust_fraction_sheet import pr_sheet, radii_sheet
 from .sheet import sheet_page
+from .vote_sheet import vote_sheet
 
 Lines = Sequence[Mapping[str, Any]]
 
@@ -29,6 +30,8 @@ def page_of_run(run: Run, summary: Mapping[str, Any], lines: Lines) -> Page:
             return sheet_page(kappa_sheet(summary, words_in(run.folder / "kappa.csv"), lines))
         case "msr":
             return sheet_page(radius_sheet(summary, lines))
+        case "vote":
+            return sheet_page(vote_sheet(summary, lines))
         case "attack":
             return sheet_page(attack_sheet(summary, lines))
     raise ValueError(f"no page of {summary['quantity']!r}")

@@ -43,7 +43,7 @@ def radius_sheet(summary: Summary, lines: Lines) -> Sheet:
 
 def parts(line: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Words, or sets of words that move together."""
-    found: Sequence[Mapping[str, Any]] = line.get("words") or line.get("sets") or ()
+    found: Sequence[Mapping[str, Any]] = line["sets"] if "sets" in line else line.get("words", ())
     return found
 
 
@@ -92,7 +92,7 @@ def rows(lines: Lines) -> Rows:
 
 def details(line: Mapping[str, Any]) -> Iterator[Detail]:
     """The words shaded, then every radius."""
-    words = line.get("words") or ()
+    words = () if "sets" in line else line.get("words", ())
     if words:
         yield "Words, the most salient darkest", " ".join(one["word"] for one in words), list(shades(words))
     for one in sorted(parts(line), key=lambda part: part["low"])[:8]:

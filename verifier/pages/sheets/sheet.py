@@ -115,7 +115,7 @@ class Sheet:
 
 
 def sheet_page(sheet: Sheet) -> Page:
-    text = template().render(sheet=sheet, css=own_file("report.css"), js=script())
+    text = template().render(sheet=sheet, most=MOST_ROWS, css=own_file("report.css"), js=script())
     before, after = text.split(PACKED)
     return Page(f"{before}{PACKED}".encode(), lambda: packed_rows(sheet.rows), after.encode())
 

@@ -70,7 +70,7 @@ def connected(cluster: str | None) -> Iterator[None]:
     try:
         ray.init(address=cluster, logging_level=logging.ERROR, log_to_driver=False, namespace="swapproof")
     except Exception as error:  # whatever the version of Ray raises, nothing of ours ran yet
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].partition(". ")[0][:200]
         raise BadInput(f"--cluster {cluster}: no Ray cluster answers ({reason}); {REMEDY}") from None
     try:
         yield

@@ -1,1 +1,0 @@
-../../verifier/swapproof/__init__.py

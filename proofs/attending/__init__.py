@@ -1,0 +1,1 @@
+"""The leaf `attention` of smooth networks: trusted files beside check.py."""
