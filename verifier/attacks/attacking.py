@@ -189,7 +189,7 @@ class Attacking:
         if station.model is None or self.tokens is None or not self.tokens.reads:
             return deployed
         space = text.frozen.space
-        query = Query.of(kept_network(station.networks, station.model, space), space, text.label)
+        query = Query.of(kept_network(station.networks, station.model, space, smooth=True), space, text.label)
         return OfNetwork.of(query, text.encoded.places, deployed)
 
     def search(self, station: Station, text: Text, attacked: Attacked, deployed: OfModel) -> NDArray[Any] | None:

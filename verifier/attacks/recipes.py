@@ -43,8 +43,9 @@ RECIPES: dict[str, Recipe] = {
     "pdp": Recipe(
         Pdp(),
         "Yang et al.; the code returns one value for failed and certified, here a failure is one. It keeps 1,280 "
-        "texts, here 32: what is drawn ahead from so many mostly comes from poor ones.",
+        "texts, here 32: what is drawn ahead from so many mostly comes from poor ones. Then one swap in place of two.",
     ),
+    "pdp-released": Recipe(Pdp(1280, 10, exchange=False), "Yang et al. with the sizes of the released code."),
     "textfooler": Recipe(
         ByImportance("delete"),
         "Paper: words deleted for the ranking; code: replaced by <oov>. The paper's way. Its choice by similarity "

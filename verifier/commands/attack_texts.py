@@ -9,6 +9,7 @@ from ..attacks.attack_comparison import COMPARISON, compared, exact_minima, line
 from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
 from ..attacks.textattack.log_import import METHOD
+from ..attacks.textattack.log_rows import read_log
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.sheets.measured_page import page_of_attacks
@@ -34,7 +35,9 @@ def command(
     require(bool(methods) or imports is not None, "give --method NAME, or several: --compare greedy,pdp")
     for name in methods:
         recipe_named(name)
-    methods = [*methods, *([] if imports is None else [METHOD])]
+    if imports is not None:
+        read_log(imports)  # before anything is written
+        methods = [*methods, METHOD]
     require(options.log is None or len(methods) == 1, "--write-textattack FILE: one log is of one attack")
     require(options.log is None or not options.log.is_dir(), f"{options.log}: is a folder; give a file for the log")
     if len(methods) == 1 and not others and exact is None:

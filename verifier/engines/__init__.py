@@ -3,5 +3,18 @@
 NAMES = (
     *("greedy", "exact", "enumerate", "attention", "boxes", "sequence", "gurobi", "scip", "highs", "z3"),
     *("lirpa-ibp", "lirpa-crown", "lirpa-alpha", "exact-small"),
-    *("beam", "local", "pdp", "genetic", "genetic-fast", "sempso", "leap", "a2t", "hotflip", "mcts", "random"),
+    *(
+        "beam",
+        "local",
+        "pdp",
+        "pdp-released",
+        "genetic",
+        "genetic-fast",
+        "sempso",
+        "leap",
+        "a2t",
+        "hotflip",
+        "mcts",
+        "random",
+    ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 
 from ..attacked_text import Attacked, distinct
 from .beam_search import Beam
+from .search_protocol import shorten
 
 Array = NDArray[Any]
-MOST_PAIRS = 256
-"""Pairs of swaps, drawn at random where there are more, that one swap is tried in place of."""
 
 
 @dataclass(frozen=True)
@@ -46,29 +44,6 @@ class LocalSearch:
             climb(attacked, row, fewest - 1)
             if attacked.fewest != fewest:
                 shorten(attacked)
-
-
-def shorten(attacked: Attacked) -> None:
-    """Remove and exchange until neither makes it shorter."""
-    while (fewest := attacked.fewest) is not None and fewest > 1:
-        attacked.ask(attacked.removals(attacked.best))
-        if attacked.fewest == fewest:
-            exchange(attacked, attacked.best)
-        if attacked.fewest == fewest:
-            return
-
-
-def exchange(attacked: Attacked, row: Array) -> None:
-    """Any one swap in place of two."""
-    pairs = list(combinations(np.flatnonzero(row).tolist(), 2))
-    if len(pairs) > MOST_PAIRS:
-        pairs = [pairs[place] for place in attacked.random.choice(len(pairs), MOST_PAIRS, replace=False)]
-    for pair in pairs:
-        fewer = row.copy()
-        fewer[list(pair)] = 0
-        attacked.ask(attacked.extensions(fewer))
-        if (attacked.fewest or 0) < np.count_nonzero(row):
-            return
 
 
 def climb(attacked: Attacked, row: Array, most: int) -> None:

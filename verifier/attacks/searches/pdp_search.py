@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..attacked_text import Attacked, distinct
-from .search_protocol import undo_needless
+from .search_protocol import shorten, undo_needless
 
 Array = NDArray[Any]
 
@@ -26,11 +26,13 @@ class Pdp:
     the swaps that it does not need are undone. As in the released code every single swap is tried first. The paper
     leaves K and the number of texts drawn open; the code has 1,280 and 10. Ten texts drawn from 1,280 are rarely good
     ones where many swaps are needed, and then say little of the position: 32 are kept here. Beside the paper, texts
-    drawn ahead that reach the goal count as found.
+    drawn ahead that reach the goal count as found, and `exchange` ends with the move of local search: any one swap in
+    place of two.
     """
 
     kept: int = 32
     ahead: int = 10
+    exchange: bool = True
 
     def run(self, attacked: Attacked) -> None:
         texts = attacked.original[None]
@@ -48,6 +50,8 @@ class Pdp:
             best = np.argsort(-judged.scores, kind="stable")[: self.kept]
             texts, shares = texts[best], judged.shares[best]
         undo_needless(attacked)
+        if self.exchange and attacked.broken:
+            shorten(attacked)
 
     def hardest(self, attacked: Attacked, texts: Array, shares: Array, unused: list[int]) -> int | None:
         """The unused position that can hurt most; None where no swap is allowed any more."""
