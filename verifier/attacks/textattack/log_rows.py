@@ -79,7 +79,7 @@ def marked(fields: Sequence[str], names: Sequence[str], spans: Sequence[tuple[in
 
 def read_log(path: Path) -> list[Logged]:
     """Raises BadInput for what is no such log."""
-    csv.field_size_limit(sys.maxsize)
+    usual = csv.field_size_limit(sys.maxsize)
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
@@ -87,6 +87,8 @@ def read_log(path: Path) -> list[Logged]:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadInput(f"{path}: not a CSV file in UTF-8 ({error})") from None
+    finally:
+        csv.field_size_limit(usual)
     missing = [name for name in NEEDED if not rows or rows[0].get(name) is None]
     if missing:
         raise BadInput(f"{path}: not a log of TextAttack: no column {missing[0]}; it writes {', '.join(COLUMNS)}")
