@@ -511,7 +511,7 @@ def test_the_checkers_agree_on_changed_models(tmp_path: Path) -> None:
     """Bytes of the ONNX file are others, gone or cut off; the certificate is bound to the new file and its network."""
     source = random.Random(5)
     codes: Counter[int] = Counter()
-    for number in range(80):
+    for number in range(50):
         folder = tmp_path / str(number)
         folder.mkdir()
         name = source.choice(
@@ -531,8 +531,8 @@ def test_the_checkers_agree_on_changed_models(tmp_path: Path) -> None:
         certificate["model"]["sha256"] = sha256(bytes(model))
         (folder / "case.json").write_bytes(canonical(with_networks([certificate], folder)[0]))
         codes[agree_on_file(folder / "case.json")] += 1
-    assert codes[0] > 5
-    assert codes[2] > 20
+    assert codes[0] > 3
+    assert codes[2] > 12
 
 
 @pytest.mark.parametrize(
