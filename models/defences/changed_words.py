@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..architectures.network_shape import PAD, UNKNOWN, Body, Shape, without_padding
-from .synonym_hull import present, tensor
-from .synonym_pairs import neighbours_of
+from .near_words import NearWords
+from .synonym_hull import present
 from .training_rule import Defence, Learner, Setting, TrainingRule, cross_entropy, descend
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SpDefence(Defence):
 
 
 @dataclass(frozen=True)
-class A2t(Defence):
+class A2t(NearWords):
     """A2T (Yoo and Qi 2021): of every batch, the share `texts` is attacked; its loss counts `alpha` beside the clean.
 
     Words are taken by the norm of the gradient at their vectors, at most the share `words` of them, each for the
@@ -65,25 +65,19 @@ class A2t(Defence):
     synonyms are compared to first order, which asks nothing more. alpha = 1 and 10 % of the words are the paper's.
     """
 
-    synonyms: str
-    max_per_word: int = 8
     texts: float = 0.2
     words: float = 0.1
     alpha: float = 1.0
 
-    @property
-    def synonym_file(self) -> str:
-        return self.synonyms
-
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
-            (self.max_per_word >= 1, "max_per_word must be at least 1"),
+            *super().rules(body),
             (0 < self.texts <= 1 and 0 < self.words <= 1, "texts and words must be shares above 0"),
             (math.isfinite(self.alpha) and self.alpha >= 0, "alpha must be >= 0"),
         )
 
     def start(self, setting: Setting) -> TrainingRule:
-        return Swapped(self, tensor(neighbours_of(setting.words, setting.folder / self.synonyms, self.max_per_word)))
+        return Swapped(self, self.near(setting))
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,7 @@ class Masked(Defence):
 
 
 @dataclass(frozen=True)
-class Substituted(Defence):
+class Substituted(NearWords):
     """What SAFER (Ye et al. 2020) trains: every word of a text becomes one of itself and its synonyms, all alike, drawn
     anew in every step.
 
@@ -116,19 +110,8 @@ class Substituted(Defence):
     classifier is the vote over such texts: `[model] smoothed` of a task.
     """
 
-    synonyms: str
-    max_per_word: int = 8
-
-    @property
-    def synonym_file(self) -> str:
-        return self.synonyms
-
-    def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
-        return ((self.max_per_word >= 1, "max_per_word must be at least 1"),)
-
     def start(self, setting: Setting) -> TrainingRule:
-        near = tensor(neighbours_of(setting.words, setting.folder / self.synonyms, self.max_per_word))
-        return RandomSynonyms(near)
+        return RandomSynonyms(self.near(setting))
 
     def smoothing(self, split: str) -> dict[str, str | int | float]:
         return {"method": "safer", "synonyms": "noise_synonyms.json", "max_per_word": self.max_per_word}

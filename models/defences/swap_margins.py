@@ -13,38 +13,28 @@ from typing import TYPE_CHECKING
 
 from ..architectures.architecture_table import name_of
 from ..architectures.network_shape import PAD, Body, Box, Changes, Moved, embedded, features, without_padding
+from .near_words import NearWords
 from .smooth_contract import averaging
-from .synonym_hull import tensor
-from .synonym_pairs import neighbours_of
-from .training_rule import Defence, Learner, Setting, TrainingRule, cross_entropy, descend
+from .training_rule import Learner, Setting, TrainingRule, cross_entropy, descend
 
 if TYPE_CHECKING:
     import torch
 
 
 @dataclass(frozen=True)
-class Certified(Defence):
+class Certified(NearWords):
     """Keys of all three: loss = (1 - kappa) * cross entropy + kappa * certified loss; kappa and the size of swaps rise
     from 0, to `kappa` and to 1, in the first `rising` share of the epochs."""
 
-    synonyms: str
-    max_per_word: int = 8
     kappa: float = 0.8
     rising: float = 0.8
 
-    @property
-    def synonym_file(self) -> str:
-        return self.synonyms
-
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
-            (self.max_per_word >= 1, "max_per_word must be at least 1"),
+            *super().rules(body),
             (0 <= self.kappa <= 1, "kappa must be between 0 and 1"),
             (0 < self.rising <= 1, "rising must be a share above 0"),
         )
-
-    def near(self, setting: Setting) -> torch.Tensor:
-        return tensor(neighbours_of(setting.words, setting.folder / self.synonyms, self.max_per_word))
 
 
 def needs_boxes(body: Body) -> tuple[bool, str]:

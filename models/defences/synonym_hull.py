@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..architectures.network_shape import PAD, Body, without_padding
+from .near_words import NearWords
 from .synonym_pairs import neighbours_of
-from .training_rule import Defence, Learner, Setting, TrainingRule, cross_entropy, descend
+from .training_rule import Learner, Setting, TrainingRule, cross_entropy, descend
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +31,7 @@ LEAST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
-class Ascc(Defence):
+class Ascc(NearWords):
     """ASCC (Dong et al. 2021): cross entropy + beta * KL(clean || worst point of the hull).
 
     The point is sought from random logits w by `steps` steps of Adam (rate 1) that raise KL - alpha * H(c), H the mean
@@ -39,29 +40,23 @@ class Ascc(Defence):
     sqrt(2 / neighbours), as here.
     """
 
-    synonyms: str
-    max_per_word: int = 8
     alpha: float = 10.0
     beta: float = 4.0
     steps: int = 5
 
-    @property
-    def synonym_file(self) -> str:
-        return self.synonyms
-
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
-            (self.max_per_word >= 1, "max_per_word must be at least 1"),
+            *super().rules(body),
             (self.alpha >= 0 and self.beta >= 0, "alpha and beta must be >= 0"),
             (1 <= self.steps <= 1000, "steps must be between 1 and 1000"),
         )
 
     def start(self, setting: Setting) -> TrainingRule:
-        return Sparse(self, tensor(neighbours_of(setting.words, setting.folder / self.synonyms, self.max_per_word)))
+        return Sparse(self, self.near(setting))
 
 
 @dataclass(frozen=True)
-class Dne(Defence):
+class Dne(NearWords):
     """DNE (Zhou et al. 2021): cross entropy at a random point of the hulls, and at `ascents` points uphill from it.
 
     Neighbours are synonyms and synonyms of synonyms, at most `max_per_word` together. The first coefficients are drawn
@@ -71,20 +66,15 @@ class Dne(Defence):
     is also averaged over drawn points when it is deployed; the code's table and ours deploy the network alone.
     """
 
-    synonyms: str
     max_per_word: int = 50
     concentration: float = 1.0
     decay: float = 0.5
     rate: float = 10.0
     ascents: int = 3
 
-    @property
-    def synonym_file(self) -> str:
-        return self.synonyms
-
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
-            (self.max_per_word >= 1, "max_per_word must be at least 1"),
+            *super().rules(body),
             (self.concentration > 0 and 0 < self.decay <= 1, "concentration must be above 0, decay in (0, 1]"),
             (math.isfinite(self.rate) and self.rate >= 0, "rate must be >= 0"),
             (0 <= self.ascents <= 1000, "ascents must be between 0 and 1000"),

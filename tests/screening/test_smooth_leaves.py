@@ -204,7 +204,7 @@ def test_engines_of_linear_networks_refuse_smooth_ones(name: str) -> None:
         engines_named(name)
     except Unsupported:
         pytest.skip("a solver that is not installed")
-    with pytest.raises(Unsupported, match="is for piecewise linear networks; for smooth ones there are attention, boxes"):
+    with pytest.raises(Unsupported, match="piecewise linear networks; for smooth ones there are attention, boxes"):
         engines_named(name, smooth=True)
 
 
