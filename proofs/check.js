@@ -5081,10 +5081,14 @@ function swapproofChecker() {
     return { inputs: parts, words: read, standing, wordAt };
   }
 
+  const OTHER_CHECKERS = new Map([["swapproof box certificate", "check_box.py"], ["swapproof ball certificate", "balls/check_ball.py"]]);
   // The shape of a certificate; everything else is checked against the model.
   function readCertificate(bytes, name) {
     if (bytes.length > LIMIT.certificate) refuse("the certificate is too large");
-    const certificate = record(parseCanonical(bytes), [
+    const parsed = parseCanonical(bytes);
+    const checkedBy = parsed instanceof Map ? OTHER_CHECKERS.get(parsed.get("format")) : undefined;
+    if (checkedBy !== undefined) refuse(`certificates of this kind are checked by ${checkedBy}, and not here`);
+    const certificate = record(parsed, [
       "format", "version", "id", "model", "network", "vocabulary", "text", "synonyms", "inputs", "words", "label", "rivals", "lower", "count", "upper",
     ], "the certificate");
     const { format, version, id, network, text, synonyms, label, rivals } = certificate;
