@@ -3874,6 +3874,872 @@ function swapproofChecker() {
     return rivals.every((rival) => smooth.wins(label, rival, endsOf));
   }
 
+  // ---- The leaf `attention` (section 17)
+  // Numbers are integers in units of 2^-q where nothing else is said. What a word may be is named by its place in the
+  // options of the region, 0 is its reference.
+
+  // What the words can be: all that the region allows (given === null), or with one word at one place. `room`: how many of
+  // the words that are not free may move. Moves are numbered, those of a word one after the other.
+  class View {
+    constructor(leaf, given) {
+      this.leaf = leaf;
+      this.given = given;
+      const { options, isFree } = leaf;
+      this.room = leaf.room - (given !== null && !isFree[given.word] && given.place > 0 ? 1 : 0);
+      this.moving = []; // moving words: their first move, and the one behind the last
+      this.slotOf = new Map();
+      this.moves = 0;
+      options.forEach(({ length }, word) => {
+        if (length === 1 || word === given?.word || (this.room === 0 && !isFree[word])) return;
+        const slot = { word, first: this.moves, end: this.moves + length - 1, isFree: isFree[word] };
+        this.moving.push(slot);
+        this.slotOf.set(word, slot);
+        this.moves = slot.end;
+      });
+      const free = this.moving.filter((slot) => slot.isFree).length;
+      this.most = free + Math.min(this.room, this.moving.length - free); // b
+      this.reached = new Map(); // by number of a set of words: those that move
+      this.needed = new Set();
+      this.meanings = new Map();
+      this.forms = new Map();
+      this.ranges = new Map();
+      this.symbols = [];
+      this.size = 0n; // L
+      this.turned = new Map(); // by element: what is known of it as a divisor
+    }
+    get lost() { return (this.size >> this.leaf.q) + BigInt(this.most) + 2n; }
+    wordsOf(id) {
+      const set = this.leaf.words.reach.of[id];
+      if (!this.reached.has(set)) {
+        this.reached.set(set, [...this.leaf.words.reach.sets[set]].filter((word) => this.slotOf.has(word)).sort((a, b) => a - b));
+      }
+      return this.reached.get(set);
+    }
+
+    // ---- Sums over sentences
+
+    // The least sum of what moves add; and of each move, the same beside it.
+    gains(g) {
+      return this.moving.map(({ first, end }) => {
+        let least = 0n;
+        for (let m = first; m < end; m++) if (g[m] < least) least = g[m];
+        return least;
+      });
+    }
+    least(g) {
+      const gains = this.gains(g);
+      let total = 0n;
+      const others = [];
+      spend(this.moves);
+      gains.forEach((gain, at) => {
+        if (this.moving[at].isFree) total += gain;
+        else if (gain < 0n) others.push(-gain);
+      });
+      for (const gain of greatest(others, this.room)) total -= gain;
+      return total;
+    }
+    leastBeside(g) {
+      const gains = this.gains(g);
+      const result = new Array(this.moves);
+      let free = 0n;
+      const others = [];
+      spend(2 * this.moves);
+      gains.forEach((gain, at) => {
+        if (this.moving[at].isFree) free += gain;
+        else if (gain < 0n) others.push(-gain);
+      });
+      const top = greatest(others, this.room);
+      const all = top.reduce((a, b) => a + b, 0n);
+      const last = top.length === this.room && this.room > 0 ? top[this.room - 1] : 0n;
+      this.moving.forEach(({ first, end, isFree }, at) => {
+        const gain = -gains[at];
+        // One that is not free takes a place of its own: either its own is given up, or the least of those that were taken.
+        const beside = isFree ? free + gain - all : free - all + larger(gain, last);
+        result.fill(beside, first, end);
+      });
+      return result;
+    }
+    greatest(g) { return -this.least(g.map((x) => -x)); }
+    greatestBeside(g) { return this.leastBeside(g.map((x) => -x)).map((x) => -x); }
+
+    // ---- What elements are (17.2)
+
+    // Finds what these elements are, and all that they need, in order.
+    find(ids) {
+      const waiting = new Heap();
+      const fresh = [];
+      const ask = (id) => {
+        if (this.needed.has(id)) return;
+        this.needed.add(id);
+        waiting.push(id);
+      };
+      ids.forEach(ask);
+      for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+        spend(1);
+        fresh.push(id);
+        if (!this.isOwn(id)) this.readsOf(id).forEach(ask);
+      }
+      for (const id of fresh.reverse()) this.meanings.set(id, this.meaningOf(id));
+    }
+    isOwn(id) { return this.given === null && this.leaf.own.has(id); }
+    // Is it a sum because few words reach it, or is it affine in the words?
+    isPlain(id) { return this.wordsOf(id).length <= 1 || this.leaf.layer(id).front; }
+    readsOf(id) {
+      const layer = this.leaf.layer(id);
+      if (layer.front || layer.kind === "constant") return [];
+      if (this.isPlain(id) && this.leaf.sums.get(id)?.has(this.keyOf(id))) return [];
+      if (!this.isPlain(id)) {
+        const power = this.powerOf(id);
+        if (power !== null) return [power.s, ...this.leaf.reads(power.m)];
+      }
+      return this.leaf.reads(id);
+    }
+    // exp(s - m)
+    powerOf(id) {
+      const { leaf } = this;
+      const layer = leaf.layer(id);
+      if (layer.kind !== "curve" || layer.curve !== CURVES.Exp) return null;
+      const [read] = leaf.reads(id);
+      const difference = leaf.layer(read);
+      if (difference.kind !== "affine" || difference.front) return null;
+      const i = read - difference.first;
+      const { start, end, at } = rowOf(difference, i);
+      const { ids, weights, weightDen, bias } = difference;
+      if (end - start !== 2 || weights[at] !== weightDen || weights[at + 1] !== -weightDen || bias[i] !== 0n) return null;
+      const [s, m] = [ids[start], ids[start + 1]];
+      if (leaf.layer(m).kind !== "maximum") return null;
+      const few = (other) => this.wordsOf(other).length <= 1;
+      return few(s) && leaf.reads(m).every(few) ? { s, m } : null;
+    }
+
+    meaningOf(id) {
+      if (this.isPlain(id)) return this.plainSum(id);
+      if (this.isOwn(id)) return { kind: "own" };
+      const layer = this.leaf.layer(id);
+      const power = this.powerOf(id);
+      if (power !== null) return this.power(power);
+      const read = this.leaf.reads(id).map((other) => this.meanings.get(other));
+      const i = id - layer.first;
+      if (layer.kind === "affine") {
+        const isUnbiased = layer.bias[i] === 0n;
+        const [{ kind, shift, over }] = read;
+        if (kind === "sum" && read.every((other) => other.kind === "sum" && other.shift === shift) && (shift === null || isUnbiased)) {
+          return { ...this.weighted(layer, i, read), shift };
+        }
+        if (kind === "quotient" && isUnbiased && read.every((other) => other.kind === "quotient" && other.over === over)) {
+          return { kind: "quotient", over, sum: { ...this.weighted(layer, i, read.map((other) => other.sum)), shift: read[0].sum.shift } };
+        }
+      }
+      if (layer.kind === "curve" && layer.curve === CURVES.Reciprocal && read[0].kind === "sum") {
+        return { kind: "opened", over: this.leaf.reads(id)[0], shift: read[0].shift };
+      }
+      if (layer.kind === "product") {
+        for (const [x, y] of [read, [read[1], read[0]]]) {
+          if (x.kind === "sum" && y.kind === "opened" && x.shift === y.shift) return { kind: "quotient", over: y.over, sum: x };
+          if (x.kind === "quotient" && y.kind === "sum" && y.shift === null) {
+            const sum = productOfSums(x.sum, y, this.leaf.q);
+            if (sum !== null) return { kind: "quotient", over: x.over, sum: { ...sum, shift: x.sum.shift } };
+          }
+        }
+      }
+      this.forms.set(id, this.ruled(layer, i));
+      return { kind: "form" };
+    }
+
+    // What is computed from one word that moves at most, or is affine in the words. Views share it: it depends on the
+    // word that is given, if that reaches it, and on whether others stand still.
+    keyOf(id) {
+      const { given, leaf } = this;
+      const reaching = given !== null && leaf.words.reach.sets[leaf.words.reach.of[id]].has(given.word);
+      return 2 * (reaching ? 1 + leaf.keys[given.word] + given.place : 0) + (this.room === 0 ? 1 : 0);
+    }
+    plainSum(id) {
+      const { sums } = this.leaf;
+      if (!sums.has(id)) sums.set(id, new Map());
+      const known = sums.get(id);
+      const key = this.keyOf(id);
+      if (!known.has(key)) known.set(key, this.leaf.layer(id).front ? this.frontSum(id) : this.intervals(id));
+      return known.get(key);
+    }
+    placeOf(word) { return this.given?.word === word ? this.given.place : 0; }
+    frontSum(id) {
+      const { words, network, smooth, options } = this.leaf;
+      const added = (word, place) => {
+        const option = options[word][place];
+        return option === 0 ? 0n : (words.slots[id].get(word)?.amounts[option - 1] ?? 0n);
+      };
+      const moving = this.wordsOf(id);
+      let fixed = words.original[id];
+      for (const word of words.slots[id].keys()) if (!moving.includes(word)) fixed += added(word, this.placeOf(word));
+      const apart = moving.length === 1 ? fixed : 0n;
+      const parts = new Map();
+      for (const word of moving) {
+        spend(options[word].length);
+        parts.set(word, endsList(options[word].map((_, place) => smooth.ends(apart + added(word, place), network.frontDen))));
+      }
+      const [low, high] = moving.length === 1 ? [0n, 0n] : smooth.ends(fixed, network.frontDen);
+      return { kind: "sum", low, high, parts, shift: null };
+    }
+    intervals(id) {
+      const { leaf } = this;
+      const layer = leaf.layer(id);
+      const i = id - layer.first;
+      const [word] = this.wordsOf(id);
+      if (layer.kind === "constant") {
+        const { low, high } = leaf.smooth.constants;
+        return { kind: "sum", low: low[i], high: high[i], parts: new Map(), shift: null };
+      }
+      const read = leaf.reads(id).map((other) => this.meanings.get(other) ?? this.plainSum(other));
+      const at = (place) => leaf.interval(layer, i, read.map(({ low, high, parts }) => {
+        const part = parts.get(word);
+        return part === undefined ? [low, high] : [part.low[place], part.high[place]];
+      }));
+      if (word === undefined) {
+        const [low, high] = at(0);
+        return { kind: "sum", low, high, parts: new Map(), shift: null };
+      }
+      return { kind: "sum", low: 0n, high: 0n, parts: new Map([[word, endsList(leaf.options[word].map((_, place) => at(place)))]]), shift: null };
+    }
+    power({ s, m }) {
+      const { leaf } = this;
+      const { q } = leaf;
+      const top = leaf.reads(m).map((id) => this.meanings.get(id)).flatMap(({ high, parts }) => {
+        const [part] = parts.values();
+        return part === undefined ? [high] : part.high;
+      }).reduce(larger);
+      const { low, high, parts } = this.meanings.get(s);
+      const ends = (l, u) => [leaf.curve(CURVES.Exp, l - top)[0], leaf.curve(CURVES.Exp, u - top)[1]];
+      const [word] = parts.keys();
+      if (word === undefined) {
+        const [l, u] = ends(low, high);
+        return { kind: "sum", low: l, high: u, parts: new Map(), shift: m };
+      }
+      const part = parts.get(word);
+      return { kind: "sum", low: 0n, high: 0n, parts: new Map([[word, endsList(part.low.map((l, place) => ends(l, part.high[place])))]]), shift: m };
+    }
+    // The sum of sums, word by word.
+    weighted(layer, i, sums) {
+      const { factor, biases, ...cut } = sumsOfLayer(layer);
+      const { at } = rowOf(layer, i);
+      let [low, high] = [0n, 0n];
+      const parts = new Map();
+      sums.forEach((sum, k) => {
+        const w = layer.weights[at + k] * factor * 2n;
+        low += w * (w > 0n ? sum.low : sum.high);
+        high += w * (w > 0n ? sum.high : sum.low);
+        for (const [word, part] of sum.parts) {
+          const count = part.low.length;
+          spend(2 * count);
+          if (!parts.has(word)) parts.set(word, { low: new Array(count).fill(0n), high: new Array(count).fill(0n) });
+          const to = parts.get(word);
+          const [lows, highs] = w > 0n ? [part.low, part.high] : [part.high, part.low];
+          for (let place = 0; place < count; place++) {
+            to.low[place] += w * lows[place];
+            to.high[place] += w * highs[place];
+          }
+        }
+      });
+      for (const part of parts.values()) {
+        part.low = part.low.map((x) => downBy(cut, x));
+        part.high = part.high.map((x) => upBy(cut, x));
+      }
+      const bias = biases[i] << this.leaf.q;
+      return { kind: "sum", low: downBy(cut, low + bias), high: upBy(cut, high + bias), parts };
+    }
+
+    // ---- Forms (17.3): { c, g: by move, a: by symbol, e }
+
+    formOf(id) {
+      if (!this.forms.has(id)) {
+        const meaning = this.meanings.get(id);
+        let form = null;
+        if (meaning.kind === "own") form = this.ownForm(id);
+        else if (meaning.kind === "quotient") form = this.quotientForm(meaning.sum, meaning.over);
+        else if (meaning.kind === "sum" && meaning.shift === null) form = this.sumForm(meaning);
+        else refuse("an attention leaf reads a power, or an opened divisor, as it does not fit");
+        this.forms.set(id, form);
+      }
+      return this.forms.get(id);
+    }
+    newSymbol(symbol, size) {
+      this.symbols.push(symbol);
+      this.size += size;
+      return this.symbols.length - 1;
+    }
+    noise(n, a) {
+      const symbol = this.newSymbol({ n, over: null }, this.greatest(n));
+      a[symbol] = 1n << this.leaf.q;
+    }
+    // A sum at the references, and what moves change.
+    flat({ low, high, parts }) {
+      const lows = new Array(this.moves).fill(0n);
+      const highs = new Array(this.moves).fill(0n);
+      let [l, u, least, width] = [low, high, low, 0n];
+      for (const [word, part] of parts) {
+        const { first } = this.slotOf.get(word);
+        spend(part.low.length);
+        l += part.low[0];
+        u += part.high[0];
+        least += part.low.reduce(smaller);
+        part.low.forEach((x, place) => {
+          width = larger(width, part.high[place] - x);
+          if (place === 0) return;
+          lows[first + place - 1] = x - part.low[0];
+          highs[first + place - 1] = part.high[place] - part.high[0];
+        });
+      }
+      return { low: l, high: u, lows, highs, least, width };
+    }
+    divisor(id) {
+      if (!this.turned.has(id)) {
+        const flat = this.flat(this.meanings.get(id));
+        const { low, high, lows, highs, least } = flat;
+        if (least <= 0n) refuse("an attention leaf divides by what may be 0");
+        const at = lows.map((x) => low + x);
+        const [beside, above] = [this.leastBeside(lows), this.greatestBeside(highs)];
+        const one = 1n << (4n * this.leaf.q);
+        spend(4 * this.moves);
+        const theta = at.map((d, m) => {
+          const [a, b] = [larger(least, d + beside[m]), high + highs[m] + above[m]];
+          return [one / b - ceilDivide(one, d), ceilDivide(one, a) - one / d];
+        });
+        this.turned.set(id, { ...flat, at, theta, lowest: larger(least, low + this.least(lows)) });
+      }
+      return this.turned.get(id);
+    }
+    sumForm(sum) {
+      if (sum.parts.size === 0) return { c: sum.low, g: new Array(this.moves).fill(0n), a: [], e: sum.high - sum.low };
+      const one = 1n << this.leaf.q;
+      const nothing = new Array(this.moves).fill(0n);
+      return this.ratio(this.flat(sum), { low: one, high: one, lows: nothing, width: 0n, at: nothing.map(() => one), lowest: one }).form;
+    }
+    ratio(n, d) {
+      const { q } = this.leaf;
+      const b = BigInt(this.most);
+      const r = floorDivide(n.low << q, d.low);
+      const size = absolute(r);
+      const t = n.lows.map((x, m) => x - ((r * d.lows[m]) >> q));
+      const up = (x) => -(-x >> q);
+      spend(4 * this.moves);
+      const sigma = n.low - ((r * d.low) >> q) + n.high - n.low + up(size * (d.high - d.low)) + 1n + b * (n.width + up(size * d.width) + 1n);
+      const form = { c: r, g: t.map((x, m) => floorDivide(x << q, d.at[m])), a: [], e: ceilDivide(sigma << q, d.lowest) + b };
+      return { form, t };
+    }
+    quotientForm(sum, over) {
+      const d = this.divisor(over);
+      const { form, t } = this.ratio(this.flat(sum), d);
+      const bits = 3n * this.leaf.q;
+      const ends = t.map((x, m) => endsOfProduct(x, d.theta[m], bits));
+      const size = larger(-this.least(ends.map(([l]) => l)), this.greatest(ends.map(([, u]) => u))) + 1n;
+      if (this.most > 1) form.a[this.newSymbol({ over, t }, size)] = 1n << this.leaf.q;
+      else form.e += size;
+      return form;
+    }
+    // What symbols with these coefficients can add for each move.
+    beyond(a) {
+      const lows = new Array(this.moves).fill(0n);
+      const highs = new Array(this.moves).fill(0n);
+      const turns = new Map();
+      a.forEach((x, s) => {
+        if (x === 0n) return;
+        const { n, over, t } = this.symbols[s];
+        spend(this.moves);
+        if (over === null) {
+          const size = absolute(x);
+          n.forEach((y, m) => (highs[m] += size * y));
+        } else {
+          if (!turns.has(over)) turns.set(over, new Array(this.moves).fill(0n));
+          const tau = turns.get(over);
+          t.forEach((y, m) => (tau[m] += x * y));
+        }
+      });
+      highs.forEach((x, m) => (lows[m] = -x));
+      for (const [over, tau] of turns) {
+        const { theta } = this.divisor(over);
+        tau.forEach((x, m) => {
+          const [l, u] = endsOfProduct(x, theta[m], 3n * this.leaf.q);
+          lows[m] += l;
+          highs[m] += u;
+        });
+      }
+      return { lows, highs };
+    }
+    reach(form) {
+      form.beyond ??= this.beyond(form.a);
+      return form.beyond;
+    }
+    // i(m)
+    greatestBeyond(form) {
+      const { q } = this.leaf;
+      const { lows, highs } = this.reach(form);
+      return lows.map((l, m) => -(-larger(-l, highs[m]) >> q));
+    }
+
+    // ---- Ranges
+
+    rangeOf(id) {
+      if (!this.ranges.has(id)) this.ranges.set(id, this.makeRange(id));
+      return this.ranges.get(id);
+    }
+    makeRange(id) {
+      const { leaf } = this;
+      const { q } = leaf;
+      const form = this.formOf(id);
+      const { kind } = this.meanings.get(id);
+      const { lows, highs } = this.reach(form);
+      spend(2 * this.moves);
+      const ends = this.spread({
+        low: (form.c - form.e) << q, high: (form.c + form.e) << q,
+        lows: lows.map((x, m) => x + (form.g[m] << q)), highs: highs.map((x, m) => x + (form.g[m] << q)),
+      });
+      // With moves: by its form.
+      if (kind === "own") ({ low: ends.low, high: ends.high } = this.spread(leaf.ends([[id, 1n]])));
+      const layer = leaf.layer(id);
+      const isBent = (other) => this.meanings.get(other).kind === "form" && leaf.layer(other).kind !== "affine";
+      if (kind === "form" && (layer.kind !== "affine" || leaf.reads(id).every(isBent))) {
+        const [l, u] = leaf.interval(layer, id - layer.first, leaf.reads(id).map((other) => {
+          const { low, high } = this.rangeOf(other);
+          return [low, high];
+        }));
+        ends.low = larger(ends.low, l);
+        ends.high = smaller(ends.high, u);
+      }
+      return ends;
+    }
+    // The range of ends, and with each move.
+    spread({ low, high, lows, highs }) {
+      const { q } = this.leaf;
+      const result = { low: (low + this.least(lows)) >> q, high: -(-(high + this.greatest(highs)) >> q) };
+      result.withMoves = once(() => {
+        const [below, above] = [this.leastBeside(lows), this.greatestBeside(highs)];
+        const into = (x) => larger(result.low, smaller(result.high, x));
+        return lows.map((x, m) => [into((low + x + below[m]) >> q), into(-(-(high + highs[m] + above[m]) >> q))]);
+      });
+      return result;
+    }
+
+    // ---- The rules of the layers
+
+    ruled(layer, i) {
+      const reads = this.leaf.reads(layer.first + i);
+      if (layer.kind === "affine") return this.affineForm(layer, i, reads);
+      if (layer.kind === "maximum") return this.maximumForm(reads);
+      if (layer.kind === "product") return this.productForm(...reads);
+      const [x] = reads;
+      const { num, den } = layer.kind === "rectifier" ? layer.alpha : {};
+      if (layer.kind === "rectifier") {
+        const { low, high } = this.rangeOf(x);
+        if (low >= 0n) return this.formOf(x);
+        if (high <= 0n && num === 0n) return { c: 0n, g: new Array(this.moves).fill(0n), a: [], e: 0n };
+        return this.bent(x, (y) => (y >= 0n ? y : floorDivide(y * num, den)), rectifierSlopes(num, den, this.leaf.q));
+      }
+      return this.bent(x, (y) => this.leaf.curve(layer.curve, y)[0], this.leaf.slopes(layer.curve), layer.curve);
+    }
+    affineForm(layer, i, reads) {
+      const sums = sumsOfLayer(layer);
+      const { at } = rowOf(layer, i);
+      const forms = reads.map((id) => this.formOf(id));
+      const { lost } = this;
+      const g = new Array(this.moves).fill(0n);
+      const a = new Array(forms.reduce((most, form) => Math.max(most, form.a.length), 0)).fill(0n);
+      let [c, e] = [sums.biases[i] << this.leaf.q, 0n];
+      forms.forEach((form, k) => {
+        const w = layer.weights[at + k] * sums.factor * 2n;
+        if (w === 0n) return;
+        spend(this.moves + form.a.length);
+        c += w * form.c;
+        e += absolute(w) * form.e;
+        for (let m = 0; m < g.length; m++) g[m] += w * form.g[m];
+        form.a.forEach((x, s) => (a[s] += w * x));
+      });
+      const down = (x) => downBy(sums, x);
+      return { c: down(c), g: g.map(down), a: a.map(down), e: upBy(sums, e) + lost };
+    }
+    maximumForm(reads) {
+      const { q } = this.leaf;
+      const ranges = reads.map((id) => this.rangeOf(id));
+      let best = 0;
+      ranges.forEach(({ low }, k) => (best = low > ranges[best].low ? k : best));
+      if (ranges.every(({ high }, k) => k === best || high <= ranges[best].low)) return this.formOf(reads[best]);
+      const forms = reads.map((id) => this.formOf(id));
+      const c = forms.map((form) => form.c).reduce(larger);
+      const g = range(this.moves).map((m) => forms.map((form) => form.c + form.g[m]).reduce(larger) - c);
+      spend(this.moves * forms.length * 3);
+      const form = { c, g, a: [], e: forms.map(({ e }) => e).reduce(larger) };
+      if (this.most > 1) {
+        const withMoves = ranges.map((other) => other.withMoves());
+        this.noise(g.map((x, m) => {
+          const l = withMoves.map((ends) => ends[m][0]).reduce(larger);
+          const h = withMoves.map((ends) => ends[m][1]).reduce(larger);
+          return larger(h - c - x, c + x - l) + absolute(x);
+        }), form.a);
+      }
+      return form;
+    }
+    bent(id, f, slopes, curve) {
+      const { q } = this.leaf;
+      const x = this.formOf(id);
+      const { low, high, withMoves } = this.rangeOf(id);
+      if (curve === CURVES.Reciprocal || curve === CURVES.Sqrt) {
+        if (low <= 0n || x.c <= 0n || x.g.some((y) => x.c + y <= 0n)) refuse("an attention leaf takes a root, or divides, where it may be 0");
+      }
+      const { lost } = this;
+      spend(20 * this.moves);
+      const c = f(x.c);
+      const g = x.g.map((y) => (y === 0n ? 0n : f(x.c + y) - c));
+      const [p, P] = slopes(x.c, low, high);
+      let steep = larger(-p, P);
+      // A sentence of one move is off from c + g(m), and without noise nothing else says so.
+      if (this.most <= 1) for (const [m, ends] of withMoves().entries()) steep = slopes(x.c + x.g[m], ...ends).map(absolute).reduce(larger, steep);
+      const form = { c, g, a: [], e: -(-steep * x.e >> q) + 2n * lost };
+      if (this.most <= 1) return form;
+      const lambda = (p + P) >> 1n;
+      form.a = x.a.map((y) => (lambda * y) >> q);
+      const beyond = this.greatestBeyond(x);
+      const far = larger(P - lambda, lambda - p);
+      this.noise(withMoves().map(([l, u], m) => {
+        const bend = slopes(x.c, l, u).map((s) => absolute(x.g[m] * s - (g[m] << q))).reduce(larger);
+        return ((bend + far * beyond[m]) >> q) + 2n;
+      }), form.a);
+      return form;
+    }
+    productForm(idX, idY) {
+      const { q } = this.leaf;
+      const [x, y] = [this.formOf(idX), this.formOf(idY)];
+      const { low, high, withMoves } = this.rangeOf(idY);
+      const { lost } = this;
+      spend(4 * this.moves);
+      const c = (x.c * y.c) >> q;
+      const g = x.g.map((gain, m) => (((x.c + gain) * (y.c + y.g[m])) >> q) - c);
+      let most = absolute(x.c);
+      if (this.most <= 1) for (const gain of x.g) most = larger(most, absolute(x.c + gain));
+      const form = { c, g, a: [], e: -(-(larger(-low, high) * x.e + most * y.e) >> q) + 2n * lost };
+      if (this.most <= 1) return form;
+      const mu = (low + high) >> 1n;
+      form.a = range(Math.max(x.a.length, y.a.length)).map((s) => (mu * (x.a[s] ?? 0n) + x.c * (y.a[s] ?? 0n)) >> q);
+      const beyond = this.greatestBeyond(x);
+      const far = larger(high - mu, mu - low);
+      this.noise(withMoves().map(([l, u], m) => {
+        const middle = y.c + y.g[m];
+        return ((absolute(x.g[m]) * larger(absolute(l - middle), absolute(u - middle)) + far * beyond[m]) >> q) + 2n;
+      }), form.a);
+      return form;
+    }
+    ownForm(id) {
+      const { q } = this.leaf;
+      const { low, high, lows, highs } = this.leaf.ends([[id, 1n]]);
+      const whole = (l, u) => [l >> q, -(-u >> q)];
+      const middle = ([l, u]) => (l + u) >> 1n;
+      const half = ([l, u]) => larger(0n, (u - l + 1n) >> 1n);
+      const [first, others] = [whole(low, high), lows.map((l, m) => whole(l, highs[m]))];
+      const form = { c: middle(first), g: others.map(middle), a: [], e: half(first) + 1n };
+      const n = others.map(half);
+      if (this.most > 1) this.noise(n, form.a);
+      else form.e += n.reduce(larger, 0n);
+      return form;
+    }
+
+    // The weighted sum of elements, in units of 2^-2q / den: at the references, and what moves add.
+    ends(terms) {
+      const { q } = this.leaf;
+      const g = new Array(this.moves).fill(0n);
+      const a = [];
+      let [c, e] = [0n, 0n];
+      for (const [id, w] of terms) {
+        const form = this.formOf(id);
+        spend(this.moves + form.a.length);
+        c += w * form.c;
+        e += absolute(w) * form.e;
+        form.g.forEach((x, m) => (g[m] += w * x));
+        form.a.forEach((x, s) => (a[s] = (a[s] ?? 0n) + w * x));
+      }
+      const { lows, highs } = this.beyond(a);
+      return {
+        low: (c - e) << q, high: (c + e) << q,
+        lows: lows.map((x, m) => x + (g[m] << q)), highs: highs.map((x, m) => x + (g[m] << q)),
+      };
+    }
+  }
+
+  const endsList = (pairs) => ({ low: pairs.map(([l]) => l), high: pairs.map(([, u]) => u) });
+  // x times an interval, over 2^bits, down and up.
+  function endsOfProduct(x, [l, u], bits) {
+    const [a, b] = x < 0n ? [x * u, x * l] : [x * l, x * u];
+    return [a >> bits, -(-b >> bits)];
+  }
+  // If both are numbers apart, or both of one word, the same: the products of their ends.
+  function productOfSums(x, y, q) {
+    const times = (a, b, c, d) => {
+      const ends = [a * c, a * d, b * c, b * d];
+      return [ends.reduce(smaller) >> q, -(-ends.reduce(larger) >> q)];
+    };
+    const isApart = ({ low, high, parts }) => parts.size === 0 || (parts.size === 1 && low === 0n && high === 0n);
+    const moving = new Set([...x.parts.keys(), ...y.parts.keys()]);
+    if (moving.size > 1 || !isApart(x) || !isApart(y)) return null;
+    const [word] = moving;
+    if (word === undefined) {
+      const [low, high] = times(x.low, x.high, y.low, y.high);
+      return { kind: "sum", low, high, parts: new Map() };
+    }
+    const at = ({ low, high, parts }, place) => {
+      const part = parts.get(word);
+      return part === undefined ? [low, high] : [part.low[place], part.high[place]];
+    };
+    const count = (x.parts.get(word) ?? y.parts.get(word)).low.length;
+    spend(8 * count);
+    return { kind: "sum", low: 0n, high: 0n, parts: new Map([[word, endsList(range(count).map((place) => times(...at(x, place), ...at(y, place))))]]) };
+  }
+
+  // The slopes of secants from c to all of [l, u], down and up.
+  function rectifierSlopes(num, den, q) {
+    const f = (x) => (x >= 0n ? x * den : x * num); // over den
+    return (c, l, u) => {
+      const at = (x, high) => {
+        if (x !== c) return x > c ? [(f(x) - f(c)) << q, (x - c) * den] : [(f(c) - f(x)) << q, (c - x) * den];
+        return c > 0n || (c === 0n && high) ? [den << q, den] : [num << q, den];
+      };
+      return [floorDivide(...at(l, false)), ceilDivide(...at(u, true))];
+    };
+  }
+
+  // Numbers, the greatest first.
+  class Heap {
+    constructor() { this.items = []; }
+    push(x) {
+      const { items } = this;
+      let at = items.length;
+      items.push(x);
+      while (at > 0) {
+        const parent = (at - 1) >> 1;
+        if (items[parent] >= x) break;
+        items[at] = items[parent];
+        at = parent;
+      }
+      items[at] = x;
+    }
+    pop() {
+      const { items } = this;
+      const top = items[0];
+      const x = items.pop();
+      if (items.length === 0) return top;
+      let at = 0;
+      for (;;) {
+        let child = 2 * at + 1;
+        if (child >= items.length) break;
+        if (child + 1 < items.length && items[child + 1] > items[child]) child += 1;
+        if (items[child] <= x) break;
+        items[at] = items[child];
+        at = child;
+      }
+      items[at] = x;
+      return top;
+    }
+  }
+
+  class Attention {
+    constructor(smooth, plan) {
+      this.smooth = smooth;
+      this.words = smooth.words;
+      this.network = smooth.network;
+      this.q = smooth.q;
+      this.room = plan.free;
+      this.options = this.words.sizes.map(() => [0]);
+      this.isFree = this.words.sizes.map(() => false);
+      plan.places.forEach(({ word, cell }, place) => {
+        this.options[word] = cell.chosen;
+        this.isFree[word] = plan.isForced[place] === 1;
+      });
+      this.keys = []; // by word, how many options those before have
+      this.options.reduce((count, { length }, word) => ((this.keys[word] = count), count + length), 0);
+      this.sums = new Map();
+      this.curves = new Map();
+      this.inner = new Map();
+      this.view = new View(this, null);
+      this.own = this.ownWords();
+    }
+    layer(id) { return this.words.layer(id); }
+    reads(id) {
+      const layer = this.layer(id);
+      return layer.kind === "constant" ? [] : Array.from(layer.ids.subarray(...placesOf(layer, id - layer.first)));
+    }
+    // The views in which a word is given, by place.
+    given(word) {
+      if (!this.inner.has(word)) this.inner.set(word, this.options[word].map((_, place) => new View(this, { word, place })));
+      return this.inner.get(word);
+    }
+    // Elements with a word of their own (17.1).
+    ownWords() {
+      const { network, view } = this;
+      const own = new Map();
+      const shared = new Map(); // T of elements behind the border
+      const ofElement = (id) => {
+        const reached = view.wordsOf(id);
+        if (reached.length <= 2) return reached;
+        return this.layer(id).front ? [] : shared.get(id);
+      };
+      for (const layer of network.back) {
+        const known = new Map();
+        for (const i of layer.elements) {
+          const id = layer.first + i;
+          if (view.wordsOf(id).length < 2) continue;
+          const key = layer.kind === "affine" ? layer.listOf[i] : i;
+          if (!known.has(key)) {
+            let common = view.wordsOf(id);
+            if (common.length > 2) {
+              const reads = this.reads(id);
+              spend(4 * reads.length);
+              const many = reads.filter((other) => view.wordsOf(other).length > 1);
+              const some = many.length > 0 ? many : reads.filter((other) => view.wordsOf(other).length > 0);
+              for (const other of some) {
+                const its = ofElement(other);
+                common = common.filter((word) => its.includes(word));
+              }
+            }
+            known.set(key, common);
+          }
+          shared.set(id, known.get(key));
+          if (known.get(key).length > 0) own.set(id, known.get(key)[0]);
+        }
+      }
+      return own;
+    }
+    curve(number, x) {
+      if (!this.curves.has(number)) this.curves.set(number, new Map());
+      const known = this.curves.get(number);
+      if (!known.has(x)) {
+        spend(100);
+        known.set(x, EXACT_CURVES[number](x, this.q));
+      }
+      return known.get(x);
+    }
+    // The interval of section 15.1, from those of what is read.
+    interval(layer, i, ends) {
+      let [l, u] = [0n, 0n];
+      spend(ends.length + 20);
+      if (layer.kind === "affine") {
+        const sums = sumsOfLayer(layer);
+        const { at } = rowOf(layer, i);
+        ends.forEach(([low, high], k) => {
+          const w = layer.weights[at + k];
+          l += w * (w > 0n ? low : high);
+          u += w * (w > 0n ? high : low);
+        });
+        const bias = sums.biases[i] << this.q;
+        [l, u] = [downBy(sums, l * sums.factor * 2n + bias), upBy(sums, u * sums.factor * 2n + bias)];
+      } else {
+        const [start] = placesOf(layer, i);
+        const [low, high] = [{}, {}];
+        ends.forEach(([x, y], k) => ([low[start + k], high[start + k]] = [x, y]));
+        [l, u] = this.smooth[layer.kind](layer, i, low, high);
+      }
+      this.smooth.checkLimit(layer, i, l, u);
+      return [l, u];
+    }
+    // Of a curve, by its number.
+    slopes(number) {
+      const { q } = this;
+      const one = 1n << q;
+      const up = (x) => -(-x >> q);
+      if (number === CURVES.Reciprocal) {
+        const whole = 1n << (3n * q);
+        return (c, l, u) => [-ceilDivide(whole, l * c), -(whole / (u * c))];
+      }
+      if (number === CURVES.Sqrt) {
+        const root = (x) => squareRoot(x << q);
+        const whole = 1n << (2n * q);
+        return (c, l, u) => [whole / (root(u) + root(c) + 2n), ceilDivide(whole, root(l) + root(c))];
+      }
+      return (c, l, u) => {
+        const [from, to] = [smaller(c, l), larger(c, u)];
+        if (number === CURVES.Erf) {
+          const far = larger(-from, to);
+          const near = from <= 0n && to >= 0n ? 0n : smaller(absolute(from), absolute(to));
+          const power = (x) => this.curve(CURVES.Exp, x)[0];
+          return [1128379167n * power(-up(far * far)) / 10n ** 9n, ceilDivide(1128379168n * (power(-(near * near >> q)) + 1n), 10n ** 9n)];
+        }
+        const [f1, f2] = [this.curve(number, from)[0], this.curve(number, to)[0]];
+        let [v, V] = [f1, f2 + 1n];
+        if (number === CURVES.Exp) return [v, V];
+        if (number === CURVES.Tanh) {
+          const far = larger(-v, V);
+          const near = v <= 0n && V >= 0n ? 0n : smaller(absolute(v), absolute(V));
+          return [one - up(far * far), one - (near * near >> q)];
+        }
+        [v, V] = [v, V].map((x) => larger(0n, smaller(one, x)));
+        const ends = [v * (one - v), V * (one - V)];
+        const holdsTop = 2n * f1 <= one && one <= 2n * f2 + 2n;
+        return [ends.reduce(smaller) >> q, holdsTop ? one >> 2n : up(ends.reduce(larger))];
+      };
+    }
+    // 17.5: of a sum of elements, in units of 2^-2q / den, at the references, and for each move.
+    ends(terms) {
+      const { view } = this;
+      const result = view.ends(terms.filter(([id]) => !this.own.has(id)));
+      const byWord = new Map();
+      for (const [id, w] of terms) {
+        const word = this.own.get(id);
+        if (word === undefined) continue;
+        if (!byWord.has(word)) byWord.set(word, []);
+        byWord.get(word).push([id, w]);
+      }
+      for (const [word, its] of byWord) {
+        const views = this.given(word);
+        for (const inner of views) inner.find(its.map(([id]) => id));
+        const [first, ...others] = views.map((inner) => inner.ends(its));
+        result.low += first.low;
+        result.high += first.high;
+        // The moves of one view in another.
+        const across = (inner, f) => inner.moving.forEach((slot) => {
+          const to = views[0].slotOf.get(slot.word).first - slot.first;
+          for (let m = slot.first; m < slot.end; m++) f(m, m + to);
+        });
+        for (const { word: other, first: at } of views[0].moving) {
+          const from = views[0].slotOf.get(other);
+          const to = view.slotOf.get(other).first;
+          for (let m = at; m < from.end; m++) {
+            result.lows[to + m - at] += first.lows[m];
+            result.highs[to + m - at] += first.highs[m];
+          }
+        }
+        others.forEach((ends, n) => {
+          const inner = views[n + 1];
+          const [lows, highs] = [[], []];
+          across(inner, (m, to) => {
+            lows[m] = ends.lows[m] - first.lows[to];
+            highs[m] = ends.highs[m] - first.highs[to];
+          });
+          const m = view.slotOf.get(word).first + n;
+          result.lows[m] += ends.low - first.low + inner.least(lows);
+          result.highs[m] += ends.high - first.high + inner.greatest(highs);
+        });
+      }
+      return result;
+    }
+    // The least of z_label - z_rival, and what it is over. The substitution is written over the least denominator: what
+    // symbols can add is rounded to whole units of it.
+    margin(label, rival) {
+      const { terms, den, constant } = marginOf(this.network, label, rival);
+      const common = leastMultiple(den, constant.den);
+      const number = constant.num * (common / constant.den);
+      const numbers = terms.map(([, w]) => w * (common / den));
+      const divisor = [number, ...numbers].reduce(greatestDivisor, common);
+      const least = terms.map(([id], k) => [id, numbers[k] / divisor]);
+      this.view.find(least.map(([id]) => id));
+      const { low, lows } = this.ends(least);
+      const bits = 2n * this.q;
+      return { num: low + this.view.least(lows) + ((number / divisor) << bits), den: (common / divisor) << bits };
+    }
+  }
+
+  // Does the leaf show that in the whole region, which holds a sentence, the label stays before all these rivals?
+  function attentionShows({ plan }, smooth, label, rivals) {
+    const leaf = new Attention(smooth, plan);
+    return rivals.every((rival) => {
+      const { num } = leaf.margin(label, rival);
+      return num > 0n || (num === 0n && label < rival);
+    });
+  }
+
   // ---- Leaves (section 6) ----
 
   // Does the recipe show that in the whole region `winner` stays before `loser`, for each of these pairs?
@@ -4103,7 +4969,10 @@ function swapproofChecker() {
         }
       };
       NODES[25] = () => { // attention
-        unusable("the tree has an attention leaf, which check.py checks and this checker does not yet");
+        if (level !== "real") refuse("an attention leaf at another level than real");
+        if (space.plan.free >= 0 && !attentionShows(space, words.smoothOf(level, region.precision), label, region.rivals)) {
+          refuse("an attention leaf does not show that no rival beats the label");
+        }
       };
     }
     // Layers first to end - 1, of each segment.
@@ -4212,10 +5081,14 @@ function swapproofChecker() {
     return { inputs: parts, words: read, standing, wordAt };
   }
 
+  const OTHER_CHECKERS = new Map([["swapproof box certificate", "check_box.py"], ["swapproof ball certificate", "balls/check_ball.py"]]);
   // The shape of a certificate; everything else is checked against the model.
   function readCertificate(bytes, name) {
     if (bytes.length > LIMIT.certificate) refuse("the certificate is too large");
-    const certificate = record(parseCanonical(bytes), [
+    const parsed = parseCanonical(bytes);
+    const checkedBy = parsed instanceof Map ? OTHER_CHECKERS.get(parsed.get("format")) : undefined;
+    if (checkedBy !== undefined) refuse(`certificates of this kind are checked by ${checkedBy}, and not here`);
+    const certificate = record(parsed, [
       "format", "version", "id", "model", "network", "vocabulary", "text", "synonyms", "inputs", "words", "label", "rivals", "lower", "count", "upper",
     ], "the certificate");
     const { format, version, id, network, text, synonyms, label, rivals } = certificate;
@@ -4498,7 +5371,7 @@ function swapproofChecker() {
   }
 
   // What is inside is for tests only.
-  const inside = { Words, Space, makeCell, greatestSum, greatestOverPatterns, EXACT_CURVES };
+  const inside = { Attention, Words, Space, makeCell, greatestSum, greatestOverPatterns, EXACT_CURVES };
   return { checkAll, lowered, sha256, hex, SECONDS: 3600, inside };
 }
 
