@@ -245,7 +245,8 @@ class View(sums.Meanings):
             low, high, lows, highs = found.low >> q, ceiling(found.high, 1 << q), found.lows, found.highs
             ends = [(x >> q, ceiling(y, 1 << q)) for x, y in zip(lows, highs, strict=True)]
             gains = [x + y >> 1 for x, y in ends]
-            sizes, error = [max(y - g, g - x) for (x, y), g in zip(ends, gains, strict=True)], (high - low >> 1) + 1
+            sizes = [max(y - g, g - x, 0) for (x, y), g in zip(ends, gains, strict=True)]
+            error = (high - low + 1 >> 1) + 1
             if self.most <= 1:
                 return Form(low + high >> 1, gains, {}, error + max(sizes, default=0))
             return Form(low + high >> 1, gains, {self.noise(sizes): 1 << q}, error)
@@ -416,12 +417,16 @@ class View(sums.Meanings):
         first, *others = value([x.centre, *[x.centre + gain for gain in x.gains]])
         gains = [y - first for y in others]
         low, high = slopes(x.centre, *self.range(source))
-        error = ceiling(max(-low, high) * x.error, one) + 2 * self.lost
-        if self.most <= 1:
-            self.meanings[i] = Form(first, gains, {}, error)
-            return
-        slope = low + high >> 1
         more, ranges = self.ranges_with(source)
+        if self.most <= 1:
+            steepest = max(-low, high)
+            for gain, ends in zip(x.gains, ranges, strict=True):
+                down, up = slopes(x.centre + gain, *ends)
+                steepest = max(steepest, -down, up)
+            self.meanings[i] = Form(first, gains, {}, ceiling(steepest * x.error, one) + 2 * self.lost)
+            return
+        error = ceiling(max(-low, high) * x.error, one) + 2 * self.lost
+        slope = low + high >> 1
         sizes = []
         for gain, own, beyond, ends in zip(x.gains, gains, more, ranges, strict=True):
             furthest = max([abs(gain * s - (own << q)) for s in slopes(x.centre, *ends)])
@@ -496,7 +501,8 @@ class View(sums.Meanings):
             centre = x.centre * y.centre >> q
             both = zip(x.gains, y.gains, strict=True)
             gains = [((x.centre + a) * (y.centre + b) >> q) - centre for a, b in both]
-            error = ceiling(max(-low, high) * x.error + abs(x.centre) * y.error, one) + 2 * self.lost
+            centres = [x.centre, *[x.centre + a for a in x.gains if self.most <= 1]]
+            error = ceiling(max(-low, high) * x.error + max(map(abs, centres)) * y.error, one) + 2 * self.lost
             if self.most <= 1:
                 self.meanings[i] = Form(centre, gains, {}, error)
                 continue

@@ -1,6 +1,6 @@
 """The engine for networks that attend: what single swaps do, and bounds of what they do together, with words split.
 
-The bound is that of proofs/attention_leaf.py, in exact integers; where sentences are few they are evaluated.
+The bound is that of proofs/attending/attention_leaf.py, in exact integers; where sentences are few they are evaluated.
 """
 
 from __future__ import annotations
