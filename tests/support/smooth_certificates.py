@@ -231,7 +231,7 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     tree("slopes", bytes([8, 1, 2, 1, 0, 64, 2]), "tree byte 8")
     tree("joint", bytes([10, 0, 2]), "tree byte 10")
     tree("broken-leaf", bytes([16, base["rivals"][0]]), "tree byte 16")
-    tree("reserved-leaf", b"\x19", "tree byte 25")
+    tree("reserved-leaf", b"\x1a", "tree byte 26")
     tree("precision-of-15", bytes([11, 15, 2]), "precision of 15")
     tree("precision-of-65", bytes([11, 65, 2]), "precision of 65")
     tree("precision-alone", bytes([11, 32]), "ends too early")
