@@ -419,10 +419,8 @@ class View(sums.Meanings):
         low, high = slopes(x.centre, *self.range(source))
         more, ranges = self.ranges_with(source)
         if self.most <= 1:
-            steepest = max(-low, high)
-            for gain, ends in zip(x.gains, ranges, strict=True):
-                down, up = slopes(x.centre + gain, *ends)
-                steepest = max(steepest, -down, up)
+            each = [slopes(x.centre + gain, *ends) for gain, ends in zip(x.gains, ranges, strict=True)]
+            steepest = max([max(-down, up) for down, up in [(low, high), *each]])
             self.meanings[i] = Form(first, gains, {}, ceiling(steepest * x.error, one) + 2 * self.lost)
             return
         error = ceiling(max(-low, high) * x.error, one) + 2 * self.lost
