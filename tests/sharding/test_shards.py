@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -160,6 +161,13 @@ class TestShards:
             "rows = [2, 5]",
             "rows = [5, 8]",
         ]
+
+    def test_the_commands_that_it_prints_can_be_pasted(self, task: Path, tmp_path: Path, capsys: Capture) -> None:
+        out = tmp_path / "a b'c"
+        assert main(["shards", str(task), "--count", "2", "--out", str(out)]) == 0
+        batch, merging = (shlex.split(line) for line in capsys.readouterr().out.splitlines()[1:])
+        assert batch == ["sbatch", str(out / "array.sh")]
+        assert merging == ["swapproof", "merge", f"{out}/run-*", "--out", f"{out}/whole"]
 
     def test_shards_of_a_shard_and_of_a_limit(self, task: Path, tmp_path: Path) -> None:
         first = write_shards(task, 2, tmp_path / "first").files[1]
