@@ -175,8 +175,17 @@ class TestCheck:
             assert main(["certify", str(task), "--out", str(run)]) == 130
         rest = 8 - len(results(run))
         assert 0 < rest < 8
-        assert main(["check", str(run)]) == 0
-        assert f"{rest} of the run's 8 texts have no line in results.jsonl" in capsys.readouterr().out
+        capsys.readouterr()
+        assert main(["check", str(run)]) == 3
+        out = capsys.readouterr().out
+        said = f"incomplete: {rest} of the run's 8 texts have no line in results.jsonl: they are not settled"
+        assert said in out
+        assert "accepted" not in out
+        assert main(["check", str(run), "--json"]) == 3
+        found = json.loads(capsys.readouterr().out)
+        assert found["exit_code"] == 3
+        assert found["accepted"]
+        assert found["remarks"][0].startswith(said)
 
     def test_a_missing_certificate_is_refused(self, run: Path) -> None:
         (run / "certificates" / "000001.json").unlink()

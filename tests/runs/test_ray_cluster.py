@@ -57,6 +57,17 @@ class TestAbsent:
         with pytest.raises(BadInput, match="can be auto, ray://HOST:PORT or HOST:PORT"), connected(cluster):
             pass
 
+    def test_a_cluster_that_may_ask_for_a_token(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ray = pytest.importorskip("ray")
+
+        def refusing(**_: object) -> None:
+            raise ConnectionError("unauthenticated")
+
+        monkeypatch.setattr(ray, "init", refusing)
+        said = r"no Ray cluster answers \(unauthenticated\), or it asks for a token; set RAY_AUTH_MODE=token and"
+        with pytest.raises(BadInput, match=said), connected("auto"):
+            pass
+
     def test_without_ray_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "ray", None)
         with pytest.raises(Unsupported, match=r"swapproof\[ray\]"), connected("auto"):

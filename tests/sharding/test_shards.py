@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -70,10 +71,11 @@ def test_a_merged_run_is_gone_on_with_as_any_other(task: Path, parts: list[Path]
     assert (out / "results.jsonl").read_bytes() == before
 
 
-def test_some_of_the_runs_are_one_that_can_be_merged_again(whole: Path, parts: list[Path], tmp_path: Path) -> None:
-    late = merge(parts[1:], tmp_path / "late").folder
+def test_shards_of_a_shard_make_a_run_that_can_be_merged_again(whole: Path, parts: list[Path], tmp_path: Path) -> None:
+    files = write_shards(parts[2].parent / "shard-0002.toml", 2, tmp_path / "shards").files
+    late = merge([certify(file, tmp_path / file.stem).folder for file in files], tmp_path / "late").folder
     assert main(["check", str(late)]) == 0
-    assert contents(merge([late, parts[0]], tmp_path / "all").folder) == contents(whole)
+    assert contents(merge([late, *parts[:2]], tmp_path / "all").folder) == contents(whole)
 
 
 def test_texts_that_two_runs_have_with_one_answer_are_taken_once(
@@ -99,6 +101,27 @@ def refused(runs: list[Path], out: Path) -> str:
 class TestRefusals:
     def test_what_is_missing_is_named(self, parts: list[Path], tmp_path: Path) -> None:
         assert "no run has texts 2 to 4; give their runs too" in refused([parts[0], parts[2]], tmp_path / "out")
+
+    @pytest.mark.parametrize(
+        ("given", "missing"), [((0, 1), "5 to 7"), ((1, 2), "0 to 1"), ((1,), "0 to 1 and 5 to 7")]
+    )
+    def test_the_first_and_the_last_shard(
+        self, parts: list[Path], tmp_path: Path, given: tuple[int, ...], missing: str, capsys: Capture
+    ) -> None:
+        runs = [str(parts[number]) for number in given]
+        assert main(["merge", *runs, "--out", str(tmp_path / "out")]) == 2
+        said = f"one of the shards of texts 0 to 7, and no run has texts {missing}; give their runs too"
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_a_shard_of_which_only_the_first_texts_were_run(self, parts: list[Path], tmp_path: Path) -> None:
+        last = certify(parts[2].parent / "shard-0002.toml", tmp_path / "run", limit=2).folder
+        assert "no run has texts 7 to 7" in refused([*parts[:2], last], tmp_path / "out")
+
+    def test_a_run_that_is_given_twice(self, parts: list[Path], tmp_path: Path) -> None:
+        other = tmp_path / "other"
+        other.symlink_to(parts[0])
+        assert "other: given twice; give every run once" in refused([*parts, other], tmp_path / "out")
 
     def test_shards_of_different_tasks(self, parts: list[Path], tmp_path: Path) -> None:
         other = write_task(tmp_path / "task", model_lowercase=False)
@@ -130,14 +153,16 @@ class TestRefusals:
         half = tmp_path / "half"
         shutil.copytree(parts[1], half)
         (half / "certificates" / "000000.json").unlink()
-        assert "copy all of the run" in refused([parts[0], half], tmp_path / "out")
+        assert "copy all of the run" in refused([parts[0], half, parts[2]], tmp_path / "out")
         (half / "model.onnx").write_bytes(b"another")
-        assert "model.onnx: not the file that the run was made with" in refused([parts[0], half], tmp_path / "out")
+        assert "model.onnx: not the file that the run was made with" in refused(
+            [parts[0], half, parts[2]], tmp_path / "out"
+        )
         (half / "model.onnx").unlink()
         assert "model.onnx: no such file" in refused([half], tmp_path / "out")
         shutil.copy(parts[1] / "model.onnx", half)
         (half / "texts.jsonl").unlink()
-        assert "texts.jsonl: not there; copy all of the run" in refused([parts[0], half], tmp_path / "out")
+        assert "texts.jsonl: not there; copy all of the run" in refused([parts[0], half, parts[2]], tmp_path / "out")
         with Store.open(half / "store.sqlite") as store:
             store.forget([0])
         assert "1 of its 3 texts are not settled; give its command again" in refused([half], tmp_path / "out")
@@ -160,6 +185,13 @@ class TestShards:
             "rows = [2, 5]",
             "rows = [5, 8]",
         ]
+
+    def test_the_commands_that_it_prints_can_be_pasted(self, task: Path, tmp_path: Path, capsys: Capture) -> None:
+        out = tmp_path / "a b'c"
+        assert main(["shards", str(task), "--count", "2", "--out", str(out)]) == 0
+        batch, merging = (shlex.split(line) for line in capsys.readouterr().out.splitlines()[1:])
+        assert batch == ["sbatch", str(out / "array.sh")]
+        assert merging == ["swapproof", "merge", f"{out}/run-*", "--out", f"{out}/whole"]
 
     def test_shards_of_a_shard_and_of_a_limit(self, task: Path, tmp_path: Path) -> None:
         first = write_shards(task, 2, tmp_path / "first").files[1]

@@ -27,7 +27,7 @@ from ..runs.run_folder import Run, existing
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Inputs, Text, read_plain
 from ..tasks.task import Task, read_task
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .run_accounts import bound_otherwise, compared, lines_of, pages_differ
 from .run_items import read_lines
 from .text_rules import described, expect
@@ -69,12 +69,12 @@ def audit_replayed(folder: Path, trust: Trust, share: Share) -> Audit:
     lines = read_lines(run)
     again = Again(run, task, open_deployed(task, trust), task.model.decision, share)
     missing = len(inputs.texts) - len(lines)
-    remark = f"{missing} of the run's {len(inputs.texts)} texts have no line in results.jsonl: they are not settled"
     unclaimed = (
         f"the run's files agree, and claim nothing: of none of its {len(lines)} texts is there an evaluation to repeat"
     )
     found = findings(again, inputs, lines)
-    return Audit("replay", len(lines), found, (remark,) if missing else (), unclaimed, again.said)
+    said = said_of_unsettled(missing, len(inputs.texts))
+    return Audit("replay", len(lines), found, said, unclaimed, again.said, missing)
 
 
 def findings(again: Again, inputs: Inputs, lines: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding | Fault]:

@@ -20,7 +20,7 @@ from ..tasks.inputs import Text, read_plain
 from ..tasks.task import read_task
 from .asked_again import Again, Share
 from .examiner import findings
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .run_accounts import differences
 from .run_items import Item, items_of, own_inputs
 from .text_rules import tokens
@@ -58,10 +58,9 @@ def audit_run(
         map(Fault, chain(differences(run, inputs), answered_otherwise(beside, proved))),
     )
     missing = len(inputs.texts) - sum(item.line is not None for item in items)
-    remark = f"{missing} of the run's {len(inputs.texts)} texts have no line in results.jsonl: they are not settled"
-    remarks = (*remarks, *((remark,) if missing else ()))
+    remarks = (*remarks, *said_of_unsettled(missing, len(inputs.texts)))
     closing = None if again is None else again.said
-    return Audit("certify", len(items), found, remarks, nothing_claimed(items), closing)
+    return Audit("certify", len(items), found, remarks, nothing_claimed(items), closing, missing)
 
 
 def again_findings(again: Again | None, items: Sequence[Item]) -> Iterator[Finding]:

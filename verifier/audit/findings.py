@@ -40,6 +40,18 @@ class Audit:
     """What to say when there is no certificate; None where a run without any is accepted."""
     closing: Callable[[], str] | None = None
     """What to say at the end of texts on which the model was run."""
+    unsettled: int = 0
+    """Texts of the run without a line: it was interrupted, and what is accepted is not the whole of it."""
+
+
+def said_of_unsettled(missing: int, texts: int) -> tuple[str, ...]:
+    """The remark about a run that was interrupted."""
+    if not missing:
+        return ()
+    return (
+        f"incomplete: {missing} of the run's {texts} texts have no line in results.jsonl: they are not settled; give "
+        "the command of the run again",
+    )
 
 
 @dataclass

@@ -54,6 +54,8 @@ class Part:
     facts: Mapping[str, str]
     manifest: Mapping[str, Any]
     begin: int
+    together: tuple[int, int] | None
+    """The texts of all shards, if this is the run of one."""
 
     @property
     def end(self) -> int:
@@ -67,12 +69,17 @@ class Part:
 def merge(folders: Sequence[str | Path], out: str | Path) -> Outcome:
     """Put finished runs of `certify` together into a new folder, the first text of all of them first.
 
-    Refused are runs of different tasks, runs with texts left to do, gaps, and texts with two answers. A run whose texts
-    another one has too, with the same answers, adds nothing.
+    Refused are runs of different tasks, runs with texts left to do, a run given twice, missing texts, and texts with
+    two answers. A run whose texts another one has too, with the same answers, adds nothing.
     """
     run = Run(Path(out))
     if not is_free(run.folder):
         raise BadInput(f"{run.folder}: exists and is not empty; give --out a new folder")
+    known: set[Path] = set()
+    for folder in folders:
+        if Path(folder).resolve() in known:
+            raise BadInput(f"{folder}: given twice; give every run once")
+        known.add(Path(folder).resolve())
     with ExitStack() as stores:
         parts = sorted((opened(Path(folder), stores) for folder in folders), key=lambda part: (part.begin, -part.end))
         refuse_misfits(parts)
@@ -105,11 +112,13 @@ def opened(folder: Path, stores: ExitStack) -> Part:
         manifest = read_manifest(run.manifest.read_bytes())
         rows = manifest["made_from"]["data"].get("rows")
         begin = 0 if rows is None else int(rows[0])
+        stated = manifest["made_from"]["data"].get("shard_of")
+        together = None if stated is None else (int(stated[0]), int(stated[1]))
     except OSError as error:
         raise BadInput(f"{run.manifest}: cannot be read ({error.strerror}); copy all of the run") from error
     except (Unlike, LookupError, TypeError, ValueError) as error:
         raise BadInput(f"{run.manifest}: not the manifest of a run ({error}); copy all of the run") from error
-    part = Part(run, store, facts, manifest, begin)
+    part = Part(run, store, facts, manifest, begin, together)
     if facts.get("state") != READY:
         raise BadInput(f"{folder}: the run there was stopped while it began; give its command again")
     left = part.end - begin - sum(1 for _ in store.finished(STAGE))
@@ -167,6 +176,14 @@ def refuse_misfits(parts: Sequence[Part]) -> None:
                     f"{part.run.folder}: of text {part.begin + id} of the task it says another "
                     f"{unlike[0]} than {other.run.folder}; leave one of them out"
                 )
+    for part in parts:
+        begin, beyond = part.together or (first.begin, end)
+        missing = [f"{one} to {two - 1}" for one, two in ((begin, first.begin), (end, beyond)) if one < two]
+        if missing:
+            raise BadInput(
+                f"{part.run.folder}: one of the shards of texts {begin} to {beyond - 1}, and no run has texts "
+                f"{' and '.join(missing)}; give their runs too"
+            )
 
 
 def put_together(run: Run, parts: Sequence[Part]) -> None:
@@ -207,7 +224,8 @@ def put_together(run: Run, parts: Sequence[Part]) -> None:
         manifest = dict(first.manifest)
         manifest["sha256"] = {**manifest["sha256"], "texts": facts["texts"], "spaces": facts["spaces"]}
         made_from = manifest["made_from"]
-        manifest["made_from"] = {**made_from, "data": {**made_from["data"], "rows": [begin, begin + total]}}
+        data = {key: value for key, value in made_from["data"].items() if key != "shard_of"}
+        manifest["made_from"] = {**made_from, "data": {**data, "rows": [begin, begin + total]}}
         manifest["merged_from"] = [
             {
                 "rows": [part.begin, part.end],

@@ -54,12 +54,13 @@ def write_shards(task: str | Path, count: int, out: str | Path, limit: int | Non
         raise BadInput(f"--count {count}: {given.data.file} has {number} texts for this task; give at most as many")
     refuse_others(folder)
     begin = given.data.rows[0] if given.data.rows else 0
+    together = (begin, begin + number)
     files = []
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for shard in range(count):
         span = (begin + number * shard // count, begin + number * (shard + 1) // count)
-        data = given.data.model_copy(update={"rows": span})
+        data = given.data.model_copy(update={"rows": span, "shard_of": together})
         notes = [f"Shard {shard} of {count}: texts {span[0]} to {span[1] - 1}, counted from 0."]
         files.append(folder / f"shard-{shard:04d}.toml")
         write_atomically(files[-1], given.model_copy(update={"data": data}).resolved(notes).encode())

@@ -262,6 +262,8 @@ class DataSection(Section):
     balanced: bool = False
     rows: Rows | None = None
     """Of these texts only those from the first number, counted from 0, to before the second: a shard."""
+    shard_of: Rows | None = None
+    """The rows of all shards together, of which `merge` wants every one."""
 
     @model_validator(mode="after")
     def _one_choice(self) -> DataSection:
@@ -276,6 +278,10 @@ class DataSection(Section):
             raise ValueError("balanced has no effect without sample: remove it")
         if self.rows is not None and self.rows[0] >= self.rows[1]:
             raise ValueError("rows needs a first number that is less than the second")
+        if self.shard_of is not None and (
+            self.rows is None or not self.shard_of[0] <= self.rows[0] < self.rows[1] <= self.shard_of[1]
+        ):
+            raise ValueError("shard_of needs rows that lie within it")
         return self
 
     @property

@@ -80,8 +80,7 @@ class Task(Section):
             section: {
                 key: _placeless(value)
                 for key, value in part
-                if key not in ("limit", "sample", "rows", "rejected")
-                and value != SECTIONS[section].model_fields[key].default
+                if key not in UNHASHED and value != SECTIONS[section].model_fields[key].default
             }
             for section, part in self
             if section in sections
@@ -90,7 +89,7 @@ class Task(Section):
         return hashlib.sha256(f"swapproof task 2\n{text}".encode()).hexdigest()
 
 
-UNHASHED = ("limit", "sample", "rows", "rejected")
+UNHASHED = ("limit", "sample", "rows", "shard_of", "rejected")
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelSection,
     "data": DataSection,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from ...exit_codes import HOLDS
@@ -11,6 +12,7 @@ from ...sharding.shard_files import write_shards
 def command(task: Path, count: int, out: Path, limit: int | None) -> int:
     written = write_shards(task, count, out, limit)
     print(f"{len(written.files)} shards of {written.texts} texts: {written.files[0]} and so on")
-    print(f"sbatch {written.script}")
-    print(f"swapproof merge {written.script.parent}/run-* --out {written.script.parent}/whole")
+    folder = shlex.quote(str(written.script.parent))
+    print(f"sbatch {folder}/{written.script.name}")
+    print(f"swapproof merge {folder}/run-* --out {folder}/whole")
     return HOLDS

@@ -53,10 +53,10 @@ def print_findings(audit: Audit, shown: int = SHOWN) -> tuple[int, AuditCounts]:
     if audit.closing is not None:
         print(audit.closing())
     if audit.kind in ("replay", "attack", "vote"):
-        return HOLDS, tally
+        return code_of(audit, tally), tally
     if audit.kind == "radius":
         print(f"points and words asked again; checked in exact arithmetic by check_ball.py: {tally.certificates}")
-        return HOLDS, tally
+        return code_of(audit, tally), tally
     if tally.samples:
         print(f"{tally.samples} samples drawn again")
     exactly = tally.certificates - tally.screened
@@ -64,14 +64,15 @@ def print_findings(audit: Audit, shown: int = SHOWN) -> tuple[int, AuditCounts]:
         f"screened in float64 with error bounds: {tally.screened}; checked in exact arithmetic by proofs/check.py: "
         f"{exactly}"
     )
-    return HOLDS, tally
+    return code_of(audit, tally), tally
 
 
 def code_of(audit: Audit, tally: AuditCounts) -> int:
     """The exit code of an audit whose findings were all counted."""
     if not tally.accepted:
         return UNCHECKED
-    return INCOMPLETE if audit.unclaimed is not None and not tally.certificates else HOLDS
+    empty = audit.unclaimed is not None and not tally.certificates
+    return INCOMPLETE if empty or audit.unsettled else HOLDS
 
 
 def line_of(audit: Audit, found: Finding) -> str:

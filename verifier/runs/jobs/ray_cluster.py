@@ -45,6 +45,8 @@ PATIENCE = 300.0
 HELLO, FAREWELL = 10.0, 5.0
 """Seconds for a machine to take a connection, and for a process to clean up."""
 REMEDY = "start one with `ray start --head`, give ray://HOST:10001, or leave --cluster out"
+TOKEN = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here"
+"""What a cluster needs that was started with token authentication."""
 
 
 def load_ray() -> Any:
@@ -71,7 +73,9 @@ def connected(cluster: str | None) -> Iterator[None]:
         ray.init(address=cluster, logging_level=logging.ERROR, log_to_driver=False, namespace="swapproof")
     except Exception as error:  # whatever the version of Ray raises, nothing of ours ran yet
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].partition(". ")[0][:200]
-        raise BadInput(f"--cluster {cluster}: no Ray cluster answers ({reason}); {REMEDY}") from None
+        raise BadInput(
+            f"--cluster {cluster}: no Ray cluster answers ({reason}), or it asks for a token; {TOKEN}, or {REMEDY}"
+        ) from None
     try:
         yield
     finally:
