@@ -180,6 +180,18 @@ class TestArchive:
         assert "not finished" in capsys.readouterr().err
         assert not (tmp_path / "out.zip").exists()
 
+    @pytest.mark.parametrize("name", [*bundle.FILES, "certificates"])
+    def test_a_run_that_lacks_one_of_its_files_makes_no_bundle(
+        self, made: Path, tmp_path: Path, capsys: Capture, name: str
+    ) -> None:
+        shutil.copytree(made / "run", tmp_path / "run")
+        (tmp_path / "run" / name).rename(tmp_path / name)
+        capsys.readouterr()
+        assert main(["bundle", str(tmp_path / "run"), "--out", str(tmp_path / "out.zip")]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert name in line
+        assert not (tmp_path / "out.zip").exists()
+
     def test_a_run_that_counted_sentences_makes_one_too(self, made: Path, tmp_path: Path, capsys: Capture) -> None:
         task, run = str(made / "task" / "task.toml"), str(tmp_path / "run")
         assert main(["measure", task, "--quantity", "pr", "--radius", "2", "--out", run]) in (0, 3)

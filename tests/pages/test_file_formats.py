@@ -151,6 +151,34 @@ def test_the_command_writes_them_beside_the_page(tmp_path: Path, capsys: Capture
     assert main(["check", str(run)]) == 0
 
 
+def test_only_earlier_exports_are_written_over(tmp_path: Path, capsys: Capture) -> None:
+    pytest.importorskip("pyarrow")
+    task, run = write_task(tmp_path / "task"), tmp_path / "run"
+    assert main(["certify", str(task), "--out", str(run)]) == 0
+    names = [*FORMATS, "sarif", "parquet"]
+    files = {name: tmp_path / f"out.{name}" for name in names}
+    asked = [part for name in names for part in (f"--{name}", str(files[name]))]
+    assert main(["report", str(run), *asked]) == main(["report", str(run), *asked]) == 0
+
+    def refused(*options: str) -> str:
+        capsys.readouterr()
+        assert main(["report", str(run), *options]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    kept = {path: path.read_bytes() for path in (task, *files.values(), *run.glob("*.*")) if path.is_file()}
+    for name in names:
+        other = files["csv" if name != "csv" else "junit"]
+        assert "this command did not write it" in refused(f"--{name}", str(task))
+        assert "this command did not write it" in refused(f"--{name}", str(other))
+        for inside in ("results.jsonl", "store.sqlite", "new.txt"):
+            assert "lies in the folder of the run" in refused(f"--{name}", str(run / inside))
+    assert "named by --csv and --card" in refused("--csv", str(tmp_path / "new"), "--card", str(tmp_path / "new"))
+    assert "did not write it" in refused("--junit", str(tmp_path / "new"), "--csv", str(task))
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert not (tmp_path / "new").exists()
+
+
 def test_measurements_have_none_of_them(tmp_path: Path, capsys: Capture) -> None:
     task, run = write_task(tmp_path / "task"), tmp_path / "run"
     assert main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(run)]) == 0

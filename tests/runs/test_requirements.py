@@ -133,8 +133,22 @@ class TestLevels:
     def test_both_are_counted_where_there_are_both(self) -> None:
         assert "2 proved and 1 evaluated in full" in summarise(self.MIXED, 1)["verdict"]["sentence"]
         gate = summarise(self.MIXED, None, None, certified(1, 0.5))["verdict"]["sentence"]
-        shown = "accuracy under 1 swap is at least 75.00 % (2 proved and 1 evaluated in full), and 50 % is required"
+        shown = (
+            "accuracy under 1 swap is at least 75.00 % (3 of 4, 2 proved and 1 evaluated in full), and 50 % is required"
+        )
         assert gate == shown
+
+    def test_what_is_at_least_so_much_is_rounded_down_and_what_is_at_most_up(self) -> None:
+        found = lines(*[(2, 2)] * 25, *[(1, 1)] * 35)
+        for least, shown in (
+            (0.4, "at least 41.66 % (25 of 60, proved), and 40 % is required"),
+            (0.5, "at most 41.67 % (25 of 60), and 50 % is required"),
+        ):
+            assert summarise(found, None, None, certified(1, least))["verdict"]["sentence"].endswith(shown)
+        found = lines(*[(2, 2)] * 20, *[(1, None)] * 20, *[(1, 1)] * 20)
+        open_one = summarise(found, None, None, certified(1, 0.5))["verdict"]["sentence"]
+        assert "lies in [33.33 %, 66.67 %]" in open_one
+        assert "; at least 33.33 % keep" in summarise(found)["verdict"]["sentence"]
 
 
 class TestCommand:
@@ -152,7 +166,7 @@ class TestCommand:
         ]
         out = capsys.readouterr().out
         assert "required, false: accuracy under 1 swap is at most" in out
-        assert "required, true: accuracy is at least 100.00 %, and 90 % is required" in out
+        assert "required, true: accuracy is at least 100.00 % (8 of 8), and 90 % is required" in out
         assert "<td><b>false</b></td>" in (run / "report.html").read_text()
         assert main(["check", str(run)]) == 0
         summary["requirements"][0]["answer"] = "true"

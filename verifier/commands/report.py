@@ -14,6 +14,7 @@ from swapproof.encodings.errors import BadInput
 from ..attacks.attack_comparison import COMPARISON
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from ..pages.formats.code_findings import as_sarif
+from ..pages.formats.earlier_exports import refuse_to_write
 from ..pages.formats.file_formats import FORMATS as PLAIN
 from ..pages.formats.parquet_rows import as_parquet
 from ..pages.page import WEAKEST_FIRST
@@ -50,6 +51,7 @@ def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | N
     wanted = {name: path for name, path in files.items() if path is not None}
     if wanted and (holds_radii(folder) or question_of(folder) is not None):
         raise BadInput(f"{folder}: {', '.join(f'--{name}' for name in wanted)} can be had of runs of `certify` only")
+    refuse_to_write(folder, wanted)
     if holds_radii(folder):
         return report_measured(folder, print_measured, as_json=as_json)
     if (compared := folder / COMPARISON).is_file():

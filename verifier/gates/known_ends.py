@@ -93,6 +93,15 @@ def share(part: int, total: int) -> float:
     return round(part / total, 6) if total else 0.0
 
 
+def percent_down(part: int, whole: int) -> str:
+    """What is at least so much is rounded down: it is never said to be more than was found."""
+    return f"{10_000 * part // max(whole, 1) / 100:.2f} %"
+
+
+def percent_up(part: int, whole: int) -> str:
+    return f"{-(-10_000 * part // max(whole, 1)) / 100:.2f} %"
+
+
 def every(number: int) -> str:
     return "the one text" if number == 1 else f"all {number:,} texts"
 

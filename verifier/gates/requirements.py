@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from .known_ends import REPLAY, Short, broken, every, mean_ends, robust, share, swaps, unsettled
+from .known_ends import (
+    REPLAY,
+    Short,
+    broken,
+    every,
+    mean_ends,
+    percent_down,
+    percent_up,
+    robust,
+    share,
+    swaps,
+    unsettled,
+)
 
 Answer = Literal["true", "false", "not settled"]
 
@@ -131,7 +143,8 @@ def certified_requirement(
     answer = compared(len(held), unbroken + missing, total, least)
     low, high = share(len(held), total), share(unbroken + missing, total)
     what = f"accuracy under {swaps(at)}" if at else "accuracy"
-    sentence = said(what, low, high, least, answer, f" ({standing(held)})" if held and at else "")
+    ends = len(held), unbroken + missing, total
+    sentence = said(what, ends, least, answer, f", {standing(held)}" if held and at else "")
     if not of_baseline:
         return Requirement("certified_accuracy", at, least, low, high, answer, sentence)
     return Requirement("baseline", at, least, low, high, answer, f"{sentence}, as the baseline has it")
@@ -142,7 +155,8 @@ def accuracy_requirement(found: Accuracy, least: float, missing: int) -> Require
     total, most = found.texts + missing, found.correct + found.unanswered + missing
     answer = compared(found.correct, most, total, least)
     low, high = share(found.correct, total), share(most, total)
-    return Requirement("accuracy", None, least, low, high, answer, said("accuracy", low, high, least, answer, ""))
+    sentence = said("accuracy", (found.correct, most, total), least, answer, "")
+    return Requirement("accuracy", None, least, low, high, answer, sentence)
 
 
 def mmws_requirement(texts: Sequence[Short], least: float, missing: int) -> Requirement:
@@ -203,14 +217,16 @@ def compared(low: int, high: int, total: int, least: float) -> Answer:
     return "true" if low >= wanted else "false" if high < wanted else "not settled"
 
 
-def said(what: str, low: float, high: float, least: float, answer: Answer, standing: str) -> str:
+def said(what: str, ends: tuple[int, int, int], least: float, answer: Answer, standing: str) -> str:
+    """`ends`: the least and the greatest number of texts, of how many."""
+    low, high, total = ends
     required = f"{100 * least:g} % is required"
     match answer:
         case "true":
-            return f"{what} is at least {100 * low:.2f} %{standing}, and {required}"
+            return f"{what} is at least {percent_down(low, total)} ({low:,} of {total:,}{standing}), and {required}"
         case "false":
-            return f"{what} is at most {100 * high:.2f} %, and {required}"
-    return f"{what} lies in [{100 * low:.2f} %, {100 * high:.2f} %], and {required}"
+            return f"{what} is at most {percent_up(high, total)} ({high:,} of {total:,}), and {required}"
+    return f"{what} lies in [{percent_down(low, total)}, {percent_up(high, total)}], and {required}"
 
 
 def gist(requirements: Sequence[Requirement]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
-from ..gates.known_ends import REPLAY, Short, broken, every, mmws, robust, share, short, unsettled
+from ..gates.known_ends import REPLAY, Short, broken, every, mmws, percent_down, robust, share, short, unsettled
 from ..gates.requirements import Accuracy, Requirement, answered_requirements, gist, standing
 from .store import Store, intact
 from .vacuity import UNOBSERVED, Seen
@@ -193,7 +193,7 @@ def ended(texts: Sequence[Short], missing: int) -> str:
     held = [text for text in texts if robust(text, 1)]
     sure = all(robust(text, 1) or broken(text, 1) for text in texts)
     if held:
-        least = f"{'' if sure else 'at least '}{100 * share(len(held), len(texts)):.2f} %"
+        least = f"{'' if sure else 'at least '}{percent_down(len(held), len(texts))}"
         rest += f"; {least} keep the right answer whatever word is swapped ({standing(held)})"
     evaluated = sum(text.level == REPLAY and text.low > 0 for text in texts)
     if not evaluated:

@@ -58,8 +58,12 @@ ALLOWED = {
 
 def contents_of(run: Run) -> dict[str, Content]:
     """Every member but the envelope."""
+    for name in FILES:
+        if not (run.folder / name).is_file():
+            raise BadInput(f"{run.folder / name}: is missing, and a bundle holds it; give the command of the run again")
     needed = [run.folder / name for name in (*FILES, *external_files(opened_in(run).path))]
-    certificates = sorted(path for path in run.certificates.iterdir() if CERTIFICATE.fullmatch(path.name))
+    found = run.certificates.iterdir() if run.certificates.is_dir() else ()
+    certificates = sorted(path for path in found if CERTIFICATE.fullmatch(path.name))
     if not certificates:
         raise BadInput(f"{run.folder}: holds no certificates: nothing in it can be proved to an auditor")
     contents: dict[str, Content] = {FOLDER + path.name: path for path in needed}

@@ -15,6 +15,13 @@ from ...runs.run_summary import DEFINITIONS
 from ..headline import headline, swaps
 from ..page import chosen_radii, grounds_met, interval, percent
 
+SUITE_BEGINS = '<testsuite name="swapproof '
+LATEX_BEGINS = "% needs \\usepackage{booktabs}\n"
+LATEX_ENDS = "% accuracy under so many swaps, low end certified: "
+CARD_BEGINS = "---\nmodel-index:\n- name: "
+CARD_ENDS = "`swapproof check RUN` checks it all again.\n"
+"""By these a file of ours is known again."""
+
 Summary = Mapping[str, Any]
 Lines = Iterable[Mapping[str, Any]]
 
@@ -136,7 +143,7 @@ def plain(text: str) -> str:
 def as_latex(summary: Summary, lines: Lines) -> Iterator[str]:
     """A table of the numbers, for the package booktabs."""
     radii = chosen_radii(summary)
-    yield "% needs \\usepackage{booktabs}\n"
+    yield LATEX_BEGINS
     yield f"\\begin{{tabular}}{{lrrr{'r' * len(radii)}}}\n\\toprule\n"
     yield " & ".join(["model", "texts", "accuracy", "MMWS", *(f"{swaps(radius)}" for radius, _, _ in radii)])
     yield " \\\\\n\\midrule\n"
@@ -144,7 +151,7 @@ def as_latex(summary: Summary, lines: Lines) -> Iterator[str]:
     cells = [model_name(summary), f"{summary['texts']:,}", percent(summary["accuracy"]), interval(summary["mmws"])]
     yield " & ".join(cell.translate(LATEX) for cell in (*cells, *shares))
     yield " \\\\\n\\bottomrule\n\\end{tabular}\n"
-    yield f"% accuracy under so many swaps, low end certified: {standing(summary)}\n"
+    yield f"{LATEX_ENDS}{standing(summary)}\n"
 
 
 def standing(summary: Summary) -> str:
@@ -167,8 +174,7 @@ def as_card(summary: Summary, lines: Lines) -> Iterator[str]:
             }
             for radius, low, _ in shares
         ]
-    yield "---\nmodel-index:\n"
-    yield f"- name: {json.dumps(model_name(summary))}\n  results:\n"
+    yield f"{CARD_BEGINS}{json.dumps(model_name(summary))}\n  results:\n"
     yield "  - task: {type: text-classification}\n"
     yield f"    dataset: {{name: {json.dumps('texts of this run')}, type: {json.dumps('custom')}}}\n    metrics:\n"
     for metric in metrics:
@@ -185,7 +191,7 @@ def as_card(summary: Summary, lines: Lines) -> Iterator[str]:
     yield f"Mean minimum swaps (MMWS): {interval(summary['mmws'])}.\n"
     yield f"Swaps: {summary['swaps']['kept']:,} candidates of {escaped(summary['swaps']['source'])}.\n"
     yield f"Model: SHA-256 `{summary['model']['sha256']}`. " if "sha256" in summary["model"] else ""
-    yield "`swapproof check RUN` checks it all again.\n"
+    yield CARD_ENDS
 
 
 def escaped(text: str) -> str:
