@@ -19,6 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from vector_models import LENGTH, TEXTS, WORDS, encoded, flat_model, grid_model, table, write
 
 from swapproof.verifier.cli import main
+from swapproof.verifier.pages.printing.radius_printing import print_radii
 from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import widest
 from swapproof.verifier.radius.saliency import rank_correlation
@@ -113,7 +114,7 @@ def test_more_words_have_no_greater_radius(tmp_path: Path) -> None:
         assert main(["check", str(tmp_path / words), "--quiet"]) == 0
 
 
-def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path) -> None:
+def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path, capsys: Capture) -> None:
     """Tree search finds one wherever a single word changes the class, and it is no further away."""
     task = write(tmp_path / "task", flat_model(7))
     one, every = measured(task, tmp_path / "one"), measured(task, tmp_path / "all", words="all")
@@ -126,6 +127,8 @@ def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path) -> None:
             assert part["sentence"]["distance"] <= min(alone) * (1 + 1e-9)
             assert part["high"] <= part["sentence"]["distance"]
     assert met
+    print_radii(json.loads((tmp_path / "all" / "summary.json").read_text()), every)
+    assert "sets of words exact" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "all"), "--quiet"]) == 0
 
 
