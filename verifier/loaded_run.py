@@ -146,7 +146,10 @@ def load(folder: str | Path) -> LoadedRun:
     with intact(run.store):
         question = "certify" if asked is None else str(json.loads(asked)["quantity"])
     if question not in STAGES:
-        raise BadInput(f"{folder}: a run of {question}, which is about words and not about texts; see its summary.json")
+        raise BadInput(
+            f"{folder}: a run of `measure --quantity {question}`; load opens runs of certify, attack and measure "
+            "--quantity pr. Read its summary.json, and results.jsonl where there is one"
+        )
     return LoadedRun(run.folder, question)
 
 

@@ -480,6 +480,8 @@ def test_another_question_needs_another_folder(task: Path, tmp_path: Path, capsy
     assert main(["certify", str(task), "--out", str(tmp_path / "certified")]) == 0
     assert main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(tmp_path / "certified")]) == 2
     assert "is not of `measure`" in capsys.readouterr().err
+    assert main(["attack", str(task), "--method", "pdp", "--out", str(tmp_path / "certified")]) == 2
+    assert "is not of `attack`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["lstm", "attention"])

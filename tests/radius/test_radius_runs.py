@@ -19,6 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from vector_models import LENGTH, TEXTS, WORDS, encoded, flat_model, grid_model, table, write
 
 from swapproof.verifier.cli import main
+from swapproof.verifier.pages.printing.radius_printing import print_radii
 from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import widest
 from swapproof.verifier.radius.saliency import rank_correlation
@@ -113,7 +114,7 @@ def test_more_words_have_no_greater_radius(tmp_path: Path) -> None:
         assert main(["check", str(tmp_path / words), "--quiet"]) == 0
 
 
-def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path) -> None:
+def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path, capsys: Capture) -> None:
     """Tree search finds one wherever a single word changes the class, and it is no further away."""
     task = write(tmp_path / "task", flat_model(7))
     one, every = measured(task, tmp_path / "one"), measured(task, tmp_path / "all", words="all")
@@ -126,6 +127,8 @@ def test_several_words_have_a_sentence_that_is_replayed(tmp_path: Path) -> None:
             assert part["sentence"]["distance"] <= min(alone) * (1 + 1e-9)
             assert part["high"] <= part["sentence"]["distance"]
     assert met
+    print_radii(json.loads((tmp_path / "all" / "summary.json").read_text()), every)
+    assert "sets of words exact" in capsys.readouterr().out
     assert main(["check", str(tmp_path / "all"), "--quiet"]) == 0
 
 
@@ -281,6 +284,40 @@ def test_a_model_of_vectors_with_a_grid_and_more_outputs_than_labels(tmp_path: P
     found: Any = ReferenceEvaluator(proto).run(None, {"vectors": vectors[encoded()][:1]})
     first = found[0]
     assert int(first[0, :2].argmax()) == lines[0]["predicted"]
+
+
+def line_model(size: float) -> Any:
+    """Words on a line of this length; class 1 beyond its middle."""
+    g = Builder()
+    rows = np.array([[0], [0], [0], [0.25], [0.75], [1], [0], [0], [0], [0]]) * size
+    at = g.call("Flatten", g.call("Gather", g.constant(rows.astype(np.float32)), "tokens", axis=0), axis=1)
+    weights = np.zeros((LENGTH, 2), dtype=np.float32)
+    weights[0, 1] = 1 / size
+    g.node("Gemm", [at, g.constant(weights), g.constant(np.array([0.5, 0], dtype=np.float32))], ["logits"])
+    return g.proto([tokens("batch", LENGTH)], [floats("logits", "batch", 2)])
+
+
+@pytest.mark.parametrize("size", [1e3, 1.0, 1e-3, 1e-6, 1e-7])
+def test_scaled_radii_are_those_of_any_other_scale(tmp_path: Path, size: float) -> None:
+    line = measured(write(tmp_path / "task", line_model(size)), tmp_path / "run", units="scaled")[0]
+    first = line["words"][0]
+    assert line["status"] == "exact"
+    assert 0.4995 < first["low"] <= 0.5 <= first["high"] * (1 + 2**-23)
+    assert (first["swap"]["to"], first["swap"]["distance"]) == ("c", pytest.approx(0.75, rel=1e-6))
+    assert line["diameter"] == pytest.approx(1, rel=1e-6)
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+def test_a_dimension_without_range_has_no_unit(tmp_path: Path, capsys: Capture) -> None:
+    vectors = table(np.random.default_rng(8), 3)
+    vectors[2:, 1] = 0.5
+    task = write(tmp_path / "task", grid_model(6), vectors)
+    asked = ["measure", str(task), "--quantity", "msr", "--units", "scaled", "--out", str(tmp_path / "run")]
+    assert main(asked) == 2
+    error = capsys.readouterr().err
+    assert "dimension 1 (the first is 0) of the vectors is the same in all words" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_goes_on_and_refuses_another_question(tmp_path: Path, capsys: Capture) -> None:

@@ -81,6 +81,20 @@ def test_half_a_copy_is_refused_in_one_line(run: Path, tmp_path: Path, fault: st
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("quantity", ["vote", "msr", "kappa"])
+def test_a_run_of_another_quantity_is_refused_in_one_line(run: Path, tmp_path: Path, quantity: str) -> None:
+    import sqlite3
+    from contextlib import closing
+
+    shutil.copytree(run, tmp_path / "other")
+    with closing(sqlite3.connect(tmp_path / "other" / "store.sqlite")) as store:
+        store.execute("INSERT INTO facts VALUES ('measure', ?)", (f'{{"quantity": "{quantity}"}}',))
+        store.commit()
+    with pytest.raises(BadInput, match=f"a run of `measure --quantity {quantity}`; load opens runs of") as caught:
+        load(tmp_path / "other")
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_store_of_another_version_is_refused_in_one_line(run: Path, tmp_path: Path) -> None:
     import sqlite3
     from contextlib import closing

@@ -25,7 +25,7 @@ from .behind_embedding import Behind
 
 Array = NDArray[Any]
 PARTS = 2.0**40
-"""Radii are multiples of one part of so many: radii times widths need no finer grid than the checker's 2**-64."""
+"""Radii are multiples of one part of so many, or of a coarser one where widths are fine."""
 ROUNDS = 4
 """How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
@@ -34,11 +34,17 @@ BITS = 20
 """Of a radius: it is rounded down to so many."""
 
 
-def rounded_down(radius: float) -> Fraction:
-    """To a number with few digits: a multiple of 2**-40, of 20 bits at most where that is coarser."""
+def finest_radius(widths: Floats) -> float:
+    """A multiple of it times a width needs no finer grid than the checker's 2**-64."""
+    bits = max(Fraction(width).denominator.bit_length() - 1 for width in widths.tolist())
+    return max(1.0 / PARTS, 2.0 ** (bits - check.GRID))
+
+
+def rounded_down(radius: float, finest: float) -> Fraction:
+    """To a number with few digits: a multiple of `finest`, of 20 bits at most where that is coarser."""
     if radius <= 0:
         return Fraction(0)
-    unit = max(1.0 / PARTS, 2.0 ** (math.floor(math.log2(radius)) + 1 - BITS))
+    unit = max(finest, 2.0 ** (math.floor(math.log2(radius)) + 1 - BITS))
     return Fraction(math.floor(radius / unit)) * Fraction(unit)
 
 

@@ -65,6 +65,7 @@ def measure_msr(
         given = read_task(task)
         refuse_unmeasured(given.require, "measure --quantity msr")
         setting = RadiusSetting.of(given, Path(folder), limit)
+        setting.widths(units)  # refused before a folder is made
         first = len(setting.inputs.texts[0].encoded.tokens)
         behind = setting.room(first).behind
         about = {

@@ -32,8 +32,8 @@ from .moving_network import PlainNetwork
 Array = NDArray[Any]
 CELLS = 1 << 22
 """Distances held at a time."""
-FINEST_WIDTH = 2.0**-20
-"""Widths are multiples of it, so that radii times widths are exact."""
+WIDTH_BITS = 24
+"""Of a range, which is rounded up to so many and is then the unit of its dimension: radii times widths are exact."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,19 @@ class RadiusSetting:
         return np.asarray(self.vectors[token], dtype=np.float64)
 
     def widths(self, units: str) -> Floats:
-        """[width]: 1, or the range of each dimension over all words, a multiple of 2**-20."""
+        """[width]: 1, or the range of each dimension over all words, rounded up to 24 significant bits."""
         if units == "raw":
             return np.ones(self.vectors.shape[1])
         words = self.vectors[self.candidates].astype(np.float64)
         ranges = words.max(axis=0) - words.min(axis=0)
-        return np.asarray(np.maximum(np.ceil(ranges / FINEST_WIDTH) * FINEST_WIDTH, FINEST_WIDTH))
+        still = np.flatnonzero(~(ranges > 0))
+        if len(still):
+            raise BadInput(
+                f"--units scaled: dimension {still[0]} (the first is 0) of the vectors is the same in all words, so "
+                "its range is no unit; --units raw measures them as they are"
+            )
+        part, exponent = np.frexp(ranges)
+        return np.asarray(np.ldexp(np.ceil(np.ldexp(part, WIDTH_BITS)), exponent - WIDTH_BITS))
 
     def diameter(self, norm: Norm, units: str) -> float:
         """The greatest distance of two words."""

@@ -23,7 +23,7 @@ def definition(question: RadiusQuestion) -> str:
     )
     padding = "padding moves too" if question.padding else "padding never moves"
     unit = (
-        "each dimension in units of its range over all words"
+        "each dimension in units of its range over all words, rounded up to 24 significant bits"
         if question.units == "scaled"
         else "the vectors as they are"
     )

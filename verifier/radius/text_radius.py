@@ -32,7 +32,7 @@ from .moving_ball import Ball
 from .moving_network import Moving, moving_network
 from .nearest_point import border_points, drawn_in, refined, replayed
 from .nearest_words import WordsFound, nearest_word
-from .proved_balls import PLAIN, Claims, ExactCase, rounded_down
+from .proved_balls import PLAIN, Claims, ExactCase, finest_radius, rounded_down
 from .radius_setting import RadiusQuestion, RadiusSetting, Rooms
 from .saliency import agreement, effects, lime_weights
 from .several_words import SentenceSearch
@@ -112,6 +112,7 @@ class TextRadius:
     def __post_init__(self) -> None:
         self.room: Rooms = self.setting.room(len(self.text.encoded.tokens))
         self.center = self.setting.center(self.text)
+        self.finest = finest_radius(self.widths)
         self.exact_center: Floats = self.center.astype(np.float64)
         self.values = self.room.plain.values(self.exact_center)
         outputs = self.answers(self.exact_center[None])
@@ -292,7 +293,7 @@ class TextRadius:
         """A ball by linear bounds, which the checker accepts."""
         found, proof = self.plain_radius(each), tuple(PLAIN for _ in each.balls)
         for part in SHRINKING:
-            radius = rounded_down(part * found)
+            radius = rounded_down(part * found, self.finest)
             began = time.monotonic()
             accepted = radius > 0 and self.accepts(each, radius, proof, math.inf)
             each.cost = max(each.cost, time.monotonic() - began)
@@ -323,7 +324,7 @@ class TextRadius:
         most = each.high if math.isfinite(each.high) else FURTHEST * self.diameter
         target, failed = (1 - GAP / 2) * most, most
         while time.monotonic() < until and float(each.low) < NEAR * failed:
-            radius = rounded_down(target)
+            radius = rounded_down(target, self.finest)
             if radius <= each.low:
                 return
             if not self.tried(each, radius, until):

@@ -201,7 +201,8 @@ def refuse_changes(plan: RunPlan) -> int:
     with Store.open(run.store, readonly=True) as store:
         before, jobs = store.facts(), store.jobs()
     if before.get(QUESTION) != facts.get(QUESTION):
-        what = "is not of `measure`" if QUESTION not in before else f"answers another question, {before[QUESTION]}"
+        own = "attack" if json.loads(facts.get(QUESTION, "{}")).get("quantity") == "attack" else "measure"
+        what = f"is not of `{own}`" if QUESTION not in before else f"answers another question, {before[QUESTION]}"
         raise BadInput(
             f"{run.folder}: the run there is another one, it {what}; give --out a new folder, or --no-resume to start "
             "anew here"

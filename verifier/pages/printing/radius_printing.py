@@ -28,7 +28,7 @@ def print_radii(summary: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) 
         (f"radius of a {what}, mean", interval(each)),
         ("  divided by the diameter", f"{number(share['low'])} to {number(share['high'])}"),
         ("diameter of the embedding", number(summary["diameter"])),
-        (f"{what}s exact", f"{summary['sets_exact']} of {summary['sets']}"),
+        ("words exact" if one else "sets of words exact", f"{summary['sets_exact']} of {summary['sets']}"),
         ("texts exact", f"{summary['exact']} of {summary['measured']}"),
     ]
     if one:
