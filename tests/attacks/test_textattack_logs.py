@@ -60,6 +60,23 @@ def test_what_is_written_is_read_as_the_same_run(tmp_path: Path) -> None:
         assert (float(row["perturbed_score"]) >= 0.5) == bool(line["witness"])
 
 
+def test_a_log_replaces_only_what_the_same_run_wrote(tmp_path: Path, capsys: Capture) -> None:
+    task, log, mine = write_task(tmp_path / "task"), tmp_path / "log.csv", tmp_path / "mine.csv"
+    mine.write_text("a,b\n")
+
+    def attack(run: str, to: Path) -> int:
+        return main(
+            ["attack", str(task), "--method", "greedy", "--out", str(tmp_path / run), "--write-textattack", str(to)]
+        )
+
+    for to, said in ((mine, "this command did not write it"), (tmp_path / "none" / "log.csv", "there is no folder")):
+        assert attack("run", to) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "run").exists()
+    assert mine.read_text() == "a,b\n"
+    assert [attack("run", log), attack("run", log), attack("run", mine), attack("other", log)] == [0, 0, 2, 2]
+
+
 def test_a_log_is_believed_in_nothing(tmp_path: Path, capsys: Capture) -> None:
     """Of four successes one is a sentence of the space, one is outside it, two are false; one text is absent."""
     rows = [

@@ -9,11 +9,12 @@ from ..attacks.attack_comparison import COMPARISON, compared, exact_minima, line
 from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
 from ..attacks.textattack.log_import import METHOD
-from ..attacks.textattack.log_rows import read_log
+from ..attacks.textattack.log_rows import is_log, read_log
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.sheets.measured_page import page_of_attacks
 from ..runs.life import Outcome, require, write_json
+from ..runs.overwriting import refuse_to_replace
 from ..runs.run_folder import Run, is_free, write_atomically
 
 
@@ -39,7 +40,12 @@ def command(
         read_log(imports)  # before anything is written
         methods = [*methods, METHOD]
     require(options.log is None or len(methods) == 1, "--write-textattack FILE: one log is of one attack")
-    require(options.log is None or not options.log.is_dir(), f"{options.log}: is a folder; give a file for the log")
+    if options.log is not None:
+        refuse_to_replace(options.log, lambda path: not is_free(out) and is_log(path), "--write-textattack")
+        require(
+            imports is None or options.log.resolve() != imports.resolve(),
+            f"{imports}: is read, and is not written over",
+        )
     if len(methods) == 1 and not others and exact is None:
         outcome = attacked_by(methods[0], task, out, options, imports)
         if as_json:
