@@ -96,6 +96,9 @@ def test_each_kind_of_language_model_is_refused_as_the_other(folder: Path, tmp_p
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--kappa", "kappa.csv"], "none of these attacks reads one"),
+        (["--compare", "pdp,pdp"], "pdp is named twice"),
+        (["--compare", "pdp,"], "ends in a comma"),
         (["--perplexity", "1.5"], "give --causal-model FOLDER"),
         (["--perplexity", "0", "--causal-model", "."], "a ratio above 0"),
         (["--causal-model", "nowhere"], "no config.json"),

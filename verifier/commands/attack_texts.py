@@ -34,8 +34,12 @@ def command(
     others = [name.strip() for name in (compare or "").split(",") if name.strip()]
     methods = list(dict.fromkeys([*([] if method is None else [method]), *others]))
     require(bool(methods) or imports is not None, "give --method NAME, or several: --compare greedy,pdp")
-    for name in methods:
-        recipe_named(name)
+    twice = next((name for name in others if others.count(name) > 1), None)
+    require(twice is None, f"--compare {compare}: {twice} is named twice; name each attack once")
+    require(not (compare or "").rstrip().endswith(","), f"--compare {compare}: ends in a comma; name the last attack")
+    recipes = [recipe_named(name) for name in methods]
+    reads = any(recipe.transformation == "kappa" for recipe in recipes)
+    require(options.kappa is None or reads, f"--kappa {options.kappa}: none of these attacks reads one; sp-attack does")
     if imports is not None:
         read_log(imports)  # before anything is written
         methods = [*methods, METHOD]
