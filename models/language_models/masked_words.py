@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..encoded import Span
-from ..errors import BadInput, Unsupported, one_line
+from ..errors import BadInput, Unsupported
+from .opening_errors import why
 
 PROPOSED = 50
 """Words for each place, as in BERT-Attack (48), BAE and CLARE (50)."""
@@ -45,7 +46,7 @@ class MaskedWords:
             model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
         except Exception as error:  # transformers raises whatever its parts raise
             raise BadInput(
-                f"{folder}: not a masked language model that transformers opens ({one_line(error)})"
+                f"{folder}: not a masked language model that transformers opens ({why(folder, error)})"
             ) from None
         if tokenizer.mask_token is None or not tokenizer.is_fast:
             raise BadInput(f"{folder}: its tokenizer has no mask, or does not say where its pieces stand")

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, Unsupported, one_line
+from ..errors import BadInput, Unsupported
+from .opening_errors import why
 
 LONGEST = 512
 """Pieces, where the model does not say how many it reads."""
+ALIKE = 1e-6
+"""Logits that differ by rounding only, as a share of the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +50,16 @@ class CausalModel:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
             model.eval()  # type: ignore[no-untyped-call,unused-ignore]
+            causal = is_causal(model)
         except Exception as error:  # transformers raises whatever its parts raise
             raise BadInput(
-                f"{folder}: not a causal language model that transformers opens ({one_line(error)})"
+                f"{folder}: not a causal language model that transformers opens ({why(folder, error)})"
             ) from None
+        if not causal:
+            raise BadInput(
+                f"{folder}: its model ({model.config.model_type}) sees the words that come later, as masked language "
+                "models do; give a causal one, such as a GPT-2"
+            )
         longest = getattr(model.config, "max_position_embeddings", None) or LONGEST
         return cls(tokenizer, model, int(longest), f"{folder.name} (sha256 {weights_of(folder)[:12]})")
 
@@ -72,6 +81,18 @@ class CausalModel:
             logits = self.model(input_ids=ids).logits[0, :-1].double()
         surprise = torch.nn.functional.cross_entropy(logits, ids[0, 1:])
         return float(torch.exp(surprise))
+
+
+def is_causal(model: Any) -> bool:
+    """Whether what it expects after the first piece is the same whatever the second one is.
+
+    transformers opens a masked model as a causal one with no more than a warning, so the model is asked.
+    """
+    import torch
+
+    with torch.inference_mode():
+        first, second = (model(input_ids=torch.tensor([[0, piece]])).logits[0, 0].double() for piece in (0, 1))
+    return bool((first - second).abs().max() <= ALIKE * max(1.0, float(first.abs().max())))
 
 
 def weights_of(folder: Path) -> str:

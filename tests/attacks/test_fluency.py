@@ -12,6 +12,8 @@ import pytest
 from command_runs import Capture, results
 from tiny import WORDS, write_task
 
+from swapproof.models.errors import BadInput
+from swapproof.models.language_models.masked_words import MaskedWords
 from swapproof.models.language_models.perplexity import CausalModel
 from swapproof.verifier.cli import main
 
@@ -75,9 +77,28 @@ def test_sentences_that_are_much_less_fluent_are_not_reported(folder: Path, tmp_
     assert "the run there is another one" in capsys.readouterr().err
 
 
+def test_each_kind_of_language_model_is_refused_as_the_other(folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    import transformers
+
+    with pytest.raises(BadInput, match=r"not a masked .* \(its model_type is gpt2\)$"):
+        MaskedWords.open(folder, in_place=True)
+    shutil.copytree(folder, tmp_path / "masked", ignore=shutil.ignore_patterns("config.json", "*.safetensors"))
+    config = transformers.BertConfig(
+        vocab_size=64, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "masked")
+    with pytest.raises(BadInput, match=r"its model \(bert\) sees the words that come later"):
+        CausalModel.open(tmp_path / "masked")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--kappa", "kappa.csv"], "none of these attacks reads one"),
+        (["--compare", "pdp,pdp"], "pdp is named twice"),
+        (["--compare", "pdp,"], "ends in a comma"),
         (["--perplexity", "1.5"], "give --causal-model FOLDER"),
         (["--perplexity", "0", "--causal-model", "."], "a ratio above 0"),
         (["--causal-model", "nowhere"], "no config.json"),

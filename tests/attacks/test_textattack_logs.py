@@ -60,6 +60,23 @@ def test_what_is_written_is_read_as_the_same_run(tmp_path: Path) -> None:
         assert (float(row["perturbed_score"]) >= 0.5) == bool(line["witness"])
 
 
+def test_a_log_replaces_only_what_the_same_run_wrote(tmp_path: Path, capsys: Capture) -> None:
+    task, log, mine = write_task(tmp_path / "task"), tmp_path / "log.csv", tmp_path / "mine.csv"
+    mine.write_text("a,b\n")
+
+    def attack(run: str, to: Path) -> int:
+        return main(
+            ["attack", str(task), "--method", "greedy", "--out", str(tmp_path / run), "--write-textattack", str(to)]
+        )
+
+    for to, said in ((mine, "this command did not write it"), (tmp_path / "none" / "log.csv", "there is no folder")):
+        assert attack("run", to) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "run").exists()
+    assert mine.read_text() == "a,b\n"
+    assert [attack("run", log), attack("run", log), attack("run", mine), attack("other", log)] == [0, 0, 2, 2]
+
+
 def test_a_log_is_believed_in_nothing(tmp_path: Path, capsys: Capture) -> None:
     """Of four successes one is a sentence of the space, one is outside it, two are false; one text is absent."""
     rows = [
@@ -82,11 +99,22 @@ def test_a_log_is_believed_in_nothing(tmp_path: Path, capsys: Capture) -> None:
     found = [line["attack"]["textattack"]["found"] for line in lines]
     assert found == ["witness", "outside", "false success", "false success", "not in the log"]
     assert lines[0]["requests"] == 7
+    assert {line["evaluations"] for line in lines} == {None} == {summary["evaluations"]}
     assert summary["textattack"]["false_ids"] == [2, 3]
     assert summary["broken"] == 1
     assert any("1 rows of log.csv are of no text of this task (row 5)" in remark for remark in summary["remarks"])
     assert "2 are false (texts 2, 3)" in " ".join(capsys.readouterr().out.split())
     assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+def test_evaluations_of_a_log_are_not_known_where_attacks_are_compared(tmp_path: Path) -> None:
+    task, out = write_task(tmp_path / "task", [("a good film", "positive")]), tmp_path / "both"
+    log = log_of(tmp_path / "log.csv", ("a [[good]] film", "a [[bad]] film", "Successful"))
+    assert main(["attack", str(task), "--method", "greedy", "--read-textattack", str(log), "--out", str(out)]) == 0
+    own, read = json.loads((out / "comparison.json").read_text())["comparison"]["methods"]
+    assert own["evaluations"] > 0
+    assert (read["requests"], read["evaluations"]) == (7, None)
+    assert ">-<" in (out / "report.html").read_text()
 
 
 def test_limits_hold_for_a_log_too(tmp_path: Path) -> None:

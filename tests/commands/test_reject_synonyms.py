@@ -57,6 +57,15 @@ def test_frozen_spaces_honour_the_list_too(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path / "again")]) == 0
 
 
+def test_line_ends_of_a_task_file_stay_what_they_are(tmp_path: Path) -> None:
+    task = write_task(tmp_path / "task")
+    task.write_bytes(task.read_bytes().replace(b"[swaps]", b"[swaps] # of a table").replace(b"\n", b"\r\n"))
+    before = task.read_bytes()
+    assert main(["synonyms", "reject", "good", "bad", "--task", str(task)]) == 0
+    after = task.read_bytes()
+    assert after.replace(b'rejected = "rejected.tsv"\r\n', b"") == before != after
+
+
 def test_the_task_file_keeps_every_other_byte_and_a_pair_is_listed_once(tmp_path: Path, capsys: Capture) -> None:
     task = write_task(tmp_path / "task")
     task.write_text("# mine\n" + task.read_text().replace("[swaps]", "[swaps]  # of a table"))

@@ -268,3 +268,9 @@ def test_narrowing_never_widens() -> None:
 def test_the_names_of_the_engines_are_known_without_them() -> None:
     every = (*ENGINES, *SMOOTH, *OUTSIDE, *SMALL_PROOFS.values(), *ATTACKS)
     assert tuple(engine.name for engine in every) == NAMES
+
+
+@pytest.mark.parametrize(("names", "said"), [("exact,exact", "exact is named twice"), ("exact,", "ends in a comma")])
+def test_engines_are_named_once(names: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        engines_named(names)

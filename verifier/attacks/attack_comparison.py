@@ -87,7 +87,9 @@ def compared(runs: Mapping[str, Lines], exact: Mapping[int, int | None]) -> dict
             "swaps": mean([line["min_swaps"]["high"] for line in broken]),
             "swapped_share": mean([line["min_swaps"]["high"] / line["positions"] for line in broken]),
             "requests": sum(line["requests"] for line in lines),
-            "evaluations": sum(line["evaluations"] for line in lines),
+            "evaluations": None
+            if any(line["evaluations"] is None for line in lines)
+            else sum(line["evaluations"] for line in lines),
             "seconds": round(sum(line["seconds"] for line in lines), 3),
         }
         if exact:

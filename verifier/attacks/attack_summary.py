@@ -41,7 +41,7 @@ def summary_of_attack(
         "swaps": mean([line["min_swaps"]["high"] for line in broken]),
         "swapped_share": mean([Fraction(line["min_swaps"]["high"], line["positions"]) for line in broken]),
         "requests": mean([line["requests"] for line in attacked]),
-        "evaluations": mean([line["evaluations"] for line in attacked]),
+        "evaluations": mean([line["evaluations"] for line in attacked if line["evaluations"] is not None]),
         "gradients": mean([line["attack"].get("gradients", 0) for line in attacked]),
         "similarity": mean([line["witness"]["similarity"] for line in broken if "similarity" in line["witness"]]),
         "perplexity_ratio": mean(

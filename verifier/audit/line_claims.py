@@ -59,6 +59,8 @@ OF_A_RUN: Known = {
 """What a run says it is about: shown in summary and report."""
 LEVELS = ("real", "float32", "kernel")
 WHOLE = ("label", "predicted", "positions", "candidates", "cut", "unknown", "evaluations", "requests")
+READ_LOG = "textattack"
+"""The engine of lines from a log of TextAttack, which does not say how many of its requests were answered anew."""
 ENGINE_NAMES = ("replay", *NAMES)
 
 
@@ -76,7 +78,8 @@ def no_numbers(line: Mapping[str, Any]) -> Iterator[str]:
     """Where something else stands than a whole number or, of seconds, a number: true is none."""
     ends = {f"{name} end": line["min_swaps"][name] for name in ("low", "high")}
     for name, value in (ends | {name: line[name] for name in WHOLE}).items():
-        missing = value is None and name in ("high end", "predicted")
+        unknown = (*("high end", "predicted"), *(("evaluations",) if line["engine"] == READ_LOG else ()))
+        missing = value is None and name in unknown
         if not missing and (type(value) is not int or value < 0):
             yield f"has {value!r} as its {name}, not a whole number"
     seconds = line["seconds"]

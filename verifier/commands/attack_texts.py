@@ -9,11 +9,12 @@ from ..attacks.attack_comparison import COMPARISON, compared, exact_minima, line
 from ..attacks.attack_run import AttackOptions, attack
 from ..attacks.recipes import recipe_named
 from ..attacks.textattack.log_import import METHOD
-from ..attacks.textattack.log_rows import read_log
+from ..attacks.textattack.log_rows import is_log, read_log
 from ..pages.printing.attack_printing import print_attack
 from ..pages.printing.json_printing import print_run
 from ..pages.sheets.measured_page import page_of_attacks
 from ..runs.life import Outcome, require, write_json
+from ..runs.overwriting import refuse_to_replace
 from ..runs.run_folder import Run, is_free, write_atomically
 
 
@@ -33,13 +34,22 @@ def command(
     others = [name.strip() for name in (compare or "").split(",") if name.strip()]
     methods = list(dict.fromkeys([*([] if method is None else [method]), *others]))
     require(bool(methods) or imports is not None, "give --method NAME, or several: --compare greedy,pdp")
-    for name in methods:
-        recipe_named(name)
+    twice = next((name for name in others if others.count(name) > 1), None)
+    require(twice is None, f"--compare {compare}: {twice} is named twice; name each attack once")
+    require(not (compare or "").rstrip().endswith(","), f"--compare {compare}: ends in a comma; name the last attack")
+    recipes = [recipe_named(name) for name in methods]
+    reads = any(recipe.transformation == "kappa" for recipe in recipes)
+    require(options.kappa is None or reads, f"--kappa {options.kappa}: none of these attacks reads one; sp-attack does")
     if imports is not None:
         read_log(imports)  # before anything is written
         methods = [*methods, METHOD]
     require(options.log is None or len(methods) == 1, "--write-textattack FILE: one log is of one attack")
-    require(options.log is None or not options.log.is_dir(), f"{options.log}: is a folder; give a file for the log")
+    if options.log is not None:
+        refuse_to_replace(options.log, lambda path: not is_free(out) and is_log(path), "--write-textattack")
+        require(
+            imports is None or options.log.resolve() != imports.resolve(),
+            f"{imports}: is read, and is not written over",
+        )
     if len(methods) == 1 and not others and exact is None:
         outcome = attacked_by(methods[0], task, out, options, imports)
         if as_json:

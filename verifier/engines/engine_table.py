@@ -42,6 +42,9 @@ def engines_named(names: str | None, *, smooth: bool = False) -> tuple[Engine, .
         return SMOOTH if smooth else ENGINES
     known = {engine.name: engine for engine in (*ENGINES, *SMOOTH, *ATTACKS, *OUTSIDE, *SMALL_PROOFS.values())}
     chosen = [name.strip() for name in names.split(",") if name.strip()]
+    twice = [name for name in dict.fromkeys(chosen) if chosen.count(name) > 1]
+    if twice or (chosen and names.rstrip().endswith(",")):
+        raise BadInput(f"--engines {names}: {f'{twice[0]} is named twice' if twice else 'ends in a comma'}")
     for name in chosen:
         if name not in known:
             if name in RECIPES:

@@ -44,6 +44,7 @@ class Imported(Attacking):
             return Settled(text.id, self.unlogged(text), None)
         settled = super().settle(station, text)
         line, row = settled.line, self.log[text.id]
+        line["evaluations"] = line["attack"]["evaluations"] = None  # the log has requests, and not which were cached
         kind = UNCLAIMED
         if row.result in REACHED and line["status"] != "already_wrong" and not line["attack"].get("failed"):
             kind = WITNESS if line["witness"] is not None else self.judged(station, text, row)
@@ -59,7 +60,7 @@ class Imported(Attacking):
     def unlogged(self, text: Text) -> dict[str, Any]:
         from ..attack_line import line_of
 
-        spent = {"requests": 0, "evaluations": 0, "seconds": 0.0}
+        spent = {"requests": 0, "evaluations": None, "seconds": 0.0}
         line = line_of(text, self.method, None, None, spent, failed="the log has no row of this text")
         line["attack"]["textattack"] = {"found": ABSENT}
         return line
@@ -76,7 +77,7 @@ class Imported(Attacking):
     def search(self, station: Station, text: Text, attacked: Attacked, deployed: OfModel) -> NDArray[Any] | None:
         """The log's sentence, where it is one of the space and stands."""
         row = self.log[text.id]
-        attacked.requests = attacked.evaluations = row.queries
+        attacked.requests = row.queries
         options = row_of(text.swaps, row.perturbed[text.moving]) if row.result in REACHED else None
         if options is None or not any(options):
             return None

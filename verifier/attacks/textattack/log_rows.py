@@ -18,6 +18,8 @@ from typing import Literal, get_args
 from swapproof.encodings.errors import BadInput
 from swapproof.models.deployed.swapped_text import SwapText
 
+from ...runs.overwriting import first_line
+
 Result = Literal["Successful", "Failed", "Skipped", "Maximized"]
 COLUMNS = (
     *("original_text", "perturbed_text", "original_score", "perturbed_score", "original_output", "perturbed_output"),
@@ -64,6 +66,11 @@ def written(rows: Iterable[Row]) -> str:
             [row.original, row.perturbed, *row.scores, *row.outputs, row.label, row.queries, row.result],
         )
     return file.getvalue()
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file begins with the line of columns that `written` begins with."""
+    return first_line(path) == written([]).encode()
 
 
 def marked(fields: Sequence[str], names: Sequence[str], spans: Sequence[tuple[int, int]], moving: int) -> str:

@@ -16,7 +16,7 @@ from ...synonyms.sources import read_text, writable
 from ...tasks.task import read_task
 
 NAME = "rejected.tsv"
-SECTION = re.compile(r"^[ \t]*\[[ \t]*swaps[ \t]*\][ \t]*(#.*)?$", re.MULTILINE)
+SECTION = re.compile(r"^[ \t]*\[[ \t]*swaps[ \t]*\][ \t]*(#[^\r\n]*)?(?=\r?$)", re.MULTILINE)
 
 
 def command(word: str, other: str, task_path: Path) -> int:

@@ -91,7 +91,7 @@ def compared_row(one: Mapping[str, Any]) -> Sequence[str]:
         *(f"{one[name]:,}" for name in ("succ", "win")),
         number(one["swaps"], 3),
         "-" if one["swapped_share"] is None else f"{one['swapped_share']:.1%}",
-        *(f"{one[name]:,}" for name in ("requests", "evaluations")),
+        *(number(one[name], 0) for name in ("requests", "evaluations")),
         f"{one['seconds']:.1f}",
     )
     if "overshoot" not in one:
