@@ -9,7 +9,7 @@ import pkgutil
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -50,7 +50,8 @@ class PythonCallable:
 
     def _ask(self, sentences: Sequence[Fields]) -> Scores:
         try:
-            answer = self.function([sentence[0] if self.fields == 1 else tuple(sentence) for sentence in sentences])
+            with redirect_stdout(sys.stderr):  # what a command prints may be read by a program
+                answer = self.function([sentence[0] if self.fields == 1 else tuple(sentence) for sentence in sentences])
         except (Exception, SystemExit) as error:
             raise NoAnswer(f"{self.identity.name} raised {_told(error)}") from error
         if inspect.isawaitable(answer):
@@ -113,7 +114,8 @@ def _imported(name: str, folder: Path | None) -> ModuleType:
         sys.path.insert(0, home)
     importlib.invalidate_caches()
     try:
-        module = importlib.import_module(name)
+        with redirect_stdout(sys.stderr):
+            module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise _no_module(name, error.name, home) from None

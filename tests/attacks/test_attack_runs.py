@@ -66,6 +66,20 @@ def choices_of(run: Path) -> list[list[list[str]]]:
     return [json.loads(line)["choices"] for line in (run / "spaces.jsonl").read_text().splitlines()]
 
 
+def test_of_a_model_that_answers_one_class_it_is_said_first(functions: Path, capsys: Capture) -> None:
+    with (functions / f"{NAME}.py").open("a") as file:
+        file.write("\n\ndef same(texts):\n    return [[0.0, 1.0] for _ in texts]\n")
+    with (functions / "texts.jsonl").open("a") as file:
+        file.writelines(json.dumps({"text": f"good plot {id}", "label": id % 2}) + "\n" for id in range(6))
+    run = functions / "run"
+    attack(task_of(functions, "same"), run, "greedy")
+    said = "the model answers positive to all 9 texts, whatever their label"
+    assert capsys.readouterr().out.startswith(f"This says little: {said}.")
+    assert json.loads((run / "summary.json").read_text())["vacuous"] == [said]
+    assert said in (run / "report.html").read_text()
+    assert main(["check", str(run)]) == 0
+
+
 @pytest.mark.parametrize("method", TASK_SWAPS)
 def test_every_attack_says_what_enumeration_allows(method: str, tmp_path: Path) -> None:
     lines = attack(write_task(tmp_path / "task"), tmp_path / "run", method)

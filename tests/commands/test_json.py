@@ -74,3 +74,19 @@ def test_doctor_too(capsys: Capture) -> None:
     assert versions["numpy"]
     assert all(part["without_it"] for part in found["parts"])
     assert main(["doctor", "--kernels", "--json"]) == 2
+
+
+def test_what_a_function_prints_goes_to_the_error_output(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "talking_classifier.py").write_text(
+        'print("imported")\n\n\ndef scores(texts):\n    print("asked")\n    return [[0.0, 1.0] for _ in texts]\n'
+    )
+    (tmp_path / "texts.jsonl").write_text(json.dumps({"text": "a good film", "label": 1}) + "\n")
+    (tmp_path / "synonyms.json").write_text(json.dumps({"good": ["fine"]}))
+    (tmp_path / "task.toml").write_text(
+        '[model]\ncallable = "talking_classifier:scores"\nlabels = ["negative", "positive"]\n\n'
+        '[data]\nfile = "texts.jsonl"\n\n[swaps]\nfile = "synonyms.json"\n'
+    )
+    assert main(["certify", str(tmp_path / "task.toml"), "--out", str(tmp_path / "run"), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["exit_code"] == 0
+    assert {"imported", "asked"} <= set(printed.err.splitlines())

@@ -77,6 +77,26 @@ def test_votes_are_measured_checked_and_not_to_be_changed(
     assert main(["check", str(run)]) == 4
 
 
+def test_of_a_vote_that_is_always_for_one_class_it_is_said_first(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All texts are alike, and labelled otherwise in turn."""
+    task = read_task(trained / "smoothed_task.toml")
+    rows = [json.dumps({"text": "film good fine", "label": number % 2}) for number in range(8)]
+    (tmp_path / "texts.jsonl").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    said = (trained / "smoothed_task.toml").read_text(encoding="utf-8")
+    said = said.replace(task.data.file.name, str(tmp_path / "texts.jsonl"))
+    (trained / "alike.toml").write_text(said, encoding="utf-8")
+    run = tmp_path / "run"
+    arguments = ["measure", str(trained / "alike.toml"), "--quantity", "vote", "--out", str(run)]
+    assert main([*arguments, "--samples", "50"]) == 0
+    assert capsys.readouterr().out.startswith("This says little: the model answers ")
+    assert json.loads((run / "summary.json").read_text(encoding="utf-8"))["vacuous"]
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert '<p class="verdict incomplete"><span class="claim">This says little' in page
+    assert main(["check", str(run)]) == 0
+
+
 def test_smoothed_classifiers_are_attacked_and_certified_as_they_are_deployed(trained: Path, tmp_path: Path) -> None:
     task = str(trained / "smoothed_task.toml")
     assert main(["attack", task, "--method", "greedy", "--out", str(tmp_path / "attack"), "--limit", "4"]) == 0

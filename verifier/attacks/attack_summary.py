@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import exit_codes
+from ..runs.vacuity import little_said
 from .attack_goals import Goal
 from .attack_limits import Limits
 
@@ -24,6 +25,7 @@ def summary_of_attack(
     broken = [line for line in attacked if line["min_swaps"]["high"] is not None]
     right = sum(line["status"] != "already_wrong" for line in answered)
     candidates = sum(line["candidates"] for line in attacked)
+    little = little_said(answered, labels)
     incomplete = bool(failed) or len(lines) < texts or not candidates
     return {
         "quantity": "attack",
@@ -54,6 +56,7 @@ def summary_of_attack(
             "exit_code": exit_codes.INCOMPLETE if incomplete else exit_codes.HOLDS,
             "sentence": verdict(len(lines), texts, len(failed), candidates),
         },
+        **({"vacuous": little} if little else {}),
     }
 
 

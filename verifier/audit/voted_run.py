@@ -13,7 +13,7 @@ from swapproof.models.errors import BadInput
 from ..runs.run_folder import Run, existing
 from ..runs.store import ILL_FORMED
 from ..smoothing.voting_runs import STAGE, Voting, summary_of_votes, voting_of
-from ..tasks.inputs import read_plain
+from ..tasks.inputs import Inputs, read_plain
 from ..tasks.task import read_task
 from .findings import Audit, Fault, Finding
 from .run_accounts import compared
@@ -35,7 +35,8 @@ def findings_of(
     run: Run, voting: Voting, lines: Mapping[int, Mapping[str, Any]], delta: Fraction
 ) -> Iterator[Finding | Fault]:
     booth = voting.open()
-    texts = {text.id: text for text in read_plain(read_task(run.task), None).texts}
+    inputs = read_plain(read_task(run.task), None)
+    texts = {text.id: text for text in inputs.texts}
     for id in sorted(lines):
         stated = {name: value for name, value in lines[id].items() if name not in TIMES}
         try:
@@ -52,7 +53,7 @@ def findings_of(
             yield Finding(id, again["status"] == "certified", sentence(again), refusal)
         except (BadInput, *ILL_FORMED) as error:
             yield Finding(id, False, "", f"the line cannot be understood: {type(error).__name__}: {error}")
-    yield from map(Fault, differences(run, lines, len(texts), delta))
+    yield from map(Fault, differences(run, lines, inputs, delta))
 
 
 def sentence(line: Mapping[str, Any]) -> str:
@@ -60,9 +61,10 @@ def sentence(line: Mapping[str, Any]) -> str:
     return "nothing is claimed" if radius is None else f"the vote withstands {radius} swaps, taken again the same"
 
 
-def differences(run: Run, lines: Mapping[int, Mapping[str, Any]], texts: int, delta: Fraction) -> Iterator[str]:
+def differences(run: Run, lines: Mapping[int, Mapping[str, Any]], inputs: Inputs, delta: Fraction) -> Iterator[str]:
     def others(facts: Mapping[str, str]) -> Iterator[str]:
-        made = json.loads(json.dumps(summary_of_votes([lines[id] for id in sorted(lines)], texts, delta)))
+        ordered = [lines[id] for id in sorted(lines)]
+        made = json.loads(json.dumps(summary_of_votes(ordered, len(inputs.texts), delta, inputs.labels)))
         stated = json.loads(run.summary.read_bytes()) if run.summary.exists() else made
         for name, value in made.items():
             if stated.get(name) != value:

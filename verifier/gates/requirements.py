@@ -81,6 +81,19 @@ def required_in(summary: Mapping[str, Any]) -> dict[str, list[Any]]:
     return said
 
 
+def required(one: Mapping[str, Any]) -> str:
+    """What a requirement of a summary asks for, whatever was found."""
+    at, least = one["at"], one["least"]
+    match one["require"]:
+        case "radius" | "no_text_broken_by":
+            return f"robust to {swaps(at)}"
+        case "mmws" | "rho" as name:
+            return f"{'MMWS' if name == 'mmws' else name} at least {least:g}"
+        case name:
+            rest = ", as the baseline has it" if name == "baseline" else ""
+            return f"accuracy{f' under {swaps(at)}' if at else ''} at least {100 * least:g} %{rest}"
+
+
 def radius_requirement(texts: Sequence[Short], radius: int, missing: int) -> Requirement:
     """Every text that the model answers rightly withstands so many swaps."""
     asked = [text for text in texts if text.status != "already_wrong"]

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
 from ..gates.known_ends import REPLAY
+from ..gates.requirements import required
 from ..runs.run_summary import DEFINITIONS
 from .figures import accuracy_curve, cactus, histogram, settled_times
 from .headline import claimed_radius, headline, swaps
@@ -48,6 +49,7 @@ def page(
         kind=banner(summary),
         interval=interval,
         percent=percent,
+        required=required,
         kept_and_left_out=kept_and_left_out(summary),
         grounds=partial(by_ground, summary),
         grounds_met=grounds_met(summary),

@@ -7,7 +7,7 @@ frozen. Each finding is a sentence; while there is one, no requirement is met.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -130,6 +130,15 @@ class Seen:
             f"accuracy is {share(self.right, self.answered)} over {self.answered:,} texts, and guessing one of "
             f"{classes} classes gives {share(1, classes)}: do labels, vocabulary and model belong together?"
         )
+
+
+def little_said(lines: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    """Of a run that is no certify's, what its model's answers make it say little by."""
+    seen = Seen()
+    for line in lines:
+        seen.add(line)
+    found = seen.constant(names) or seen.other_order(names) or seen.chance(names)
+    return [] if found is None else [found]
 
 
 def mostly_unknown(unknown: int, words: int) -> str | None:

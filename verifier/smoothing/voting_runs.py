@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +27,7 @@ from ..runs.manifest import QUESTION
 from ..runs.results import opening
 from ..runs.run_folder import Run, refuse_foreign
 from ..runs.store import Store
+from ..runs.vacuity import little_said
 from ..runs.work import Lost, Settled
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Text, read_plain
@@ -173,7 +174,7 @@ def measure_vote(task: str | Path, out: str | Path, options: VoteOptions | None 
         work, hands = voting_of(run.folder, question), Hands(asked.jobs)
         settle(plan, work, hands, doing="vote", facts={}, shown=asked.progress)
         with Store.open(run.store, readonly=True) as store:
-            summary = summary_of_votes(store.results(STAGE), len(inputs.texts), delta)
+            summary = summary_of_votes(store.results(STAGE), len(inputs.texts), delta, inputs.labels)
         return published(run, summary)
 
 
@@ -181,7 +182,9 @@ def voting_of(folder: Path, question: Mapping[str, Any]) -> Voting:
     return Voting(folder, int(question["samples"]), Fraction(question["delta"]), int(question["most_asked"]))
 
 
-def summary_of_votes(lines: Iterable[Mapping[str, Any]], texts: int, delta: Fraction) -> dict[str, Any]:
+def summary_of_votes(
+    lines: Iterable[Mapping[str, Any]], texts: int, delta: Fraction, labels: Sequence[str]
+) -> dict[str, Any]:
     """Of these lines of results.jsonl, of `texts` texts asked for."""
     lines = list(lines)
     sure = [line for line in lines if line["status"] == "certified"]
@@ -191,6 +194,8 @@ def summary_of_votes(lines: Iterable[Mapping[str, Any]], texts: int, delta: Frac
     lost = [line for line in lines if line["status"] == "lost"]
     complete = len(lines) == texts and not lost
     top = max([1, *radii])
+    little = little_said(lines, labels)
+    sentence = "every text was voted about" if complete else f"{texts - len(lines) + len(lost)} texts are open"
     return {
         "quantity": "vote",
         "texts": texts,
@@ -213,10 +218,9 @@ def summary_of_votes(lines: Iterable[Mapping[str, Any]], texts: int, delta: Frac
         "definition": DEFINITION,
         "verdict": {
             "exit_code": exit_codes.HOLDS if complete else exit_codes.INCOMPLETE,
-            "sentence": "every text was voted about"
-            if complete
-            else f"{texts - len(lines) + len(lost)} texts are open",
+            "sentence": "; ".join([*(f"this says little: {one}" for one in little), sentence]),
         },
+        **({"vacuous": little} if little else {}),
     }
 
 

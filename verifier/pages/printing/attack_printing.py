@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...attacks.attack_limits import ENCODER
@@ -26,6 +26,8 @@ def print_attack(summary: Mapping[str, Any]) -> None:
 
     console = terminal()
     runs = list(summary["runs"].values()) if "runs" in summary else [summary]
+    for finding in little_said(runs):
+        console.print(finding, style="bold yellow", markup=False)
     table = Table(title="Attacks", title_justify="left")
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
@@ -48,6 +50,10 @@ def print_attack(summary: Mapping[str, Any]) -> None:
             table.add_row(*compared_row(method))
         print_table(console, table)
         console.print(found["definition"] + ".", style="dim")
+
+
+def little_said(runs: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    return dict.fromkeys(f"This says little: {finding}." for one in runs for finding in one.get("vacuous", ()))
 
 
 def measured_sentences(one: Mapping[str, Any]) -> Iterator[str]:

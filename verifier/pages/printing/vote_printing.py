@@ -10,6 +10,8 @@ def print_vote(summary: Mapping[str, Any]) -> None:
     from ..terminal import terminal
 
     released = summary["released"]
+    for finding in summary.get("vacuous", ()):
+        print(f"This says little: {finding}.")
     print(
         f"{summary['texts']} texts: {summary['certified']} with more than half of all random texts for certain, "
         f"{summary['already_wrong']} answered wrongly, {summary['open']} open; "

@@ -10,6 +10,7 @@ from ..printing.attack_printing import (
     COLUMNS,
     compared_columns,
     compared_row,
+    little_said,
     log_sentence,
     measured_sentences,
     number,
@@ -98,6 +99,7 @@ def sentences(one: Summary) -> str:
 
 
 def warnings(each: Sequence[Summary]) -> Iterator[str]:
+    yield from little_said(each)
     for said in dict.fromkeys(remark for one in each for remark in one.get("remarks", ())):
         yield f"{capital(said)}."
     for one in each:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...exit_codes import HOLDS, INCOMPLETE
 from .sheet import BANNERS, Card, Column, Grid, Part, Row, Rows, Sheet
 
 Summary = Mapping[str, Any]
@@ -13,13 +14,19 @@ Lines = Sequence[Mapping[str, Any]]
 
 def vote_sheet(summary: Summary, lines: Lines) -> Sheet:
     shares, released = summary["certified_accuracy"], summary["released"]
+    little = summary.get("vacuous", ())
+    code = summary["verdict"]["exit_code"]
     return Sheet(
         title="How many swaps does the vote withstand?",
         lead=f"The vote over all random texts of {summary['texts']:,} labelled texts.",
-        banner=BANNERS[summary["verdict"]["exit_code"]],
-        claim=f"{shares['1']:.1%} of the texts keep their class under any swap of one word, each at confidence "
+        banner=BANNERS[INCOMPLETE if little and code == HOLDS else code],
+        claim=f"This says little: {little[0]}."
+        if little
+        else f"{shares['1']:.1%} of the texts keep their class under any swap of one word, each at confidence "
         f"{summary['confidence']:g}.",
-        said=f"{summary['verdict']['sentence'].capitalize()}. The network was run: nothing is proved about it.",
+        said="The network was run: nothing is proved about it."
+        if little
+        else f"{summary['verdict']['sentence'].capitalize()}. The network was run: nothing is proved about it.",
         definition=summary["definition"],
         cards=(
             Card(
