@@ -57,6 +57,14 @@ def test_frozen_spaces_honour_the_list_too(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path / "again")]) == 0
 
 
+def test_a_pair_that_no_swap_is_is_said_and_written_down(tmp_path: Path, capsys: Capture) -> None:
+    task = write_task(tmp_path / "task")
+    for pair, said in ((("bad", "GOOD"), False), (("nosuchword", "other"), True)):
+        assert main(["synonyms", "reject", *pair, "--task", str(task)]) == 0
+        assert ("has no swap of these two" in capsys.readouterr().out) == said
+    assert frozenset({"nosuchword", "other"}) in read_rejected(tmp_path / "task" / "rejected.tsv")
+
+
 def test_line_ends_of_a_task_file_stay_what_they_are(tmp_path: Path) -> None:
     task = write_task(tmp_path / "task")
     task.write_bytes(task.read_bytes().replace(b"[swaps]", b"[swaps] # of a table").replace(b"\n", b"\r\n"))

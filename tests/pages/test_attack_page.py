@@ -10,8 +10,11 @@ from xml.etree import ElementTree
 import pytest
 from tiny import write_task
 
+from swapproof.verifier.attacks.attack_comparison import compared
 from swapproof.verifier.cli import main
 from swapproof.verifier.pages.attack_figures import by_requests, by_swaps, curves, scatter, style
+from swapproof.verifier.pages.printing.attack_printing import AGAINST_EXACT
+from swapproof.verifier.pages.sheets.attacked_sheet import claim_of
 
 
 def line(high: int | None, requests: int, *, wrong: bool = False) -> dict[str, Any]:
@@ -64,6 +67,24 @@ def test_a_comparison_leaves_one_page_that_loads_nothing(tmp_path: Path) -> None
     assert not re.search(r"src=|url\(|@import|https?://", page.replace("#texts", ""))
     assert main(["attack", str(task), *options]) == 0
     assert (out / "report.html").read_text() == page
+
+
+def test_a_tie_is_called_one() -> None:
+    def claim(*broken: int) -> str:
+        methods = [{"method": f"m{place}", "succ": succ, "win": succ} for place, succ in enumerate(broken)]
+        return claim_of({"methods": methods, "texts": 60, "breakable": 39})
+
+    assert claim(39, 39) == "The attacks tie: each breaks 39 of 60 texts."
+    assert claim(38, 38) == "The attacks tie: each breaks 38 of 60 texts; some attack breaks 39."
+    assert claim(38, 39) == "m1 breaks 39 of 60 texts; some attack breaks 39."
+
+
+def test_the_legend_explains_only_the_columns_that_are_shown() -> None:
+    lines = [{**line(1, 5), "id": 0, "positions": 3, "evaluations": 5, "seconds": 0.1}]
+    alone, known = (compared({"beam": lines}, exact) for exact in ({}, {0: 1}))
+    for name in AGAINST_EXACT:
+        assert name.lower() not in alone["definition"].lower()
+        assert name.lower() in known["definition"].lower()
 
 
 def test_one_run_has_a_page_that_check_does_not_mind(tmp_path: Path) -> None:

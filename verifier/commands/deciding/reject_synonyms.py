@@ -11,8 +11,10 @@ from swapproof.encodings.errors import BadInput
 from ...exit_codes import HOLDS
 from ...runs.run_folder import Run, write_atomically
 from ...runs.store import is_store
+from ...synonyms.graph import neighbours
 from ...synonyms.rejected_pairs import read_rejected
 from ...synonyms.sources import read_text, writable
+from ...synonyms.synonym_tables import read_synonyms
 from ...tasks.task import read_task
 
 NAME = "rejected.tsv"
@@ -37,6 +39,7 @@ def command(word: str, other: str, task_path: Path) -> int:
         print(f"{pair[0]}, {pair[1]}: already rejected in {path}")
         return HOLDS
     named = read_text(task_path) if task.swaps.rejected is not None else naming(task_path)
+    absent = task.swaps.source == "table" and task.swaps.file is not None and not has_pair(task.swaps.file, *pair)
     before = read_text(path) if path.exists() else ""
     if frozenset(pair) not in known:
         before += "" if not before or before.endswith("\n") else "\n"
@@ -47,8 +50,15 @@ def command(word: str, other: str, task_path: Path) -> int:
         print(f'{task_path}: [swaps] names it now: rejected = "{NAME}"')
     pairs = "1 pair" if len(known) == 1 else f"{len(known)} pairs"
     print(f"{pair[0]}, {pair[1]}: neither stands for the other any more ({path}, {pairs})")
+    if absent:
+        print(f"{task.swaps.file}: has no swap of these two; the pair is written down all the same")
     print("the same `certify` again settles the texts whose swaps this changes, and keeps the others")
     return HOLDS
+
+
+def has_pair(table: Path, word: str, other: str) -> bool:
+    graph = read_synonyms(table).graph
+    return any(b in (one.lower() for one in neighbours(graph, a)) for a, b in ((word, other), (other, word)))
 
 
 def naming(path: Path) -> str:

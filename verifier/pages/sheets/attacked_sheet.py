@@ -60,7 +60,6 @@ def attack_sheet(summary: Summary, lines: Lines) -> Sheet:
 def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
     """Of several attacks on the same texts."""
     each, found = list(summary["runs"].values()), summary["comparison"]
-    best = max(found["methods"], key=lambda one: (one["succ"], one["win"]))
     code = max(one["verdict"]["exit_code"] for one in each)
     exact = {int(id): least for id, least in summary.get("exact", {}).items()}
     keys = tuple((f"line engine-{place % 6}", name) for place, name in enumerate(runs))
@@ -68,8 +67,7 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         title="Which attack finds most?",
         lead=f"{', '.join(runs)} on the same {found['texts']:,} texts and frozen swaps.",
         banner="neutral" if code == 0 else BANNERS[code],
-        claim=f"{best['method']} breaks {best['succ']:,} of {found['texts']:,} texts; some attack breaks "
-        f"{found['breakable']:,}.",
+        claim=claim_of(found),
         said=" ".join(f"{one['method']}: {sentences(one)}" for one in each),
         definition=each[0]["definition"],
         warnings=tuple(warnings(each)),
@@ -92,6 +90,17 @@ def attacks_sheet(summary: Summary, runs: Mapping[str, Lines]) -> Sheet:
         rows=compared_rows(runs),
         closing="Each attack has a folder and a page of its own, NAME/report.html.",
     )  # fmt: skip
+
+
+def claim_of(found: Summary) -> str:
+    """Of a comparison: who breaks most texts, or that all break as many."""
+    methods = found["methods"]
+    best = max(methods, key=lambda one: (one["succ"], one["win"]))
+    together = f"some attack breaks {found['breakable']:,}."
+    if len(methods) > 1 and len({one["succ"] for one in methods}) == 1:
+        tie = f"The attacks tie: each breaks {best['succ']:,} of {found['texts']:,} texts"
+        return f"{tie}." if best["succ"] == found["breakable"] else f"{tie}; {together}"
+    return f"{best['method']} breaks {best['succ']:,} of {found['texts']:,} texts; {together}"
 
 
 def sentences(one: Summary) -> str:
