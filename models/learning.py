@@ -84,7 +84,7 @@ def learn(lesson: Lesson, weights: dict[str, torch.Tensor], generator: torch.Gen
     with one_thread():
         rule.hold(weights)
         noise = Noise(plan.dropout, plan.noise, generator)
-        learned = [*weights.values(), *(value for value in rule.own.values() if value.requires_grad)]
+        learned = [value for value in (*weights.values(), *rule.own.values()) if value.requires_grad]
         optimizer = torch.optim.AdamW(learned, lr=plan.learning_rate, weight_decay=plan.weight_decay)
         network = Learner(shape, weights, rule, noise)
         count = len(lesson.tokens)

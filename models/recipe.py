@@ -23,19 +23,26 @@ Every key, with its default (keys marked * have none); paths are relative to the
     length = 200                 # longer texts are cut, shorter ones padded
 
     [network]
-    architecture = "bilstm"      # * "mmws", "mean", "cnn", "lstm", "bilstm", "gru", "bigru" or "transformer"
-    embedding = 50               # default 2 (mmws), 16 (mean, cnn), 50 (recurrent), 32 (transformer)
-    hidden = []                  # sizes of the hidden ReLU layers; default [64] (mmws), [32] (mean, cnn), else none
-    filters = 32                 # cnn only
-    width = 3                    # cnn only
+    architecture = "bilstm"      # * "mmws", "mean", "static", "cnn", "kim", "msr-cnn", "lstm", "bilstm", "gru",
+                                 # "bigru", "transformer" or "minilm"
+    embedding = 50               # default 2 (mmws), 16 (mean, cnn), 32 (transformer), 384 (minilm), else 50
+    vectors = "random"           # what the embedding begins with: or "glove" (50 numbers); default "glove" (static)
+    fixed = false                # true: the embedding stays as it begins; default true (static)
+    hidden = []                  # sizes of the hidden ReLU layers; default [64] (mmws), [32] (mean, static, cnn),
+                                 # [100] (msr-cnn), else none
+    filters = 32                 # cnn (32), kim (100, of each width), msr-cnn (150)
+    width = 3                    # cnn, msr-cnn
+    widths = [3, 4, 5]           # kim only
+    columns = 10                 # msr-cnn only: the text is folded into so many
+    unit = true                  # static only: the mean is scaled to length 1
     units = 150                  # recurrent only: in each direction
     pooling = "mean"             # recurrent only: or "max", or "last" (state) over the words of a text
-    layers = 1                   # transformer only
+    layers = 1                   # transformer; minilm: the first so many of 6
     heads = 4                    # transformer only
     inner = 64                   # transformer only: ReLUs of each layer
     norm = "division"            # transformer only: or "no variance", which does not divide
     positions = "learned"        # transformer only: or "none"
-    dynamic = true               # recurrent, transformer: the model takes any length; false: padded to `length`
+    dynamic = true               # recurrent, transformer, static: the model takes any length; false: padded
 
     [training]
     epochs = 6
@@ -58,8 +65,10 @@ Every key, with its default (keys marked * have none); paths are relative to the
     examples = "results.jsonl"   # * ada, mixada: of a run of attack or certify on training texts
     times = 1                    # ada, mixada: how often an epoch learns from each
     mix = 0.5                    # mixada: weight of the mixtures
-    rounds = 4                   # smooth, swap-hinge (0): how often embeddings are averaged over synonyms
-    l1 = 1.0                     # contract: largest sum of absolute values in a row of the recurrent matrices
+    rounds = 4                   # smooth (4), smooth-ibp (2), swap-hinge (0): how often embeddings are averaged over
+                                 # synonyms
+    l1 = 1.0                     # contract, smooth-ibp (0: no bound): largest sum of absolute values in a row of the
+                                 # recurrent matrices
     steps = 5                    # pgd, freelb, ascc (5), freelb++ (30), ta-vat (2), infobert (3): steps uphill
     rate = 0.03                  # of a step: pgd, freelb, freelb++ (0.03), ta-vat (0.05), infobert (0.04), dne (10);
                                  # mask (0.3): share of the words that are hidden
@@ -72,13 +81,21 @@ Every key, with its default (keys marked * have none); paths are relative to the
     concentration = 1.0          # dne: of the Dirichlet distribution
     decay = 0.5                  # dne: of synonyms of synonyms
     ascents = 3                  # dne
-    texts = 0.2                  # a2t: share of a batch that is attacked
-    words = 0.1                  # a2t: share of a text's words that are swapped at most
+    texts = 0.2                  # a2t (0.2), ada-live (0.1): share of a batch that is attacked
+    words = 0.1                  # a2t (0.1), ada-live (0.2): share of a text's words that are swapped at most
     excess = 1.0                 # sp-defense: log ratio of frequencies from which a word is special
-    kappa = 0.8                  # ibp, crown-ibp, swap-hinge: weight of the certified loss in the end
-    rising = 0.8                 # ibp, crown-ibp, swap-hinge: share of the epochs in which it rises
+    kappa = 0.8                  # ibp, crown-ibp, smooth-ibp, swap-hinge: weight of the certified loss in the end
+    rising = 0.8                 # ibp, crown-ibp, smooth-ibp, swap-hinge: share of the epochs in which it rises
     swaps = 3                    # swap-hinge: numbers of swaps 1 .. 3 count
     margin = 1.0                 # swap-hinge: the margin that the bounds are pushed to
+    vectors = "glove.txt"        # vectors, counter-fit: given vectors of words, or the name of an installed package
+    antonyms = ["antonyms.txt"]  # counter-fit: two words a line
+    delta = 1.0                  # counter-fit: the distance that antonyms keep
+    gamma = 0.0                  # counter-fit: the distance that synonyms may have
+    rho = 0.8                    # counter-fit: the cosine from which words are near
+    k1 = 0.1                     # counter-fit: weight of antonyms
+    k2 = 0.1                     # counter-fit: weight of synonyms
+    k3 = 0.1                     # counter-fit: weight of what was near
 
     [swaps]                      # copied beside the model and named in the task file; optional
     file = "synonyms.json"       # *
@@ -102,6 +119,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .architectures.architecture_table import ARCHITECTURES
+from .architectures.glove_vectors import NUMBERS as GLOVE_NUMBERS
 from .architectures.network_shape import Body
 from .defences.defence_table import DEFENCES
 from .defences.training_rule import Defence
@@ -311,6 +329,14 @@ def check_ranges(recipe: Recipe) -> None:
         (all(0 <= share < 1 for share in shares), "[training] dropout and word_dropout must be in [0, 1)"),
         (math.isfinite(training.noise) and training.noise >= 0, "[training] noise must be >= 0"),
         (training.shift >= 0, "[training] shift must be >= 0"),
+        (
+            network.package is None or not (training.word_dropout or training.pieces),
+            "[training] word_dropout and pieces are for networks whose words are counted",
+        ),
+        (
+            network.vectors != "glove" or network.embedding == GLOVE_NUMBERS,
+            f'[network] vectors = "glove" needs embedding = {GLOVE_NUMBERS}',
+        ),
         (not (training.shift and network.knows_padding), "[training] shift is for networks that read padding"),
         (0 <= training.pieces <= words.length, "[training] pieces must be between 0 and length"),
         (0 <= training.seed < 2**63, "[training] seed must be between 0 and 2^63 - 1"),

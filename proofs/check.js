@@ -2,18 +2,19 @@
  * check.js: checks swap certificates with exact arithmetic. Nothing is trusted but this file and a JavaScript engine.
  *
  *     node check.js RUN                       every certificate of a run folder
- *     node check.js CERTIFICATE               one certificate
+ *     node check.js CERTIFICATE               one certificate, also that of a box (section 14) or of balls (16)
  *     node check.js --seconds S ...           gives up (refuses) after S whole seconds for one certificate; else an hour
  *     node check.js --network MODEL STATEMENT prints the canonical network of an ONNX file: its hash, then its bytes in
- *                                             hexadecimal. STATEMENT is JSON: {"inputs": ..., "words": ...}
+ *                                             hexadecimal. STATEMENT is JSON: {"inputs": ..., "words": ...}, or {}
+ *                                             for a network that takes numbers
  *
- * It is written from FORMAT.md alone, as a second opinion beside check.py; section numbers below are those of FORMAT.md.
- * check.html loads the same file in a browser. It needs no package and no network.
+ * It is written from FORMAT.md alone, as a second opinion beside check.py, check_box.py and check_ball.py; section
+ * numbers below are those of FORMAT.md. check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * four places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
+ * five places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
  * floats into the canonical network, choosing which swaps and which patterns of a joint group are worth an exact look,
- * and sums of products of small integers, which floats hold exactly.
+ * choosing a multiplier of a plane (any is sound), and sums of products of small integers, which floats hold exactly.
  */
 "use strict";
 
@@ -37,8 +38,9 @@ function swapproofChecker() {
     elements: 2 ** 22, stored: 2 ** 28, windows: 2 ** 22, convolution: 2 ** 26, allElements: 2 ** 23,
     nodes: 100000, rank: 8, layers: 64, smoothLayers: 65536, classes: 1024, treeNodes: 5000000, treeDepth: 100000,
     enumerated: 20000000n, counting: 10000000, count: 1n << 16000n,
+    outputs: 1023, inputs: 1000000, inputsAndOutputs: 1024, cases: 100000, constraints: 4096, input: 1n << 128n,
     // Not of the format, but of this program: what it does not want to find time or memory for.
-    number: 1n << 20000n, ids: 2 ** 25, reached: 2 ** 25, kept: 2 ** 16,
+    number: 1n << 20000n, ids: 2 ** 25, reached: 2 ** 25, kept: 2 ** 16, held: 2 ** 24,
   };
 
   // Time is looked at every few thousand steps (a step is about one multiplication), and at least once for each node of
@@ -72,7 +74,7 @@ function swapproofChecker() {
 
   // ---- SHA-256 (FIPS 180-4) and the Merkle root ----
 
-  const SHA_CONSTANTS = new Uint32Array([
+  const SHA_CONSTANTS = Int32Array.from([
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -85,9 +87,7 @@ function swapproofChecker() {
 
   // tick is called once for each MiB.
   function sha256(bytes, tick = () => {}) {
-    const state = new Uint32Array([
-      0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
-    ]);
+    const state = Int32Array.from([0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19]);
     // The last one or two blocks: what is left of the message, 0x80, zeros, and the length in bits.
     const whole = Math.floor(bytes.length / 64) * 64;
     const left = bytes.length - whole;
@@ -111,9 +111,9 @@ function swapproofChecker() {
           const y = w[t - 2];
           const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
           const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
-          w[t] = w[t - 16] + s0 + w[t - 7] + s1;
+          w[t] = (w[t - 16] + s0 + w[t - 7] + s1) | 0;
         }
-        let [a, b, c, d, e, f, g, h] = state;
+        let a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
         for (let t = 0; t < 64; t++) {
           const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
           const t1 = (h + s1 + ((e & f) ^ (~e & g)) + SHA_CONSTANTS[t] + w[t]) | 0;
@@ -128,12 +128,12 @@ function swapproofChecker() {
           b = a;
           a = (t1 + t2) | 0;
         }
-        [a, b, c, d, e, f, g, h].forEach((x, i) => (state[i] += x));
+        state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e, state[5] += f, state[6] += g, state[7] += h;
       }
     }
     const digest = new Uint8Array(32);
     const view = new DataView(digest.buffer);
-    state.forEach((word, i) => view.setUint32(4 * i, word));
+    state.forEach((word, i) => view.setInt32(4 * i, word));
     return digest;
   }
 
@@ -201,8 +201,8 @@ function swapproofChecker() {
 
     function value(depth) {
       spend(1);
-      if (depth > 6) stop("nested too deep");
       const first = peek();
+      if (depth > 6 && (first === "[" || first === "{")) stop("nested too deep");
       if (first === '"') return string();
       if (first === "n") {
         for (const letter of "null") take(letter);
@@ -275,6 +275,18 @@ function swapproofChecker() {
           if (value >= 2 ** 31) break;
           return value;
         }
+      }
+      return refuse("a number of the tree is too large");
+    }
+    // z as 2 z, or below 0 as -2 z - 1.
+    integer() {
+      let value = 0n;
+      for (let place = 0n; place < 29n; place++) {
+        const byte = this.byte();
+        value += BigInt(byte % 128) << (7n * place);
+        if (byte >= 128) continue;
+        if (byte === 0 && place > 0n) refuse("a number of the tree is not minimal");
+        return value % 2n === 0n ? value / 2n : -(value + 1n) / 2n;
       }
       return refuse("a number of the tree is too large");
     }
@@ -582,7 +594,8 @@ function swapproofChecker() {
     return { name: raw.name, type, value };
   }
 
-  function readModel(bytes, openTensor) {
+  // takesNumbers: the network of a box or of balls (section 14.2), whose one input is numbers.
+  function readModel(bytes, openTensor, takesNumbers) {
     const model = message(bytes, MODEL);
     if (model.graph === undefined) unusable("the ONNX file has no graph");
     const versions = new Map();
@@ -593,7 +606,8 @@ function swapproofChecker() {
       versions.set(name, version);
     }
     const version = versions.get("");
-    if (version === undefined || version < 13n || version > 22n) unusable("the opset must be from 13 to 22");
+    const oldest = takesNumbers ? 7n : 13n;
+    if (version === undefined || version < oldest || version > 22n) unusable(`the opset must be from ${oldest} to 22`);
 
     const graph = message(model.graph, GRAPH);
     const realTypes = new Set();
@@ -607,6 +621,7 @@ function swapproofChecker() {
     const free = graph.inputs.map(readNamed).filter((info) => !initializers.has(info.name));
     const inputs = free.map(({ name, type }) => {
       const { element, dims } = readType(type);
+      if (takesNumbers) return readNumeric(name, element, dims, realTypes);
       if (![BigInt(TYPE_INT32), BigInt(TYPE_INT64)].includes(element)) unusable("an input must be INT32 or INT64");
       if (dims === null || dims.length !== 2) unusable("an input must have rank 2");
       if (dims[0] !== null && dims[0] !== 1n) unusable("an input's first dimension must be 1 or free");
@@ -635,8 +650,19 @@ function swapproofChecker() {
       if (floating[operator] === true) realTypes.add(TYPE_FLOAT);
       return { operator, inputs: reads, outputs, attributes: byName };
     });
+    if (takesNumbers && inputs.length !== 1) unusable("the model must have exactly one input");
     if (realTypes.size > 1) unusable("floating tensors of two types");
-    return { initializers, nodes, inputs, output, realType: [...realTypes][0], networks: [] };
+    return { version, initializers, nodes, inputs, output, realType: [...realTypes][0], networks: [] };
+  }
+
+  // An input of numbers; of two dimensions or more the first may be open.
+  function readNumeric(name, element, dims, realTypes) {
+    if (![TYPE_FLOAT, TYPE_FLOAT16, TYPE_DOUBLE].some((type) => element === BigInt(type))) unusable("an input must be FLOAT, FLOAT16 or DOUBLE");
+    if (dims === null || dims.length === 0 || dims.length > LIMIT.rank) unusable("an input must have from 1 to 8 dimensions");
+    realTypes.add(Number(element));
+    const shape = dims.map((dim, axis) => (dim === null && axis === 0 && dims.length > 1 ? 1n : dim));
+    if (shape.some((dim) => dim === null || dim < 1n || dim > 2n ** 53n - 1n)) unusable("an input must have fixed sizes");
+    return { name, shape: shape.map(Number) };
   }
 
   // The nodes that the output depends on.
@@ -740,6 +766,7 @@ function swapproofChecker() {
   // The layers of operators (section 4.2): each calculating operator makes a layer, each element of a layer has an id
   //
   //   constant   numbers                                   embed      rows of a table
+  //   numbers    the inputs of a network that takes numbers
   //   affine     a row of ids times a column of weights, plus a bias
   //   rectifier  max(x, alpha x)                           maximum    the greatest of a row of ids
   //   product    the product of a row of two ids           curve      the function `curve` (its number) of an id
@@ -1796,6 +1823,36 @@ function swapproofChecker() {
       const tokens = { kind: "tokens", shape, data: Int32Array.from(original, (_, i) => first + i) };
       values.set(model.inputs[place].name, role === "words" ? tokens : integers(shape, original.map(BigInt)));
     });
+    const logits = runNodes(net, values);
+    if (logits.shape.length !== 2 || logits.shape[0] !== 1) unusable("the output's shape is not (1, classes)");
+    if (logits.shape[1] < 2 || logits.shape[1] > LIMIT.classes) unusable("too few or too many classes");
+    return canonicalNetwork(net, logits.data);
+  }
+
+  // The first opset in which these are what section 4.2 says.
+  const SINCE = { Clip: 11n, Pad: 11n, Slice: 10n, Dropout: 12n, BatchNormalization: 9n, MaxPool: 8n };
+  // The network of a model that takes numbers (section 14.2).
+  function buildNumeric(model) {
+    for (const { operator, outputs } of model.nodes) {
+      const several = operator === "BatchNormalization" && outputs.length > 1;
+      if (model.version < (several ? 14n : (Object.hasOwn(SINCE, operator) ? SINCE[operator] : 0n))) unusable(`the operator ${operator} of an opset before the format's`);
+    }
+    const net = {
+      model, standing: [], looks: [], realType: model.realType, layers: [], ids: 0, computed: true, head: false, outputs: [], bounded: new WeakSet(),
+    };
+    const values = new Map(model.initializers);
+    const [{ name, shape }] = model.inputs;
+    values.set(name, addLayer(net, "numbers", shape, { ids: [] }));
+    const { data } = runNodes(net, values);
+    if (net.head) unusable("a head in a network of numbers");
+    if (data.length > LIMIT.outputs) unusable("too many outputs");
+    const network = canonicalNetwork(net, data);
+    return network;
+  }
+
+  // What the output is.
+  function runNodes(net, values) {
+    const { model } = net;
     for (const node of model.nodes) {
       lookAtClock();
       if (!Object.hasOwn(OPERATORS, node.operator)) unusable(`the operator ${node.operator.replace(/[^A-Za-z0-9_]/g, "?")}`);
@@ -1818,10 +1875,8 @@ function swapproofChecker() {
       });
     }
     const logits = values.get(model.output.name);
-    if (logits === undefined || logits.kind !== "variable") unusable("the output does not depend on the tokens");
-    if (logits.shape.length !== 2 || logits.shape[0] !== 1) unusable("the output's shape is not (1, classes)");
-    if (logits.shape[1] < 2 || logits.shape[1] > LIMIT.classes) unusable("too few or too many classes");
-    return canonicalNetwork(net, logits.data);
+    if (logits === undefined || logits.kind !== "variable") unusable("the output does not depend on the input");
+    return logits;
   }
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -1830,6 +1885,7 @@ function swapproofChecker() {
   // first + i of the network, and by kind
   //
   //   constant   num[i] / den
+  //   numbers    input i, a real number
   //   embed      entry i mod width of the row of `table` that the integer at positions[floor(i / width)] names
   //   affine     the sum of ids[start + k] times weights[at + k] / weightDen over a row, see rowOf, plus bias[i] / biasDen
   //   rectifier  max(x, alpha x) of ids[i]
@@ -1855,7 +1911,7 @@ function swapproofChecker() {
       spend(net.layers[number].ids.length);
       if (needed[number] === 1) for (const id of net.layers[number].ids) if (id >= 0) needed[maker[id]] = 1;
     }
-    const kept = net.layers.filter(({ kind }, number) => needed[number] === 1 && kind !== "constant");
+    const kept = net.layers.filter(({ kind }, number) => (needed[number] === 1 && kind !== "constant") || kind === "numbers");
     if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
     if (kept.some(isSmooth)) {
       if (kept.length > LIMIT.smoothLayers) unusable("too many layers");
@@ -1929,6 +1985,7 @@ function swapproofChecker() {
 
   // By kind, from a layer of an operator, with the new ids that it reads.
   const CANONICAL = {
+    numbers: ({ kind, size }, ids, first) => ({ kind, first, size, ids, den: 1n }),
     embed: ({ kind, size, table, width, positions, den }, ids, first) => ({ kind, first, size, ids, table, width, positions, den }),
     rectifier: ({ kind, size, alpha }, ids, first) => ({ kind, first, size, ids, alpha }),
     product: ({ kind, size }, ids, first) => ({ kind, first, size, ids }),
@@ -2075,6 +2132,7 @@ function swapproofChecker() {
   }
 
   const LAYER_BYTES = {
+    numbers: ({ size }) => [u32(0, size)],
     embed: ({ table, positions }) => [u32(1, ...table.shape), writtenTable(table), ...counted(positions)],
     affine({ size, ids, listOf, starts, weights, weightsOf, weightStarts, weightDen, bias, biasDen }) {
       const rows = new Uint32Array(2 * size);
@@ -2099,30 +2157,33 @@ function swapproofChecker() {
   // A layer is in *front* when it is affine in the words: no nonlinear layer comes before it. The *border* is what later
   // layers (or the logits) read of the front.
 
+  function layersRead({ layers, layerOf }, { ids }) {
+    const sources = new Set();
+    spend(ids.length);
+    for (const id of ids) sources.add(layerOf[id]);
+    return [...sources].map((number) => layers[number]);
+  }
+  // Of a layer, by those of the layers that it reads.
+  function denominators({ kind, weightDen, biasDen, alpha, den }, from, denOf) {
+    const inDen = from.map(denOf).reduce(leastMultiple, 1n);
+    const made = { inDen, inFactors: null, den };
+    if (from.some((source) => denOf(source) !== inDen)) {
+      made.inFactors = [];
+      for (const source of from) made.inFactors[source.number] = inDen / denOf(source);
+    }
+    if (kind === "affine") made.den = leastMultiple(bounded(inDen * weightDen), biasDen);
+    if (kind === "rectifier") made.den = bounded(inDen * alpha.den);
+    if (kind === "maximum") made.den = inDen;
+    return made;
+  }
   function withDenominators(network) {
     const { layers, layerOf, logits, size } = network;
     // All elements of a layer have one known denominator; a layer brings those it reads to inDen first. What is read
     // behind the front has the same denominator throughout the front.
     const isBorder = new Uint8Array(size);
     const markBorder = (ids) => ids.forEach((id) => layers[layerOf[id]].front && (isBorder[id] = 1));
-    const sourcesOf = (layer) => {
-      const sources = new Set();
-      spend(layer.ids.length);
-      for (const id of layer.ids) sources.add(layerOf[id]);
-      return [...sources].map((number) => layers[number]);
-    };
-    const setDens = (layer, from, denOf) => {
-      const inDen = from.map(denOf).reduce(leastMultiple, 1n);
-      layer.inDen = inDen;
-      layer.inFactors = null;
-      if (from.some((source) => denOf(source) !== inDen)) {
-        layer.inFactors = [];
-        for (const source of from) layer.inFactors[source.number] = inDen / denOf(source);
-      }
-      if (layer.kind === "affine") layer.den = leastMultiple(bounded(inDen * layer.weightDen), layer.biasDen);
-      if (layer.kind === "rectifier") layer.den = bounded(inDen * layer.alpha.den);
-      if (layer.kind === "maximum") layer.den = inDen;
-    };
+    const sourcesOf = (layer) => layersRead(network, layer);
+    const setDens = (layer, from, denOf) => Object.assign(layer, denominators(layer, from, denOf));
     layers.forEach((layer, number) => (layer.number = number));
     for (const layer of layers) {
       const from = sourcesOf(layer);
@@ -2700,15 +2761,17 @@ function swapproofChecker() {
     return [low, -high];
   }
 
+  function boundsIn(leaf, id, boundsOf) {
+    if (!leaf.bounds.has(id)) leaf.bounds.set(id, boundsOf(leaf, id));
+    return leaf.bounds.get(id);
+  }
   // Bounds of the inputs of every nonlinear layer, in order.
-  function findBounds(leaf) {
+  function findBounds(leaf, boundsOf = elementBounds) {
     for (const layer of leaf.network.nonlinear) {
       const low = new Array(layer.ids.length);
       const high = new Array(layer.ids.length);
       for (let at = 0; at < layer.ids.length; at++) {
-        const id = layer.ids[at];
-        if (!leaf.bounds.has(id)) leaf.bounds.set(id, elementBounds(leaf, id));
-        [low[at], high[at]] = leaf.bounds.get(id);
+        [low[at], high[at]] = boundsIn(leaf, layer.ids[at], boundsOf);
       }
       leaf.inputs.set(layer, { low, high });
       leaf.lines.set(layer, layer.kind === "maximum" ? maximumLines(layer, low, high) : rectifierLines(layer, low, high));
@@ -2749,14 +2812,7 @@ function swapproofChecker() {
     const { network, plan } = leaf;
     const sum = new Combination(network, terms);
     try {
-      for (let number = network.layers.length - 1; number >= 0; number--) {
-        const layer = network.layers[number];
-        spend(1);
-        if (layer.front) continue;
-        if (layer.kind === "rectifier") passRectifier(leaf, sum, layer, number, forMargin);
-        else if (layer.kind === "maximum") passMaximum(leaf, sum, layer, number);
-        else sum.passLinear(layer, number);
-      }
+      passBack(leaf, sum, forMargin);
       const least = -greatestSum(plan, network.layers.flatMap((_, number) => sum.take(number)).map(([id, x]) => [id, -x]));
       const den = sum.den * network.frontDen;
       const common = leastMultiple(den, sum.constant.den);
@@ -2766,6 +2822,32 @@ function swapproofChecker() {
     }
   }
 
+  // Down to the front.
+  function passBack(leaf, sum, forMargin) {
+    const { layers } = leaf.network;
+    for (let number = layers.length - 1; number >= 0; number--) {
+      const layer = layers[number];
+      spend(1);
+      if (layer.front) continue;
+      if (layer.kind === "rectifier") {
+        passRectifier(leaf, sum, layer, number, forMargin);
+        if (forMargin && leaf.region.betas !== undefined) passBetas(leaf.region, sum, layer);
+      } else if (layer.kind === "maximum") passMaximum(leaf, sum, layer, number);
+      else sum.passLinear(layer, number);
+    }
+  }
+
+  // Of elements with a phase and a beta, in units of 2^-shift: -beta x if x >= 0, beta x if x <= 0 (section 14.3).
+  function passBetas({ betas, shift, phases }, sum, layer) {
+    const own = betas.get(layer);
+    const signs = phases.get(layer);
+    if (own === undefined || signs === undefined) return;
+    sum.refine(1n << shift);
+    for (const [i, sign] of signs) {
+      const beta = own.get(i);
+      if (beta !== undefined) sum.add(layer.ids[i], (sum.den >> shift) * BigInt(-sign * beta));
+    }
+  }
   function passMaximum(leaf, sum, layer, number) {
     const lines = leaf.lines.get(layer);
     let constant = 0n;
@@ -3068,13 +3150,13 @@ function swapproofChecker() {
     }
     return sum >> 32n;
   })));
-  // exp(x 2^-q) = 2^n e 2^-p, where e is off by less than 1024. x 2^-q lies between -100 and 30.
+  // exp(x 2^-q) = 2^n e 2^-p, where e is off by less than 2048. x 2^-q lies between -180 and 30 (q is at most 256).
   //
-  // x 2^-q = n ln 2 + r, 0 <= r < ln 2; r is off by less than 2 |n| + 1 < 300 (ln 2 by less than 2, x by less than 1 where
-  // p < q), so exp(r) by less than 2.01 300 = 603. r = a/64 + b/4096 + t, t < 2^-12. exp(t) is
+  // x 2^-q = n ln 2 + r, 0 <= r < ln 2; r is off by less than 2 |n| + 1 < 530 (ln 2 by less than 2, x by less than 1 where
+  // p < q), so exp(r) by less than 2.01 530 < 1066. r = a/64 + b/4096 + t, t < 2^-12. exp(t) is
   // 1 + t (1 + t/2 (1 + t/3 (...))): each step is off by less than 2, and by 2^-12 of what the one before is off by; what
   // is left out is less than 1: less than 3.1 in all. The product of the tables is off by less than
-  // 1.1 1.02 + 1.1 2.1 + 1 < 4.5, and with exp(t) by less than 4.5 1.01 + 3.1 2.1 + 1 < 13. That is 616 in all.
+  // 1.1 1.02 + 1.1 2.1 + 1 < 4.5, and with exp(t) by less than 4.5 1.01 + 3.1 2.1 + 1 < 13. That is 1079 in all.
   function powerOf(x, q, p) {
     const log = logarithmOfTwo(p);
     const scaledX = p >= q ? x << (p - q) : x >> (q - p);
@@ -3088,7 +3170,7 @@ function swapproofChecker() {
     for (let i = (p + 11n) / 12n; i > 0n; i--) series = one + ((t * series) >> p) / i;
     return { n, e: (((coarse[step >> 6] * fine[step & 63]) >> p) * series) >> p };
   }
-  const POWER_ERROR = 1024n;
+  const POWER_ERROR = 2048n;
   // exp(x 2^-q) for x <= 0, with p bits behind the point, off by less than POWER_ERROR + 1.
   function fallingPower(x, q, p) {
     const { n, e } = powerOf(x, q, p);
@@ -4805,11 +4887,101 @@ function swapproofChecker() {
 
   // ---- The tree (section 5) ----
 
+  // Changes that can be taken back.
+  function keep(object, key, value) {
+    const before = object[key];
+    object[key] = value;
+    return () => (object[key] = before);
+  }
+  function keepIn(map, layer, entries) {
+    if (!map.has(layer)) map.set(layer, new Map());
+    const inside = map.get(layer);
+    const before = entries.map(([element]) => [element, inside.get(element)]);
+    for (const [element, value] of entries) inside.set(element, value);
+    return () => before.forEach(([element, value]) => (value === undefined ? inside.delete(element) : inside.set(element, value)));
+  }
+  const undoAll = (undos) => () => undos.forEach((undo) => undo());
+
+  function readRectifier(reader, layers) {
+    const number = reader.number();
+    const layer = layers[number + 1];
+    if (layer === undefined || layer.kind !== "rectifier") refuse(`layer ${number} is not a rectifier of the network`);
+    return layer;
+  }
+  // Pairs of an element and a value up to `highest`, the elements ascending.
+  function readElements(reader, layer, highest) {
+    const count = reader.number();
+    if (count < 1) refuse("a layer without elements");
+    const entries = [];
+    let element = null;
+    for (let i = 0; i < count; i++) {
+      element = reader.after(element);
+      const value = reader.number();
+      if (element >= layer.size) refuse("an element beyond its layer");
+      if (value > highest) refuse("a value out of range");
+      entries.push([element, value]);
+    }
+    return entries;
+  }
+  // Layers in ascending order, each with its elements; at least `fewest`.
+  function readTable(reader, layers, highest, fewest) {
+    const count = reader.number();
+    if (count < fewest) refuse("a table without layers");
+    const entries = [];
+    for (let i = 0; i < count; i++) {
+      const layer = readRectifier(reader, layers);
+      if (i > 0 && layer.number <= entries[i - 1][0].number) refuse("the layers of a table do not ascend");
+      entries.push([layer, readElements(reader, layer, highest)]);
+    }
+    return entries;
+  }
+  const asMaps = (table) => new Map(table.map(([layer, entries]) => [layer, new Map(entries)]));
+
+  // A tree in preorder. One region is changed on the way down and changed back on the way up, so depth costs no more
+  // than a list.
+  class Walk {
+    constructor(tree, nodes = { count: 0 }) {
+      Object.assign(this, { tree, nodes, reader: new Reader(tree), above: [] });
+    }
+    // left, right (or null): make a child, and give what takes that back.
+    split(left, right) {
+      this.above.push({ undo: left(), right });
+      if (this.above.length > LIMIT.treeDepth) refuse("the tree is too deep");
+    }
+    // kinds: by byte, what is done at a node; it is a leaf unless it splits.
+    run(kinds, perNode = 0) {
+      const { above, reader } = this;
+      for (;;) {
+        this.nodes.count += 1;
+        if (this.nodes.count > LIMIT.treeNodes) refuse("the tree has too many nodes");
+        const kind = reader.byte();
+        if (!Object.hasOwn(kinds, kind)) refuse(`the tree has an unknown node (${kind})`);
+        const depth = above.length;
+        spend(perNode);
+        kinds[kind]();
+        if (above.length > depth) continue;
+        // Up from a leaf to the nearest node whose right child is still to come.
+        let top = above[above.length - 1];
+        while (top !== undefined && top.right === null) {
+          top.undo();
+          above.pop();
+          top = above[above.length - 1];
+        }
+        if (top === undefined) break;
+        top.undo();
+        top.undo = top.right();
+        top.right = null;
+      }
+      if (reader.at !== this.tree.length) refuse("bytes after the tree");
+    }
+  }
+
   // Proves that in the root region no rival beats the label, except in sentences that are counted: those it shows to be
-  // broken, and those it leaves open. One region is changed on the way down and changed back on the way up, so depth
-  // costs no more than a list.
+  // broken, and those it leaves open.
   function checkTree(words, tree, { level, swaps, label, rivals, counting }) {
-    const reader = new Reader(tree);
+    const walk = new Walk(tree);
+    const { reader } = walk;
+    const { layers } = words.network;
     const space = new Space(words, swaps);
     const region = {
       slopes: new Map(), // layer -> element -> value
@@ -4817,25 +4989,9 @@ function swapproofChecker() {
       rivals,
       precision: 32,
     };
-    const above = []; // { right: makes the right child, undo: takes back what was last made }
     const counts = { broken: 0n, open: 0n, enumerated: 0n };
-    let nodes = 0;
     let narrowed = 0; // rivals nodes above, under which nothing is counted
 
-    // Changes that can be taken back.
-    const keep = (object, key, value) => {
-      const before = object[key];
-      object[key] = value;
-      return () => (object[key] = before);
-    };
-    const keepIn = (map, layer, entries) => {
-      if (!map.has(layer)) map.set(layer, new Map());
-      const inside = map.get(layer);
-      const before = entries.map(([element]) => [element, inside.get(element)]);
-      for (const [element, value] of entries) inside.set(element, value);
-      return () => before.forEach(([element, value]) => (value === undefined ? inside.delete(element) : inside.set(element, value)));
-    };
-    const all = (undos) => () => undos.forEach((undo) => undo());
     const inSpace = (undo) => {
       space.known = null;
       return () => {
@@ -4850,44 +5006,8 @@ function swapproofChecker() {
         undo();
       };
     };
-    const split = (left, right) => {
-      above.push({ undo: left(), right });
-      if (above.length > LIMIT.treeDepth) refuse("the tree is too deep");
-    };
+    const split = (left, right) => walk.split(left, right);
 
-    function readRectifier() {
-      const number = reader.number();
-      const layer = words.network.layers[number + 1];
-      if (layer === undefined || layer.kind !== "rectifier") refuse(`layer ${number} is not a rectifier of the network`);
-      return layer;
-    }
-    // Pairs of an element and a value up to 64, the elements ascending.
-    function elements(layer) {
-      const count = reader.number();
-      if (count < 1) refuse("a layer without elements");
-      const entries = [];
-      let element = null;
-      for (let i = 0; i < count; i++) {
-        element = reader.after(element);
-        const value = reader.number();
-        if (element >= layer.size) refuse("an element beyond its layer");
-        if (value > 64) refuse("a value out of range");
-        entries.push([element, value]);
-      }
-      return entries;
-    }
-    // Layers in ascending order, each with its elements.
-    function table() {
-      const layers = reader.number();
-      if (layers < 1) refuse("a table without layers");
-      const entries = [];
-      for (let i = 0; i < layers; i++) {
-        const layer = readRectifier();
-        if (i > 0 && layer.first <= entries[i - 1][0].first) refuse("the layers of a table do not ascend");
-        entries.push([layer, elements(layer)]);
-      }
-      return entries;
-    }
     // The two parts of what is there now, by a mask over what was there at first.
     function halves(mask, now, what) {
       const inMask = new Set(mask);
@@ -4936,16 +5056,16 @@ function swapproofChecker() {
         split(...halves(mask, region.rivals, "rivals").map((part) => () => narrow(keep(region, "rivals", part))));
       },
       8() { // slopes
-        const entries = table();
-        split(() => all(entries.map(([layer, pairs]) => keepIn(region.slopes, layer, pairs))), null);
+        const entries = readTable(reader, layers, 64, 1);
+        split(() => undoAll(entries.map(([layer, pairs]) => keepIn(region.slopes, layer, pairs))), null);
       },
       10() { // joint
         const count = reader.number();
         const joint = new Map();
         for (let i = 0; i < count; i++) {
-          const layer = readRectifier();
+          const layer = readRectifier(reader, layers);
           if (!layer.ids.every((id) => words.layer(id).front || words.layer(id).kind === "constant")) refuse("a joint group behind a nonlinear layer");
-          const values = new Map(elements(layer));
+          const values = new Map(readElements(reader, layer, 64));
           if (values.size > 8) refuse("a joint group of more than 8 elements");
           const others = joint.get(layer) || [];
           if (others.some((other) => [...values.keys()].some((element) => other.values.has(element)))) refuse("an element in two joint groups");
@@ -5000,29 +5120,670 @@ function swapproofChecker() {
       return countSentences(space.plan);
     }
 
-    for (;;) {
-      nodes += 1;
-      if (nodes > LIMIT.treeNodes) refuse("the tree has too many nodes");
-      const kind = reader.byte();
-      if (!Object.hasOwn(NODES, kind)) refuse(`the tree has an unknown node (${kind})`);
-      const depth = above.length;
-      spend(words.sizes.length);
-      NODES[kind]();
-      if (above.length > depth) continue;
-      // Up from a leaf to the nearest node whose right child is still to come.
-      let top = above[above.length - 1];
-      while (top !== undefined && top.right === null) {
-        top.undo();
-        above.pop();
-        top = above[above.length - 1];
-      }
-      if (top === undefined) break;
-      top.undo();
-      top.undo = top.right();
-      top.right = null;
-    }
-    if (reader.at !== tree.length) refuse("bytes after the tree");
+    walk.run(NODES, words.sizes.length);
     return counts;
+  }
+
+  // ---------------------------------------------------------------------------------------------------------------
+  // Boxes and balls (sections 14 and 16): networks of numbers. Layer 0 of the page, the inputs, is layers[1].
+  // ---------------------------------------------------------------------------------------------------------------
+
+  // The exact elements where the inputs are num[i] / den: by id, over the denominator of their layer.
+  function evaluateAt(network, { num, den }) {
+    const values = new Array(network.size);
+    const dens = [];
+    for (const layer of network.layers) {
+      lookAtClock();
+      if (layer.kind === "constant" || layer.kind === "numbers") {
+        const given = layer.kind === "constant" ? layer : { num, den };
+        given.num.forEach((x, i) => (values[layer.first + i] = x));
+        dens.push(given.den);
+      } else {
+        const made = denominators(layer, layersRead(network, layer), ({ number }) => dens[number]);
+        forward(network, { ...layer, ...made }, values);
+        dens.push(made.den);
+      }
+    }
+    return { values, dens };
+  }
+
+  // ---- The network of a case (section 16.3)
+
+  // Which elements move when these inputs do.
+  function findMoving({ layers, size }, isFree) {
+    const moves = new Uint8Array(size);
+    for (const layer of layers) {
+      const { kind, first, ids } = layer;
+      spend(ids.length + layer.size);
+      if (kind === "constant") continue;
+      if (kind === "numbers") {
+        moves.set(isFree, first);
+        continue;
+      }
+      const someMoves = ([start, end]) => {
+        for (let at = start; at < end; at++) if (moves[ids[at]] === 1) return 1;
+        return 0;
+      };
+      if (kind === "affine") {
+        const listMoves = range(layer.starts.length - 1).map((list) => someMoves([layer.starts[list], layer.starts[list + 1]]));
+        for (let i = 0; i < layer.size; i++) moves[first + i] = listMoves[layer.listOf[i]];
+      } else {
+        for (let i = 0; i < layer.size; i++) moves[first + i] = someMoves(placesOf(layer, i));
+      }
+    }
+    return moves;
+  }
+  // What does not move is a number: `values` over `dens`, see evaluateAt.
+  function networkOfCase(network, isFree, { values, dens }) {
+    const { layers, layerOf } = network;
+    const moves = findMoving(network, isFree);
+    const stays = new Uint8Array(network.size);
+    for (const id of network.logits) stays[id] = 1;
+    for (const layer of layers) {
+      if (layer.kind !== "maximum") continue;
+      for (let i = 0; i < layer.size; i++) {
+        if (moves[layer.first + i] === 1) layer.ids.subarray(layer.starts[i], layer.starts[i + 1]).forEach((id) => (stays[id] = 1));
+      }
+    }
+    const fixed = range(network.size).filter((id) => stays[id] === 1 && moves[id] === 0);
+    const den = [...new Set(fixed.map((id) => layerOf[id]))].map((number) => dens[number]).reduce(leastMultiple, 1n);
+    const numberOf = new Int32Array(network.size).fill(-1);
+    fixed.forEach((id, i) => (numberOf[id] = i));
+    const num = mapped(fixed, (id) => values[id] * (den / dens[layerOf[id]]));
+    const made = [{ kind: "constant", first: 0, size: fixed.length, ids: [], num, den }];
+    let size = fixed.length;
+    for (const layer of layers.slice(1)) {
+      lookAtClock();
+      const first = size;
+      const elements = range(layer.size).filter((i) => moves[layer.first + i] === 1);
+      for (const i of elements) numberOf[layer.first + i] = size++;
+      made.push({ kind: layer.kind, first, size: elements.length, ...RESTRICTED[layer.kind](layer, elements, { moves, numberOf, values, dens, layerOf }) });
+    }
+    const numbered = new Int32Array(size);
+    made.forEach((layer, number) => numbered.fill(number, layer.first, layer.first + layer.size));
+    const found = { layers: made, layerOf: numbered, size, logits: network.logits.map((id) => numberOf[id]) };
+    made.forEach((layer, number) => {
+      layer.number = number;
+      layer.front = layer.kind !== "constant" && !isNonlinear(layer) && layersRead(found, layer).every((source) => source.front || source.kind === "constant");
+    });
+    return { ...found, nonlinear: made.filter(isNonlinear), scratch: { coefficients: new Array(size), touched: made.map(() => []) } };
+  }
+  const RESTRICTED = {
+    numbers: () => ({ ids: [] }),
+    rectifier: ({ ids, alpha }, elements, { numberOf }) => ({ ids: Int32Array.from(elements, (i) => numberOf[ids[i]]), alpha }),
+    maximum({ ids, starts }, elements, { numberOf }) {
+      const windows = [];
+      const ends = [0];
+      for (const i of elements) {
+        const window = Array.from(ids.subarray(starts[i], starts[i + 1]), (id) => numberOf[id]);
+        for (const id of window.sort((a, b) => a - b)) windows.push(id);
+        ends.push(windows.length);
+      }
+      return { ids: Int32Array.from(windows), starts: ends };
+    },
+    // The fixed part of a row is the whole at the center, less what moves there.
+    affine(layer, elements, { moves, numberOf, values, dens, layerOf }) {
+      const biasDen = dens[layer.number];
+      const [ids, weights, starts, bias] = [[], [], [0], []];
+      for (const i of elements) {
+        const { start, end, at } = rowOf(layer, i);
+        let rest = values[layer.first + i];
+        spend(end - start);
+        for (let k = 0; k < end - start; k++) {
+          const id = layer.ids[start + k];
+          if (moves[id] === 0) continue;
+          const weight = layer.weights[at + k];
+          ids.push(numberOf[id]);
+          weights.push(weight);
+          if (weight !== 0n) rest -= weight * values[id] * (biasDen / (layer.weightDen * dens[layerOf[id]]));
+        }
+        starts.push(ids.length);
+        bias.push(rest);
+      }
+      const own = Int32Array.from(elements, (_, i) => i);
+      return { ids: Int32Array.from(ids), listOf: own, starts, weights, weightsOf: own, weightStarts: starts, weightDen: layer.weightDen, bias, biasDen };
+    },
+  };
+
+  // ---- Affine functions: { terms: pairs of a place and a coefficient, constant, den }, in integers without common divisor
+
+  function inLowestTerms(terms, den, constant) {
+    const common = leastMultiple(den, constant.den);
+    const factor = common / den;
+    const scaled = [...terms.map(([, x]) => x * factor), constant.num * (common / constant.den)];
+    let divisor = common;
+    for (const x of scaled) {
+      if (divisor === 1n) break;
+      divisor = greatestDivisor(x, divisor);
+    }
+    return {
+      terms: terms.map(([place], k) => [place, scaled[k] / divisor]), constant: scaled[terms.length] / divisor, den: common / divisor,
+    };
+  }
+  const turned = ({ terms, constant, den }) => ({ terms: terms.map(([place, x]) => [place, -x]), constant: -constant, den });
+
+  // ---- Regions (section 14.3). All about inputs is in units of 1 / scale; terms name inputs by their number.
+  // A region is { low, high, phases: by rectifier and element, 1 (>= 0) or -1, plane: { normal, least } or null, kept:
+  // bounds by id or null, found: what was last found of its bounds, or null }.
+
+  class Corner {
+    // ball: null, or of each input the center and the reach, in units.
+    constructor(network, scale, ball) {
+      Object.assign(this, { network, scale, ball, rows: new Map(), sums: new Map() });
+    }
+    // An element affine in the inputs as a function of them.
+    row(id) {
+      if (!this.rows.has(id)) this.rows.set(id, this.reduced([[id, 1n]], (sum) => this.toInputs(sum)));
+      return this.rows.get(id);
+    }
+    // An affine element as a function of elements of nonlinear layers and of elements affine in the inputs.
+    sum(id) {
+      if (!this.sums.has(id)) {
+        this.sums.set(id, this.reduced([[id, 1n]], (sum) => {
+          const { layers, layerOf } = this.network;
+          for (let number = layerOf[id]; number >= 0; number--) {
+            if (layers[number].kind === "constant" || (layers[number].kind === "affine" && !layers[number].front)) sum.passLinear(layers[number], number);
+          }
+          return layers.flatMap((_, number) => sum.take(number));
+        }));
+      }
+      return this.sums.get(id);
+    }
+    reduced(terms, pass) {
+      const sum = new Combination(this.network, terms);
+      try {
+        return inLowestTerms(pass(sum), sum.den, sum.constant);
+      } finally {
+        sum.finish();
+      }
+    }
+    toInputs(sum) {
+      const { layers } = this.network;
+      for (let number = layers.length - 1; number >= 0; number--) {
+        if (number !== INPUTS && (layers[number].front || layers[number].kind === "constant")) sum.passLinear(layers[number], number);
+      }
+      return sum.take(INPUTS).map(([id, x]) => [id - layers[INPUTS].first, x]);
+    }
+
+    // Of a function of the inputs, in units of 1 / (den scale): its least and greatest value in a region.
+    extremes({ low, high }, f) {
+      let [least, most] = [0n, 0n];
+      spend(2 * f.terms.length);
+      for (const [i, x] of f.terms) {
+        least += x * (x > 0n ? low[i] : high[i]);
+        most += x * (x > 0n ? high[i] : low[i]);
+      }
+      if (this.ball !== null) {
+        const { middle, reach } = this.inBall(f);
+        least = larger(least, middle - reach);
+        most = smaller(most, middle + reach);
+      }
+      const constant = f.constant * this.scale;
+      return [least + constant, most + constant];
+    }
+    inBall(f) {
+      if (f.round === undefined) {
+        const { center, reach } = this.ball;
+        let [middle, squares] = [0n, 0n];
+        spend(2 * f.terms.length);
+        for (const [i, x] of f.terms) {
+          middle += x * center[i];
+          squares += (x * reach[i]) ** 2n;
+        }
+        const root = squareRoot(squares);
+        f.round = { middle, reach: root * root === squares ? root : root + 1n };
+      }
+      return f.round;
+    }
+
+    // The greatest value where the plane holds, as section 14.3 says: { num, den }, in the same units, or null.
+    mostBesidePlane(region, f) {
+      const { low, high, plane: { normal, least } } = region;
+      const coefficients = new Array(normal.length).fill(0n);
+      for (const [i, x] of f.terms) coefficients[i] = x;
+      // The slope of the bound in u, from u = 0 on; where a coefficient of c + u s is 0, its input changes ends.
+      let slope = -least;
+      const turns = [];
+      normal.forEach((s, i) => {
+        const c = coefficients[i];
+        const sign = c !== 0n ? c : s;
+        slope += s * (sign > 0n ? high[i] : low[i]);
+        if ((c > 0n && s < 0n) || (c < 0n && s > 0n)) turns.push({ i, u: nearestQuotient(absolute(c), absolute(s)) });
+      });
+      spend(4 * normal.length);
+      if (turns.length === 0 || slope >= 0n) return null;
+      turns.sort((a, b) => a.u.float - b.u.float);
+      let best = turns[0];
+      for (const turn of turns) {
+        best = turn;
+        slope += absolute(normal[turn.i]) * (high[turn.i] - low[turn.i]);
+        if (slope >= 0n) break;
+      }
+      const { num: p, den: r } = best.u;
+      const terms = [];
+      normal.forEach((s, i) => {
+        const x = r * coefficients[i] + p * s;
+        if (x !== 0n) terms.push([i, x]);
+      });
+      const [, most] = this.extremes(region, { terms, constant: f.constant * r, den: 1n });
+      return { num: most - p * least, den: r };
+    }
+
+    // Bounds of an element, in units of 2^-64, in a leaf whose bounds of earlier elements are known.
+    bounds(leaf, id) {
+      const { network, scale } = this;
+      const { region, clamps } = leaf;
+      lookAtClock();
+      const layer = network.layers[network.layerOf[id]];
+      const known = region.kept === null || !(layer.front || layer.kind === "affine") ? undefined : region.kept.get(id);
+      let found = known;
+      if (known === undefined || hasBothSigns(known)) {
+        found = this.anew(leaf, id, layer, known);
+      }
+      const phase = clamps.get(id);
+      if (phase === undefined) return found;
+      return [phase.atLeast ? larger(found[0], 0n) : found[0], phase.atMost ? smaller(found[1], 0n) : found[1]];
+    }
+    anew(leaf, id, layer, known) {
+      const { region } = leaf;
+      const both = ([l, u]) => (known === undefined ? [l, u] : [larger(l, known[0]), smaller(u, known[1])]);
+      if (layer.front) {
+        const f = this.row(id);
+        const den = f.den * this.scale;
+        let [least, most] = this.extremes(region, f);
+        [least, most] = [floorDivide(least * ONE, den), ceilDivide(most * ONE, den)];
+        if (region.plane !== null && least < 0n && most > 0n) {
+          const [above, below] = [f, turned(f)].map((g) => this.mostBesidePlane(region, g));
+          if (above !== null) most = smaller(most, ceilDivide(above.num * ONE, above.den * den));
+          if (below !== null) least = larger(least, -ceilDivide(below.num * ONE, below.den * den));
+        }
+        return both([least, most]);
+      }
+      if (layer.kind !== "affine") return both(elementBounds(leaf, id));
+      const { terms, constant, den } = this.sum(id);
+      let [least, most] = [constant * ONE, constant * ONE];
+      spend(2 * terms.length);
+      for (const [element, x] of terms) {
+        const [l, u] = boundsIn(leaf, element, leaf.boundsOf);
+        least += x * (x > 0n ? l : u);
+        most += x * (x > 0n ? u : l);
+      }
+      const summed = both([floorDivide(least, den), ceilDivide(most, den)]);
+      if (!hasBothSigns(summed)) return summed;
+      const [l, u] = [1n, -1n].map((sign) => {
+        const f = this.reduced([[id, sign]], (sum) => {
+          passBack(leaf, sum, false);
+          return this.toInputs(sum);
+        });
+        return floorDivide(this.extremes(region, f)[0] * ONE, f.den * this.scale);
+      });
+      return [larger(summed[0], l), smaller(summed[1], -u)];
+    }
+
+    // The bounds of a region: found once, and kept directly below a cut.
+    find(region) {
+      if (region.found !== null) return region.found;
+      const clamps = new Map();
+      for (const [layer, phases] of region.phases) {
+        for (const [i, sign] of phases) {
+          const clamp = clamps.get(layer.ids[i]) ?? { atLeast: false, atMost: false };
+          clamp[sign > 0 ? "atLeast" : "atMost"] = true;
+          clamps.set(layer.ids[i], clamp);
+        }
+      }
+      const leaf = { network: this.network, region, clamps, bounds: new Map(), inputs: new Map(), lines: new Map() };
+      leaf.boundsOf = (...given) => this.bounds(...given);
+      findBounds(leaf, leaf.boundsOf);
+      region.found = leaf;
+      return leaf;
+    }
+    holdsNothing(region) {
+      const { low, high } = region;
+      if (low.some((end, i) => end > high[i])) return true;
+      return [...this.find(region).inputs.values()].some((ends) => ends.low.some((l, at) => l > ends.high[at]));
+    }
+
+    // What multipliers make of the constraints, as a function of the inputs that is not above their weighted sum.
+    functionOf(region, { facts, den }, { weights, slopes, betas, shift }) {
+      const leaf = { ...this.find(region), region: { slopes, joint: new Map(), betas, shift, phases: region.phases } };
+      return this.reduced([], (sum) => {
+        sum.den = den;
+        weights.forEach((weight, k) => {
+          if (weight === 0) return;
+          const by = BigInt(weight);
+          for (const [id, x] of facts[k].terms) sum.add(id, by * x);
+          sum.addConstant(by * facts[k].constant, den);
+        });
+        passBack(leaf, sum, true);
+        return this.toInputs(sum);
+      });
+    }
+  }
+  // The float64 number nearest to a / b, for positive integers: as a float, and as a fraction.
+  function nearestQuotient(a, b) {
+    const shift = BigInt(Math.max(0, b.toString(2).length - a.toString(2).length + 64));
+    const whole = (a << shift) / b;
+    // At least 63 bits; the last one says whether something is left, so that nothing looks like half a step that is none.
+    const float = Number(whole * b === a << shift ? whole : whole | 1n);
+    return { float: float / 2 ** Number(shift), num: BigInt(float), den: 1n << shift };
+  }
+  const INPUTS = 1;
+  const hasBothSigns = ([l, u]) => l < 0n && u > 0n;
+
+  // ---- Nodes (section 14.4)
+
+  // What a cut makes of r - the sum of s_i X_i, which is not above 0 at answers.
+  function planeOf({ terms, constant }, { low, high }, scale) {
+    const s = new Array(low.length).fill(0n);
+    for (const [i, x] of terms) s[i] = -x;
+    const most = s.reduce((all, x) => larger(all, absolute(x)), 0n);
+    const k = BigInt(Math.max(0, most.toString(2).length - 128));
+    let rest = constant * scale;
+    const normal = s.map((x, i) => {
+      const q = x >> k;
+      rest -= (x - (q << k)) * high[i];
+      return q;
+    });
+    return { normal, least: rest >> k };
+  }
+  function closerEnds({ normal, least }, { low, high }) {
+    let room = -least;
+    normal.forEach((q, i) => (room += q * (q > 0n ? high[i] : low[i])));
+    return {
+      low: low.map((l, i) => (normal[i] > 0n ? larger(l, high[i] - ceilDivide(room, normal[i])) : l)),
+      high: high.map((u, i) => (normal[i] < 0n ? smaller(u, low[i] + ceilDivide(room, -normal[i])) : u)),
+    };
+  }
+
+  // Proves that no point between the ends (and in the ball) meets all facts. nodes counts those of all trees.
+  function checkNumericTree(corner, facts, ends, tree, nodes) {
+    const { layers } = corner.network;
+    const region = { ...ends, phases: new Map(), plane: null, kept: null, found: null };
+    const walk = new Walk(tree, nodes);
+    const { reader } = walk;
+    let held = 0;
+
+    const changed = (...undos) => undoAll([keep(region, "found", null), ...undos]);
+    function multipliers() {
+      const weights = facts.facts.map(() => reader.number());
+      const slopes = readTable(reader, layers, 64, 0);
+      const shift = reader.number();
+      if (shift > 30) refuse("betas finer than 2^-30");
+      const betas = readTable(reader, layers, 2 ** 31, 0);
+      return { weights, slopes: asMaps(slopes), shift: BigInt(shift), betas: asMaps(betas) };
+    }
+    const atEnd = (list, i, x, choose) => keep(list, i, choose(list[i], x));
+    const phased = (layer, i, sign) => changed(keepIn(region.phases, layer, [[i, sign]]));
+
+    walk.run({
+      1() { // linear
+        const given = multipliers();
+        if (corner.holdsNothing(region)) return;
+        const f = corner.functionOf(region, facts, given);
+        const [least] = corner.extremes(region, f);
+        const isStrict = given.weights.some((weight, k) => weight > 0 && facts.facts[k].strict);
+        if (!(least > 0n || (least === 0n && isStrict))) refuse("a linear leaf does not show that there is no answer");
+      },
+      2() { // cut
+        const given = multipliers();
+        if (corner.holdsNothing(region)) return walk.split(() => () => {}, null);
+        const plane = planeOf(corner.functionOf(region, facts, given), region, corner.scale);
+        const { low, high } = closerEnds(plane, region);
+        held += 3 * low.length;
+        if (held > LIMIT.held) lackOfMemory("the ends of so many regions");
+        return walk.split(() => undoAll([
+          keep(region, "low", low), keep(region, "high", high), keep(region, "plane", plane), keep(region, "kept", region.found.bounds),
+          () => (held -= 3 * low.length),
+        ]), null);
+      },
+      3() { // renew
+        walk.split(() => changed(), null);
+      },
+      4() { // input
+        const i = reader.number();
+        const e = reader.number();
+        if (i >= region.low.length || e > 64) refuse("an input node out of range");
+        const x = reader.integer() * (corner.scale >> BigInt(e));
+        walk.split(() => changed(atEnd(region.high, i, x, smaller)), () => changed(atEnd(region.low, i, x, larger)));
+      },
+      5() { // phase
+        const layer = readRectifier(reader, layers);
+        const i = reader.number();
+        if (i >= layer.size) refuse("a phase of an element beyond its layer");
+        if (region.phases.get(layer)?.has(i)) refuse("a phase of an element that has one");
+        walk.split(() => phased(layer, i, -1), () => phased(layer, i, 1));
+      },
+    });
+  }
+
+  // ---- Forms (section 16.6): balls of networks that may be smooth, by no trees. Integers in units of 2^-q
+
+  // floor(n / d + 1/2)
+  const roundDivide = (n, d) => floorDivide(2n * n + d, 2n * d);
+  const ceilRoot = (n) => {
+    const root = squareRoot(n);
+    return root * root === n ? root : root + 1n;
+  };
+  const [EXP, TANH, SIGMOID, ERF, INVERSE, ROOT] = [1, 2, 3, 4, 5, 6];
+  // 2/sqrt(pi) = ERF_SLOPE 2^-256, rounded as section 16.6 says.
+  const ERF_SLOPE = 130657381209852114387528029350014196574164286124850014242073919076264802271585n;
+
+  // A form is { f, g, e, reach }; g is null where all is 0. m: the number of free inputs that it is about.
+  class Forms {
+    constructor(network, { norm, q }, m) {
+      Object.assign(this, { network, norm, q, m, one: 1n << q, limit: 1n << (40n + q) });
+      this.s = m === 0 ? 1n : this.norm === "linf" ? BigInt(m) : ceilRoot(BigInt(m));
+    }
+    reachOf(g) {
+      if (g === null) return 0n;
+      spend(g.length);
+      let sum = 0n;
+      for (const x of g) sum += this.norm === "linf" ? absolute(x) : x * x;
+      return this.norm === "linf" ? sum : ceilRoot(sum);
+    }
+    made(f, g, e, known) {
+      const own = g === null || g.every((x) => x === 0n) ? null : g;
+      const reach = known ?? this.reachOf(own);
+      if (absolute(f) + reach + e >= this.limit) refuse("a form of a number of 2^40 or more");
+      return { f, g: own, e, reach };
+    }
+    // The number num / den.
+    constant(num, den) {
+      return this.made(roundDivide(num * this.one, den), null, (num * this.one) % den === 0n ? 0n : 1n);
+    }
+    // A free input, the place-th: besides its way from there.
+    free(num, den, place, reach) {
+      const { f, e } = this.constant(num, den);
+      const g = new Array(this.m).fill(0n);
+      g[place] = roundDivide(reach.num * this.one, reach.den);
+      return this.made(f, g, e + ((reach.num * this.one) % reach.den === 0n ? 0n : 1n));
+    }
+    // times: g by a fraction, rounded.
+    scaled(g, num, den) {
+      if (g === null) return null;
+      spend(g.length);
+      return g.map((x) => roundDivide(x * num, den));
+    }
+
+    affine(layer, i, forms) {
+      const { start, end, at } = rowOf(layer, i);
+      const { ids, weights, weightDen, bias, biasDen } = layer;
+      let [sum, errors, reaches, g] = [0n, 0n, 0n, null];
+      spend(end - start);
+      for (let k = 0; k < end - start; k++) {
+        const form = forms[ids[start + k]];
+        const weight = weights[at + k];
+        reaches += form.reach;
+        if (weight === 0n) continue;
+        sum += weight * form.f;
+        errors += absolute(weight) * form.e;
+        if (form.g === null) continue;
+        const rounded = roundDivide(weight * this.one, weightDen);
+        if (g === null) g = new Array(this.m).fill(0n);
+        spend(this.m);
+        if (rounded !== 0n) for (let j = 0; j < this.m; j++) if (form.g[j] !== 0n) g[j] += rounded * form.g[j];
+      }
+      const f = roundDivide(sum * biasDen + bias[i] * this.one * weightDen, weightDen * biasDen);
+      const e = ceilDivide(errors, weightDen) + ceilDivide(reaches, 2n * this.one) + this.s;
+      return this.made(f, this.scaled(g, 1n, this.one), e);
+    }
+    rectifier({ alpha: { num, den } }, x) {
+      const v = x.reach + x.e;
+      const [l, u] = [x.f - v, x.f + v];
+      if (l >= 0n) return x;
+      // a and alpha over den 2^q
+      const alpha = num * this.one;
+      const over = den * this.one;
+      let [a, more] = [alpha, 0n];
+      if (u > 0n) {
+        a = larger(alpha, floorDivide((u * den - num * l) * this.one, (u - l) * den) * den);
+        more = ceilDivide(larger((alpha - a) * l, (over - a) * u), over);
+      }
+      const half = floorDivide(more, 2n);
+      return this.made(roundDivide(a * x.f, over) + half, this.scaled(x.g, a, over), ceilDivide(a * x.e, over) + more - half + this.s);
+    }
+    difference(x, y) {
+      if (y.g === null) return x.reach;
+      if (x.g === null) return y.reach;
+      return this.reachOf(x.g.map((a, j) => a - y.g[j]));
+    }
+    maximum(window) {
+      const first = window.reduce((best, x) => (x.f > best.f ? x : best));
+      let more = 0n;
+      for (const x of window) if (x !== first) more = larger(more, x.f - first.f + this.difference(x, first) + x.e + first.e);
+      const half = floorDivide(more, 2n);
+      return this.made(first.f + half, first.g, first.e + more - half, first.reach);
+    }
+    product(x, y, isSame) {
+      const both = x.reach * y.reach;
+      // Twice B, and all over twice 2^q.
+      const twiceB = isSame ? both : 0n;
+      const over = 2n * this.one;
+      const g = x.g === null && y.g === null ? null : range(this.m).map((j) => {
+        const [a, b] = [x, y].map((form) => (form.g === null ? 0n : form.g[j]));
+        return roundDivide(x.f * b + y.f * a, this.one);
+      });
+      spend(2 * this.m);
+      const error = 2n * ((absolute(x.f) + x.reach + x.e) * y.e + (absolute(y.f) + y.reach) * x.e + both) - twiceB;
+      return this.made(roundDivide(2n * x.f * y.f + twiceB, over), g, ceilDivide(error, over) + this.s);
+    }
+    floorOf(number, x) {
+      return EXACT_CURVES[number](x, this.q)[0];
+    }
+    slopeAt(number, x) {
+      const { q, one } = this;
+      const z = number === ERF || number >= INVERSE ? 0n : this.floorOf(number, x);
+      if (number === EXP) return z;
+      if (number === TANH) return one - ((z * z) >> q);
+      if (number === SIGMOID) return (z * (one - z)) >> q;
+      if (number === ERF) return (ERF_SLOPE * this.floorOf(EXP, -((x * x) >> q))) >> 256n;
+      if (number === INVERSE) return -((1n << (3n * q)) / (x * x));
+      return squareRoot((1n << (3n * q - 2n)) / x);
+    }
+    curve(number, x) {
+      const { one } = this;
+      const v = x.reach + x.e;
+      const [l, u] = [x.f - v, x.f + v];
+      if (number >= INVERSE && l <= 0n) refuse("a form of 1/x or a root that may not be above 0");
+      if (number === EXP && u > 28n * one) refuse("exp of a number above 28");
+      const F = (at) => this.floorOf(number, at);
+      const y = F(x.f);
+      let [a, c, error] = [0n, y, 0n];
+      if ([TANH, SIGMOID, ERF].includes(number) && l < 0n && u > 0n) {
+        const steepest = number === TANH ? one : number === SIGMOID ? one / 4n : this.slopeAt(ERF, 0n) + 8n;
+        a = floorDivide(smaller(this.slopeAt(number, l), this.slopeAt(number, u)) - 8n + steepest, 2n);
+        error = ceilDivide((steepest - a) * v, one) + 1n;
+      } else {
+        a = this.slopeAt(number, x.f);
+        // Over 2^q.
+        const z = 8n * v;
+        const A = (F(l) - y) * one + a * v;
+        const B = (F(u) - y) * one - a * v;
+        const isConvex = number === EXP || number === INVERSE || (number !== ROOT && u <= 0n);
+        const b = isConvex ? floorDivide(-z, one) : floorDivide(smaller(smaller(A, B), 0n), one) - 1n;
+        const t = isConvex ? ceilDivide(larger(larger(A, B), 0n), one) + 1n : ceilDivide(z, one);
+        const width = t + 1n - b;
+        const half = floorDivide(width, 2n);
+        c = y + b + half;
+        error = width - half;
+      }
+      const [lowest, highest] = number === INVERSE ? [F(u), F(l)] : [F(l), F(u)];
+      const width = highest + 1n - lowest;
+      const half = floorDivide(width, 2n);
+      if (width - half <= error) return this.made(lowest + half, null, width - half);
+      return this.made(c, this.scaled(x.g, a, one), ceilDivide(absolute(a) * x.e, one) + error + this.s);
+    }
+    // By the rule of its layer.
+    element(layer, i, forms) {
+      const { kind, ids, starts } = layer;
+      if (kind === "affine") return this.affine(layer, i, forms);
+      if (kind === "rectifier") return this.rectifier(layer, forms[ids[i]]);
+      if (kind === "product") return this.product(forms[ids[2 * i]], forms[ids[2 * i + 1]], ids[2 * i] === ids[2 * i + 1]);
+      if (kind === "curve") return this.curve(layer.curve, forms[ids[i]]);
+      return this.maximum(Array.from(ids.subarray(starts[i], starts[i + 1]), (id) => forms[id]));
+    }
+  }
+
+  // z_y - z_r: { terms of elements that are no affine ones, constant, den }, in integers.
+  function formMargin(network, label, rival) {
+    const [y, r] = [network.logits[label], network.logits[rival]];
+    const sum = new Combination(network, y === r ? [] : [[y, 1n], [r, -1n]]);
+    try {
+      for (let number = network.layers.length - 1; number > 0; number--) {
+        if (network.layers[number].kind === "affine") sum.passLinear(network.layers[number], number);
+      }
+      return inLowestTerms(network.layers.flatMap((_, number) => sum.take(number)), sum.den, sum.constant);
+    } finally {
+      sum.finish();
+    }
+  }
+  function formsShow(network, forms, made, label, rival) {
+    const { terms, constant, den } = formMargin(network, label, rival);
+    // The least D that makes 2^q b D and all k D integers.
+    const divisor = terms.reduce((all, [, x]) => greatestDivisor(x, all), greatestDivisor(constant * made.one, den));
+    let [middle, error, g] = [(constant * made.one) / divisor, 0n, new Array(made.m).fill(0n)];
+    for (const [id, x] of terms) {
+      const k = x / divisor;
+      const form = forms[id];
+      middle += k * form.f;
+      error += absolute(k) * form.e;
+      if (form.g !== null) g = g.map((all, j) => all + k * form.g[j]);
+    }
+    const rest = middle - made.reachOf(g) - error;
+    return rest > 0n || (rest === 0n && label < rival);
+  }
+  function checkForms(network, { center, widths, label, rivals, norm, cases, precision }) {
+    const { layers, size } = network;
+    const still = new Array(size);
+    const setting = { norm, q: BigInt(precision) };
+    const alone = new Forms(network, setting, 0);
+    for (const { free, radius } of cases) {
+      const isFree = new Uint8Array(center.num.length);
+      for (const [first, count] of free) isFree.fill(1, first, first + count);
+      const moves = findMoving(network, isFree);
+      const made = new Forms(network, setting, isFree.reduce((all, one) => all + one, 0));
+      const forms = new Array(size);
+      let place = 0;
+      for (const layer of layers) {
+        for (let i = 0; i < layer.size; i++) {
+          const id = layer.first + i;
+          lookAtClock();
+          if (moves[id] === 0) {
+            if (still[id] === undefined) {
+              still[id] = layer.kind === "constant" ? alone.constant(layer.num[i], layer.den)
+                : layer.kind === "numbers" ? alone.constant(center.num[i], center.den) : alone.element(layer, i, still);
+            }
+            forms[id] = still[id];
+          } else if (layer.kind === "numbers") {
+            const reach = { num: widths.num[i % widths.num.length] * radius.num, den: widths.den * radius.den };
+            forms[id] = made.free(center.num[i], center.den, place++, reach);
+          } else {
+            forms[id] = made.element(layer, i, forms);
+          }
+        }
+      }
+      for (const rival of rivals) if (!formsShow(network, forms, made, label, rival)) refuse("the forms do not show that no rival beats the label");
+    }
   }
 
   // ---- The certificate (sections 1 and 3) ----
@@ -5081,13 +5842,18 @@ function swapproofChecker() {
     return { inputs: parts, words: read, standing, wordAt };
   }
 
-  const OTHER_CHECKERS = new Map([["swapproof box certificate", "check_box.py"], ["swapproof ball certificate", "balls/check_ball.py"]]);
+  // The model of a certificate.
+  function readFiles(value) {
+    const model = record(value, ["file", "sha256", "tensors"], "model");
+    if (!isFileName(model.file) || !isHash(model.sha256)) refuse("the name or hash of the model");
+    const isTensor = (entry) => Array.isArray(entry) && entry.length === 2 && isFileName(entry[0]) && isHash(entry[1]);
+    if (!Array.isArray(model.tensors) || !model.tensors.every(isTensor)) refuse("the external tensors");
+    if (!isAscending(model.tensors.map(([file]) => file))) refuse("external tensors not in ascending order");
+    return model;
+  }
+
   // The shape of a certificate; everything else is checked against the model.
-  function readCertificate(bytes, name) {
-    if (bytes.length > LIMIT.certificate) refuse("the certificate is too large");
-    const parsed = parseCanonical(bytes);
-    const checkedBy = parsed instanceof Map ? OTHER_CHECKERS.get(parsed.get("format")) : undefined;
-    if (checkedBy !== undefined) refuse(`certificates of this kind are checked by ${checkedBy}, and not here`);
+  function readCertificate(parsed, name) {
     const certificate = record(parsed, [
       "format", "version", "id", "model", "network", "vocabulary", "text", "synonyms", "inputs", "words", "label", "rivals", "lower", "count", "upper",
     ], "the certificate");
@@ -5102,11 +5868,7 @@ function swapproofChecker() {
     if (!isHash(text)) refuse("the hash of the text");
     if (synonyms !== null && !isHash(synonyms)) refuse("the hash of the synonyms");
 
-    const model = record(certificate.model, ["file", "sha256", "tensors"], "model");
-    if (!isFileName(model.file) || !isHash(model.sha256)) refuse("the name or hash of the model");
-    const isTensor = (entry) => Array.isArray(entry) && entry.length === 2 && isFileName(entry[0]) && isHash(entry[1]);
-    if (!Array.isArray(model.tensors) || !model.tensors.every(isTensor)) refuse("the external tensors");
-    if (!isAscending(model.tensors.map(([file]) => file))) refuse("external tensors not in ascending order");
+    const model = readFiles(certificate.model);
     const part = (key, keys) => (certificate[key] === null ? null : record(certificate[key], keys, key));
     const vocabulary = part("vocabulary", ["file", "sha256"]);
     if (vocabulary !== null && !(isFileName(vocabulary.file) && isHash(vocabulary.sha256))) refuse("the name or hash of the vocabulary");
@@ -5147,6 +5909,177 @@ function swapproofChecker() {
     if (lower !== null && count !== null && count.swaps <= lower.swaps) refuse("the count adds nothing to the low end");
     if (lower !== null && upper !== null && upper.swaps.length <= lower.swaps) refuse("the low end contradicts the high end");
     return { id, model, network, vocabulary, statement, label, rivals, lower, count, upper };
+  }
+
+  // ---- The certificates of boxes and balls (sections 14.2 and 16.2)
+
+  // An exact number as a fraction.
+  function readRational(text, what) {
+    const parts = typeof text === "string" ? /^(-?(?:0|[1-9][0-9]{0,1999}))(?:\/([1-9][0-9]{0,1999}))?$/.exec(text) : null;
+    if (parts === null || parts[1] === "-0") refuse(`${what} is no number`);
+    const [num, den] = [BigInt(parts[1]), BigInt(parts[2] ?? 1)];
+    if (parts[2] !== undefined && (den === 1n || greatestDivisor(num, den) !== 1n)) refuse(`${what} is not in lowest terms`);
+    return { num, den };
+  }
+  function readNumericHead(parsed, version, recipe, more) {
+    const keys = ["format", "version", "recipe", "model", "network", "inputs", "outputs", "cases", ...more];
+    const certificate = record(parsed, keys, "the certificate");
+    if (certificate.version !== version || certificate.recipe !== recipe) refuse("another version or recipe");
+    if (!isHash(certificate.network)) refuse("the hash of the network");
+    const { cases, inputs, outputs } = certificate;
+    if (!isInteger(outputs, 1, LIMIT.outputs)) refuse("the number of outputs");
+    if (!isInteger(inputs, 1, LIMIT.inputs)) refuse("the number of inputs");
+    if (!Array.isArray(cases) || cases.length > LIMIT.cases) refuse("the cases");
+    return { ...certificate, model: readFiles(certificate.model) };
+  }
+  function readTree(text) {
+    if (typeof text !== "string") refuse("a tree that is not a string");
+    return decodeBase64(text);
+  }
+
+  function readBoxes(parsed) {
+    const certificate = readNumericHead(parsed, 2, "box-2", ["query"]);
+    const { inputs, outputs } = certificate;
+    if (inputs > LIMIT.outputs || inputs + outputs > LIMIT.inputsAndOutputs) refuse("too many inputs and outputs");
+    const query = record(certificate.query, ["file", "sha256"], "query");
+    if (!isFileName(query.file) || !isHash(query.sha256)) refuse("the name or hash of the query");
+    const end = (text) => {
+      const x = readRational(text, "an end");
+      if (absolute(x.num) >= LIMIT.input * x.den) refuse("an end of 2^128 or more");
+      return x;
+    };
+    const cases = mapped(certificate.cases, (value) => {
+      const { box, constraints, tree } = record(value, ["box", "constraints", "tree"], "a case");
+      if (!Array.isArray(box) || box.length !== inputs) refuse("a box of another size");
+      const ends = box.map((pair) => {
+        if (!Array.isArray(pair) || pair.length !== 2) refuse("ends that are no pair");
+        const [low, high] = pair.map(end);
+        if (low.num * high.den > high.num * low.den) refuse("crossed ends");
+        return [low, high];
+      });
+      if (!Array.isArray(constraints) || constraints.length > LIMIT.constraints) refuse("the constraints");
+      return { ends, facts: constraints.map((fact) => readConstraint(fact, inputs, outputs)), tree: readTree(tree) };
+    });
+    return { ...certificate, query, cases };
+  }
+  function readConstraint(value, inputs, outputs) {
+    const { coefficients, constant, strict } = record(value, ["coefficients", "constant", "strict"], "a constraint");
+    if (!isInteger(strict, 0, 1)) refuse("a constraint that is neither strict nor not");
+    if (!(coefficients instanceof Map)) refuse("coefficients that are no object");
+    const terms = [...coefficients].map(([name, text]) => {
+      const place = /^([XY])_(0|[1-9][0-9]{0,6})$/.exec(name);
+      if (place === null || Number(place[2]) >= (place[1] === "X" ? inputs : outputs)) refuse("a coefficient of neither an input nor an output");
+      const x = readRational(text, "a coefficient");
+      if (x.num === 0n) refuse("a coefficient 0");
+      return { isInput: place[1] === "X", number: Number(place[2]), x };
+    });
+    return { terms, constant: readRational(constant, "a constant"), strict: strict === 1 };
+  }
+  // Over one denominator, with ids of elements.
+  function numberedFacts(network, facts) {
+    const den = facts.flatMap(({ terms, constant }) => [...terms.map(({ x }) => x.den), constant.den]).reduce(leastMultiple, 1n);
+    const whole = ({ num, den: own }) => num * (den / own);
+    const idOf = ({ isInput, number }) => (isInput ? network.layers[INPUTS].first + number : network.logits[number]);
+    return {
+      den,
+      facts: facts.map(({ terms, constant, strict }) => ({ terms: terms.map((term) => [idOf(term), whole(term.x)]), constant: whole(constant), strict })),
+    };
+  }
+
+  // Numbers as bytes in form 1 or 2, as numerators over one denominator.
+  function readNumbers(value, what) {
+    const { form, numbers } = record(value, ["form", "numbers"], what);
+    if (!isInteger(form, 1, 2)) refuse(`${what} in another form`);
+    const bytes = readTree(numbers);
+    const size = 4 * form;
+    if (bytes.length % size !== 0) refuse(`${what} of a broken length`);
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const data = Array.from({ length: bytes.length / size }, (_, i) => (form === 1 ? view.getFloat32(4 * i, true) : view.getFloat64(8 * i, true)));
+    if (!data.every(Number.isFinite)) refuse(`${what} with what is no number`);
+    const parts = mapped(data, fractionOf);
+    const den = parts.reduce((most, part) => larger(most, part.den), 1n);
+    return { num: parts.map((part) => part.num * (den / part.den)), den };
+  }
+  // A float64 number over a power of two.
+  function fractionOf(x) {
+    let [whole, shift] = [x, 0];
+    // Each step is exact: the last bit of what is not whole is far above the least number.
+    while (!Number.isInteger(whole)) {
+      whole *= 2;
+      shift += 1;
+    }
+    return { num: BigInt(whole), den: 1n << BigInt(shift) };
+  }
+
+  function readBalls(parsed) {
+    const isOfForms = parsed.get("recipe") === "forms-1";
+    const keys = ["center", "widths", "label", "rivals", "norm", ...(isOfForms ? ["precision"] : [])];
+    const certificate = readNumericHead(parsed, 1, isOfForms ? "forms-1" : "ball-1", keys);
+    if (isOfForms && !isInteger(certificate.precision, 16, 256)) refuse("a precision that is not from 16 to 256");
+    const { inputs, outputs, label, rivals, norm } = certificate;
+    const center = readNumbers(certificate.center, "the center");
+    if (center.num.length !== inputs) refuse("a center of another size");
+    const widths = readNumbers(certificate.widths, "the widths");
+    if (widths.num.length === 0 || inputs % widths.num.length !== 0) refuse("widths whose number does not divide the inputs");
+    if (widths.num.some((x) => x <= 0n)) refuse("a width that is not above 0");
+    if (!isInteger(label, 0, outputs - 1)) refuse("the label");
+    if (!Array.isArray(rivals) || rivals.length === 0 || !rivals.every((rival) => isInteger(rival, 0, outputs - 1) && rival !== label)) refuse("the rivals");
+    if (!isAscending(rivals)) refuse("rivals not in ascending order");
+    if (norm !== "l2" && norm !== "linf") refuse("another norm");
+    if (certificate.cases.length === 0) refuse("no case");
+    const cases = mapped(certificate.cases, (value) => {
+      const { free, radius, trees } = record(value, ["free", "radius", ...(isOfForms ? [] : ["trees"])], "a case");
+      const isRun = (run) => Array.isArray(run) && run.length === 2 && isInteger(run[0], 0, inputs - 1) && isInteger(run[1], 1, inputs - run[0]);
+      if (!Array.isArray(free) || free.length === 0 || !free.every(isRun)) refuse("the free inputs");
+      if (!free.every(([first], k) => k === 0 || free[k - 1][0] + free[k - 1][1] < first)) refuse("runs of free inputs without a gap");
+      const reach = readRational(radius, "a radius");
+      if (reach.num <= 0n) refuse("a radius that is not above 0");
+      if (isOfForms) return { free, radius: reach };
+      if (!Array.isArray(trees) || trees.length !== rivals.length) refuse("another number of trees than of rivals");
+      return { free, radius: reach, trees: trees.map(readTree) };
+    });
+    return { ...certificate, center, widths, cases };
+  }
+
+  function scaleOf(dens) {
+    return [...new Set(dens)].reduce(leastMultiple, ONE);
+  }
+  function checkBoxes(network, { cases }) {
+    const nodes = { count: 0 };
+    const scale = scaleOf(cases.flatMap(({ ends }) => ends.flat().map(({ den }) => den)));
+    const corner = new Corner(network, scale, null);
+    for (const { ends, facts, tree } of cases) {
+      const [low, high] = [0, 1].map((side) => ends.map((pair) => pair[side].num * (scale / pair[side].den)));
+      checkNumericTree(corner, numberedFacts(network, facts), { low, high }, tree, nodes);
+    }
+    return nodes.count;
+  }
+  function checkBalls(network, { center, widths, label, rivals, norm, cases }) {
+    const nodes = { count: 0 };
+    const whole = evaluateAt(network, center);
+    for (const { free, radius, trees } of cases) {
+      const isFree = new Uint8Array(center.num.length);
+      for (const [first, count] of free) isFree.fill(1, first, first + count);
+      const own = networkOfCase(network, isFree, whole);
+      const inputs = range(isFree.length).filter((i) => isFree[i] === 1);
+      const reachDen = widths.den * radius.den;
+      const reaches = widths.num.map((width) => width * radius.num);
+      // Of the denominators in lowest terms, of all c_i and all R w_i.
+      const dens = [
+        ...[...new Set(center.num)].map((x) => center.den / greatestDivisor(x, center.den)),
+        ...reaches.map((x) => reachDen / greatestDivisor(x, reachDen)),
+      ];
+      const scale = scaleOf(dens);
+      const middle = inputs.map((i) => (center.num[i] * scale) / center.den);
+      const reach = inputs.map((i) => (reaches[i % reaches.length] * scale) / reachDen);
+      const ends = { low: middle.map((x, i) => x - reach[i]), high: middle.map((x, i) => x + reach[i]) };
+      const corner = new Corner(own, scale, norm === "l2" ? { center: middle, reach } : null);
+      rivals.forEach((rival, k) => {
+        const fact = { terms: [[own.logits[label], 1n], [own.logits[rival], -1n]], constant: 0n, strict: label < rival };
+        checkNumericTree(corner, { den: 1n, facts: [fact] }, { low: [...ends.low], high: [...ends.high] }, trees[k], nodes);
+      });
+    }
+    return nodes.count;
   }
 
   function checkUpper(words, { label, rivals, upper }) {
@@ -5213,9 +6146,12 @@ function swapproofChecker() {
   }
 
   // read(name, limit) gives the bytes of a file of the run folder, at most limit + 1 of them, or null if there is none.
+  // isFolder: of a run folder, and not of one certificate; beside: as read, from the folder of that certificate.
   class Run {
-    constructor(read) {
+    constructor({ read, beside, isFolder }) {
       this.read = read;
+      this.beside = beside;
+      this.isFolder = isFolder;
       this.files = new Map();
       this.models = new Map();
     }
@@ -5232,8 +6168,9 @@ function swapproofChecker() {
       return bytes;
     }
 
-    network({ model, statement }) {
-      const key = JSON.stringify([model.file, model.tensors]);
+    // The model, read for words or for numbers.
+    parsed(model, takesNumbers) {
+      const key = JSON.stringify([model.file, model.tensors, takesNumbers]);
       const bytes = this.file(model.file, model.sha256);
       const tensors = new Map(model.tensors.map(([name, hash]) => [name, this.file(name, hash)]));
       if (!this.models.has(key)) {
@@ -5242,19 +6179,60 @@ function swapproofChecker() {
           if (!tensors.has(name)) refuse(`the external tensor file ${name} is not bound`);
           opened.add(name);
           return tensors.get(name);
-        });
+        }, takesNumbers);
         if (opened.size !== tensors.size) refuse("an external tensor file is bound that the model does not refer to");
         this.models.set(key, parsed);
       }
-      return networkOf(this.models.get(key), statement);
+      return this.models.get(key);
     }
 
     // Checks one certificate and gives what it claims in a plain sentence.
     check(name, bytes) {
-      const certificate = readCertificate(bytes, name);
+      if (bytes.length > LIMIT.certificate) refuse("the certificate is too large");
+      const parsed = parseCanonical(bytes);
+      const format = parsed instanceof Map ? parsed.get("format") : undefined;
+      if (format === "swapproof box certificate") return this.checkBoxes(readBoxes(parsed));
+      if (format === "swapproof ball certificate") return this.checkBalls(readBalls(parsed));
+      return this.checkWords(readCertificate(parsed, name));
+    }
+    numericNetwork({ model, network: hash, inputs, outputs, recipe }) {
+      const parsed = this.parsed(model, true);
+      if (parsed.numeric === undefined) parsed.numeric = buildNumeric(parsed);
+      const network = parsed.numeric;
+      if (network.layers[INPUTS].size !== inputs) refuse("the model has another number of inputs");
+      if (network.logits.length !== outputs) refuse("the model has another number of outputs");
+      if (network.isSmooth && recipe === "box-2") unusable("a smooth network, of which only forms speak");
+      if (network.hash !== hash) refuse("the canonical network is another");
+      if (network.isSmooth && recipe !== "forms-1") unusable("a smooth network, of which only forms speak");
+      return network;
+    }
+    checkBoxes(certificate) {
+      if (this.isFolder) refuse("a box certificate stands alone, and in no run");
+      // Its files lie beside it.
+      this.read = this.beside;
+      const { model, query, cases } = certificate;
+      const network = this.numericNetwork(certificate);
+      const isThere = bytesOf(query.file, () => this.read(query.file, LIMIT.file)) !== null;
+      if (isThere) this.file(query.file, query.sha256);
+      const count = checkBoxes(network, certificate);
+      lookAtClock();
+      const about = cases.length === 1 ? "the case stated here" : `any of the ${cases.length} cases stated here`;
+      const bound = isThere ? `that ${query.file} says the same is not checked here` : `${query.file} is not here to be compared`;
+      return `${model.file} has no input that meets ${about} (real; ${bound}); ${count} nodes`;
+    }
+    checkBalls(certificate) {
+      const { model, label, rivals, norm, cases } = certificate;
+      const network = this.numericNetwork(certificate);
+      const isOfForms = certificate.recipe === "forms-1";
+      const count = isOfForms ? checkForms(network, certificate) : checkBalls(network, certificate);
+      lookAtClock();
+      const balls = cases.length === 1 ? "the ball" : `any of the ${cases.length} balls`;
+      return `${model.file}: no class of ${rivals.join(", ")} beats class ${label} at any point of ${balls} (${norm}, real; whose point the center is, is not checked here); ${isOfForms ? `forms of ${certificate.precision} bits` : `${count} nodes`}`;
+    }
+    checkWords(certificate) {
       const { label, rivals, statement, vocabulary, lower, count, upper } = certificate;
       if (vocabulary !== null) this.file(vocabulary.file, vocabulary.sha256);
-      const network = this.network(certificate);
+      const network = networkOf(this.parsed(certificate.model, false), statement);
       if (network.hash !== certificate.network) refuse("the canonical network is another");
       const classes = network.logits.length;
       if (label >= classes || rivals[rivals.length - 1] >= classes) refuse("a class beyond those of the model");
@@ -5310,8 +6288,8 @@ function swapproofChecker() {
   // does, and throw if a file cannot be read. isFolder: a whole run is checked. seconds: for each certificate.
   // say(line, kind) gets every line as it is known: kind is "accepted", "refused" or "root", and of the last line
   // "last", or "unusable" if there is no verdict. Gives the exit code. "accepted N of N" is the last act.
-  function checkAll({ certificates, root, read, isFolder, strangers, seconds }, say) {
-    const run = new Run(read);
+  function checkAll({ certificates, root, read, beside, isFolder, strangers, seconds }, say) {
+    const run = new Run({ read, beside, isFolder });
     const leaves = [];
     let accepted = 0;
     let refused = 0;
@@ -5366,7 +6344,7 @@ function swapproofChecker() {
   // The hash of the canonical network of an ONNX file, and its bytes. open(name) gives the bytes of an external file.
   function lowered(model, { inputs, words }, open) {
     clock.end = Infinity;
-    const { hash, bytes } = networkOf(readModel(model, open), readStatement(inputs, words));
+    const { hash, bytes } = inputs === undefined ? buildNumeric(readModel(model, open, true)) : networkOf(readModel(model, open, false), readStatement(inputs, words));
     return { hash, bytes };
   }
 
@@ -5474,7 +6452,8 @@ function checkArguments(args) {
   } else {
     const folder = path.dirname(path.resolve(target));
     job.certificates = [[path.basename(target), (limit) => readRegular(target, limit)]];
-    job.read = inFolder(path.basename(folder) === "certificates" ? path.dirname(folder) : folder);
+    job.beside = inFolder(folder);
+    job.read = path.basename(folder) === "certificates" ? inFolder(path.dirname(folder)) : job.beside;
   }
   return checker.checkAll(job, (line, kind) => (kind === "unusable" ? writeLine(2, `check.js: ${line}`) : writeLine(1, line)));
 }

@@ -5,7 +5,7 @@
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
 exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
-smooth_intervals.py, smooth_blocks.py and enclosures.py, and in attending/attention_leaf.py. This file
+smooth_intervals.py, smooth_blocks.py and enclosures.py, and in attention_leaf.py. This file
 believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
 with 4 (something was refused) or 2 (nothing to check).
 
@@ -36,18 +36,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING or __package__:
+    from . import attention_leaf as attention
     from . import exact_network as networks
     from . import lower as lowering
     from . import smooth_blocks, smooth_intervals
     from . import smooth_leaves as leaves
-    from .attending import attention_leaf as attention
 else:
-    for path in (
+    for name in (
         *("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"),
-        *("attending/attention_sums", "attending/attention_leaf"),
+        *("attention_sums", "attention_leaf"),
     ):
-        name = path.rpartition("/")[2]
-        beside = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{path}.py")
+        beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
     lowering, networks, attention = [sys.modules[name] for name in ("lower", "exact_network", "attention_leaf")]

@@ -79,11 +79,15 @@ class NumericModel(onnx_file.OnnxFile):
         self.lower()
         return self.count
 
+    @property
+    def has_head(self) -> bool:
+        return any(node.operator in lowering.HEADS for node in self.nodes)
+
     def lower(self, stop: float = inf) -> lowering.Lowered:
         if self.known is None:
             graph = lowering.Graph(self, lowering.OPERATORS, stop)
             result = graph.output({self.name: graph.lay(lowering.Layer(self.inputs, ()), self.shape)})
-            need(not any(node.operator in lowering.HEADS for node in self.nodes), "a head in a network of numbers")
+            need(not self.has_head, "a head in a network of numbers")
             self.count = len(result.items)
             fits = 0 < self.count < min(lowering.MAX_CLASSES, self.most - self.inputs + 1)
             need(fits, f"{self.inputs} inputs and {self.count} outputs: at most {self.most} are in the format")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .counting.any_classifier import sample_pr
     from .counting.whole_runs.measuring_runs import measure_pr
     from .counting.whole_runs.sample_request import Sampling
-    from .loaded_run import LoadedRun, Result, Swap, Witness, load
+    from .loaded_run import LoadedComparison, LoadedRun, Result, Swap, Witness, load, load_comparison
     from .roads import certify
     from .runs.life import Outcome
     from .sharding.merged_run import merge
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AttackOptions",
+    "LoadedComparison",
     "LoadedRun",
     "Outcome",
     "Result",
@@ -43,6 +44,7 @@ __all__ = [
     "attack",
     "certify",
     "load",
+    "load_comparison",
     "measure_pr",
     "merge",
     "sample_pr",
@@ -54,7 +56,9 @@ HOMES = {
     "attack": ".attacks.attack_run",
     "Outcome": ".runs.life",
     "Sampling": ".counting.whole_runs.sample_request",
-    **dict.fromkeys(("LoadedRun", "Result", "Swap", "Witness", "load"), ".loaded_run"),
+    **dict.fromkeys(
+        ("LoadedComparison", "LoadedRun", "Result", "Swap", "Witness", "load", "load_comparison"), ".loaded_run"
+    ),
     "certify": ".roads",
     "merge": ".sharding.merged_run",
     "write_shards": ".sharding.shard_files",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from swapproof.proofs.certificate import Node as Tree
+from swapproof.proofs.writing.certificate import Node as Tree
 
 Level = Literal["real", "float32", "kernel"]
 

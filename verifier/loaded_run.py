@@ -1,7 +1,11 @@
-"""A run folder as data: what was found of every text, its sentence that fools the model, and the words it could use."""
+"""A run folder as data: what was found of every text, its sentence that fools the model, and the words it could use.
+
+Also the folder of a comparison.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -17,8 +21,11 @@ from .runs.run_folder import Run, existing
 from .runs.run_summary import STAGE, summary_of
 from .runs.store import Store, intact
 
-STAGES = {"certify": STAGE, "attack": "attack", "pr": "pr"}
+STAGES = {"certify": STAGE, "attack": "attack", "pr": "pr", "msr": "msr", "vote": "vote"}
 """Of the store, by what a run answers."""
+KAPPA = "kappa"
+"""Its texts are not settled one after the other: they stand in results.jsonl when all are known."""
+COMPARED = "compare.json"
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,20 @@ class Result:
         return math.inf if self.status == "unbreakable" else max(0, self.low - 1)
 
     @property
+    def measured(self) -> tuple[float, float | None] | None:
+        """What the run is about, as an interval: swaps (certify, attack), the share of sentences that keep the label
+        (pr), the distance that vectors may move (msr), the swaps that a vote withstands (vote), the share of words that
+        do not flip the text (kappa). An attack has no low end but 0. None of a text that was not measured."""
+        if "words_that_flip_it" in self.line:
+            flips, unknown, words = (self.line[name] for name in ("words_that_flip_it", "words_not_known", "words"))
+            return (1 - (flips + unknown) / words, 1 - flips / words)
+        names = ("min_swaps", "robust_fraction", "safe_radius", "smoothed_radius")
+        ends = next((self.line[name] for name in names if self.line.get(name) is not None), None)
+        if ends is None or (ends["low"] is None and ends.get("high") is None):
+            return None
+        return (ends["low"] or 0, ends.get("high"))
+
+    @property
     def is_exact(self) -> bool:
         """Whether nothing is left open."""
         return self.status in ("exact", "unbreakable", "already_wrong")
@@ -75,15 +96,20 @@ class LoadedRun:
 
     folder: Path
     question: str
-    """`certify`, `attack` or `pr`."""
+    """`certify`, `attack`, `pr`, `msr`, `vote` or `kappa`."""
 
     def __iter__(self) -> Iterator[Result]:
-        """By number; never all of them in memory."""
+        """By number; never all of them in memory. Of kappa, the texts that are answered rightly."""
+        if self.question == KAPPA:
+            yield from map(result_of, lines_in(Run(self.folder).results))
+            return
         with Store.open(Run(self.folder).store, readonly=True) as store, intact(store.path):
             for line in store.results(STAGES[self.question]):
                 yield result_of(line)
 
     def __len__(self) -> int:
+        if self.question == KAPPA:
+            return sum(1 for _ in self)
         with Store.open(Run(self.folder).store, readonly=True) as store:
             return store.count(STAGES[self.question])
 
@@ -105,6 +131,18 @@ class LoadedRun:
             with intact(path), path.open(encoding="utf-8") as file:
                 lines = [json.loads(raw) for raw in file]
                 return {line["id"]: tuple(tuple(options) for options in line["choices"]) for line in lines}
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be read ({error.strerror}); copy all of the run") from error
+
+    @cached_property
+    def words(self) -> dict[str, tuple[float, float]]:
+        """Of kappa: every word of the vocabulary with the share of texts that it flips, the most dangerous first."""
+        if self.question != KAPPA:
+            raise BadInput(f"{self.folder}: a run of {self.question}; words are of measure --quantity kappa")
+        path = self.folder / "kappa.csv"
+        try:
+            with intact(path), path.open(encoding="utf-8", newline="") as file:
+                return {row["word"]: (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
         except OSError as error:
             raise BadInput(f"{path}: cannot be read ({error.strerror}); copy all of the run") from error
 
@@ -131,6 +169,12 @@ class LoadedRun:
 
         return html_of(self.folder, self.summary)
 
+    def to_mlflow(self, uri: str, experiment: str = "swapproof") -> str:
+        """Log it to the server or store at this address; the id of the run there."""
+        from .pages.formats.mlflow_run import log_to_mlflow
+
+        return log_to_mlflow(self.folder, self.summary, uri, experiment)
+
     def to_pandas(self) -> Any:
         """The texts as a DataFrame, a row for each."""
         from .pages.notebook_view import frame_of
@@ -138,19 +182,64 @@ class LoadedRun:
         return frame_of(self.folder)
 
 
+@dataclass(frozen=True)
+class LoadedComparison:
+    """What `compare` left in a folder."""
+
+    folder: Path
+
+    @property
+    def findings(self) -> dict[str, Any]:
+        """compare.json: every run by itself, and each beside the first."""
+        path = self.folder / COMPARED
+        with intact(path):
+            return dict(json.loads(path.read_bytes()))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What changed, a sentence for each run."""
+        return tuple(one["sentence"] for one in self.findings["against_the_first"])
+
+    def _repr_html_(self) -> str:
+        from .pages.notebook_view import html_of_comparison
+
+        return html_of_comparison(self.folder, self.sentences)
+
+    def to_pandas(self) -> Any:
+        """compare.csv as a DataFrame: a row for each text."""
+        from .pages.notebook_view import frame_of_file
+
+        return frame_of_file(self.folder / "compare.csv")
+
+
+def load_comparison(folder: str | Path) -> LoadedComparison:
+    """What `compare` left in a folder. Raises BadInput for another one."""
+    if not (Path(folder) / COMPARED).is_file():
+        raise BadInput(f"{folder}: no {COMPARED}; give the --out of `swapproof compare`")
+    return LoadedComparison(Path(folder))
+
+
 def load(folder: str | Path) -> LoadedRun:
-    """A run of `certify`, `attack` or `measure --quantity pr`. Raises BadInput for what is none."""
+    """A run of `certify`, `attack` or `measure`. Raises BadInput for what is none."""
+    if (Path(folder) / COMPARED).is_file():
+        raise BadInput(f"{folder}: no run, but what `compare` left; load_comparison opens it")
     run = existing(Path(folder))
     with Store.open(run.store, readonly=True) as store:
         asked = store.facts().get(QUESTION)
     with intact(run.store):
         question = "certify" if asked is None else str(json.loads(asked)["quantity"])
-    if question not in STAGES:
-        raise BadInput(
-            f"{folder}: a run of `measure --quantity {question}`; load opens runs of certify, attack and measure "
-            "--quantity pr. Read its summary.json, and results.jsonl where there is one"
-        )
+    if question not in (*STAGES, KAPPA):
+        raise BadInput(f"{folder}: a run of {question!r}, which load does not open; read its summary.json")
     return LoadedRun(run.folder, question)
+
+
+def lines_in(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with intact(path), path.open(encoding="utf-8") as file:
+            for raw in file:  # not splitlines: texts hold line separators of Unicode
+                yield dict(json.loads(raw))
+    except FileNotFoundError:
+        raise BadInput(f"{path.parent}: not finished; give its command again") from None
 
 
 def result_of(line: Mapping[str, Any]) -> Result:
@@ -159,13 +248,13 @@ def result_of(line: Mapping[str, Any]) -> Result:
         line["id"],
         line["text"],
         line["label"],
-        line["predicted"],
-        line["status"],
+        line.get("predicted"),
+        line.get("status", "measured"),
         ends.get("low"),
         ends.get("high"),
         line.get("level"),
         witness_of(line.get("witness")),
-        line["seconds"],
+        line.get("seconds", 0.0),
         line,
     )
 

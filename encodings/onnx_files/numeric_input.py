@@ -86,8 +86,8 @@ def open_numeric(path: Path) -> NumericModel:
     return NumericModel(path, proto, opset, inputs[0].name, graph.output[0].name, kinds[tensor.elem_type], shape)
 
 
-def numeric_network(model: NumericModel) -> Network:
-    """Node 0 is the input, the last node the output."""
+def numeric_network(model: NumericModel, *, smooth: bool = False) -> Network:
+    """Node 0 is the input, the last node the output; `smooth`: there may be products and curves."""
     import onnx.numpy_helper
 
     builder = Builder(moved, len(model.proto.graph.node))
@@ -103,7 +103,7 @@ def numeric_network(model: NumericModel) -> Network:
         call = call_of(reader, node, position, values)
         builder.number, before = position, len(builder.nodes)
         results = translate(builder, call)
-        if any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
+        if not smooth and any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
             raise Unsupported(f"{call.where}: not piecewise linear; export the network without it")
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
     value = values.get(model.output)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attended.attended_layout import layout_of
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Curve, Node
 from .adaptation import RESHAPED, TYPES, converted, inlined, shape_of
@@ -24,6 +25,7 @@ from .onnx_reading import (
     load,
     moved,
     needed_nodes,
+    network_of,
     opset_of,
     sizes_of,
     translate,
@@ -37,7 +39,7 @@ RECURRENT = ("(LSTM)", "(GRU)", "(RNN)")
 """How the origins of their nodes end."""
 PRODUCTS = {"Div", "Einsum", "MatMul", "Mul", "Pow"}
 ADVICE = {
-    "attention": f"attention divides by what the words say, and only evaluating every sentence decides it: {RUN}",
+    "attention": f"of attention one layer is read; here only evaluating every sentence decides: {RUN}",
     "gelu": f"GELU, SiLU and the like are not piecewise linear: {RUN}, or train with Relu",
     "norm": f"layer and L2 normalisation divide by what depends on the text: {RUN}, or train with BatchNormalization",
     "recurrent": f"of loops LSTM, GRU and RNN are read: {RUN}, or use these",
@@ -166,9 +168,18 @@ class Look:
             self.values |= dict(zip(node.output, results, strict=False))
             if any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
                 self.smooth.append(node)
-        if divides(builder.nodes):
+        if divides(builder.nodes) and not self.attends(model, choices):
             for node in self.smooth:
                 self.tell(node, ADVICE[KINDS.get(node.op_type, "attention")])
+
+    def attends(self, model: Model, choices: tuple[tuple[int, ...], ...]) -> bool:
+        """Whether this is one layer of attention, which is read."""
+        if self.refused or self.found or len(self.read) > 1:
+            return False
+        try:
+            return layout_of(network_of(model, self.length, choices)) is not None
+        except (BadInput, Unsupported):
+            return False
 
     def behind(self, node: Any) -> None:
         """A node that reads what was refused: its operator, and products of what depends on the text."""

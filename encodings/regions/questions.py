@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..attended.attended_layout import layout_of
 from ..canonical import Canonical, canonical_of
 from ..errors import Unsupported
 from ..query import Query
@@ -35,10 +36,12 @@ def program_of(canonical: Canonical) -> Program:
 def question_of(query: Query) -> Question:
     """Laid out once for all who look at one query. Raises Unsupported for a network that has no canonical form."""
     space, program = query.space, program_of(canonical_of(query.network))
+    layout = layout_of(query.network)
     return Question(
         program,
         margins(program, query.label, query.rivals),
         np.array(space.original, dtype=np.int64),
         space.swappable,
         tuple(space.choices[position] for position in space.swappable),
+        None if layout is None else layout.compared(query.label, query.rivals),
     )

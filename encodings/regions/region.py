@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from .assignments import Choices
 from .program import CONSTANTS, Blend, Dense, Look, Most, Product, Program, Stretch, stretches_of
 from .tails import Affine, Tail, written
 from .word_sums import WordSums
+
+if TYPE_CHECKING:
+    from ..attended.attended_layout import Layout
+    from ..attended.attended_margins import Tables
 
 GROUPS = 3
 """An affine piece that reads at least so many groups of pieces is passed over by the products that read it."""
@@ -30,6 +35,13 @@ class Question:
     positions: tuple[int, ...]
     tokens: tuple[tuple[int, ...], ...]
     """[words]: of each option, the original first."""
+    layout: Layout | None = None
+    """Of one layer of attention, whose sentences are evaluated by differences."""
+
+    @cached_property
+    def attended_tables(self) -> dict[object, Tables]:
+        """By arithmetic."""
+        return {}
 
     @cached_property
     def word_at(self) -> Mapping[int, int]:

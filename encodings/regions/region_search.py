@@ -28,6 +28,9 @@ CLOSE = 1e-3
 CLEAR = 1e-4
 """Least margin of what is called safe: well above what the deployed model's float32 can turn round, and what rounding
 costs a checker."""
+NEAR, MOST_NEAR = 1e-6, 4096
+"""Sentences with margins above the first, which float64 and a checker still tell from 0, are safe too where the model
+keeps its answer: so many are remembered, for whoever asks it."""
 ROWS = 60_000
 """Sentences of a region that is evaluated at once: bounds memory."""
 FEW, FEW_IN_SUMS = 150, 5000
@@ -95,6 +98,8 @@ class Search:
     double: Plain = field(default_factory=lambda: Plain(np.float64))
     ends: Ends = field(default_factory=lambda: Ends(UNIT))
     found: Broken | None = None
+    near: list[tuple[int, ...]] = field(default_factory=list)
+    """Sentences that were called safe though a deployed model may turn them round."""
 
     def __post_init__(self) -> None:
         self.segments: tuple[Segment, ...] = segments_of(self.question) if self.with_boxes else ()
@@ -132,10 +137,12 @@ class Search:
         return found
 
     def evaluated(self, choices: Choices) -> Evaluated | None:
-        """All sentences, if they are safe; else the one with the fewest swaps is kept."""
+        """All sentences, if they are safe, those that are nearly not among `near`; else one with the fewest swaps is
+        kept."""
         rows, least = self.margins(choices)
         wrong = np.flatnonzero(~(least > CLEAR))
-        if not len(wrong):
+        if (least[wrong] > NEAR).all() and len(self.near) + len(wrong) <= MOST_NEAR:
+            self.near += [self.question.sentence(choices, rows[row]) for row in wrong]
             return Evaluated(choices, float(least.min()))
         swaps = (rows[wrong] >= 0).sum(axis=1)
         fewest = wrong[np.lexsort((least[wrong], swaps))[0]]

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import Arithmetic
+from ..attended.attended_margins import attended, fits
+from .arithmetic import Arithmetic, Ends, KernelEnds, Plain
 from .assignments import Assignments, AssignmentTables, Choices
 from .carried import last_margins
 from .operations import Part, applied, constant_margins, constant_part, looked_up
@@ -54,6 +55,23 @@ def margins_of(
 
     Raises Stopped when `stop` says so.
     """
+    layout = question.layout
+    if (
+        layout is not None
+        and not isinstance(arithmetic, KernelEnds)
+        and isinstance(arithmetic, Plain | Ends)
+        and fits(question, layout)
+    ):
+
+        def pause() -> None:
+            if stop():
+                raise Stopped
+
+        rows, found = attended(question, layout, choices, arithmetic, pause, sentences)
+        lost = np.flatnonzero(~np.isfinite(found).reshape(len(found), -1).all(axis=1))
+        if len(lost):  # all that a word attends to underflows beside what it attended to in the text
+            found[lost] = Evaluation(question, choices, arithmetic, stop, rows.rows[lost]).margins()[1]
+        return rows, found
     return Evaluation(question, choices, arithmetic, stop, sentences).margins()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from .graph_writer import GraphWriter
 from .network_shape import Arrays, Body, Box, Changes, Disturb, Draw, Moved, he_bound
+from .window_moves import added_up, moves_of_windows, window_box
 
 if TYPE_CHECKING:
     import torch
@@ -50,39 +51,10 @@ class Convolution(Body):
     def box(
         self, weights: Mapping[str, torch.Tensor], low: torch.Tensor, high: torch.Tensor, real: torch.Tensor
     ) -> Box:
-        """Centre and radius through the convolution; ReLU and maximum rise with what they read."""
-        import torch
-        from torch.nn import functional
-
-        centre, radius = ((low + high) / 2).transpose(1, 2), ((high - low) / 2).transpose(1, 2)
-        middle = functional.conv1d(centre, weights["conv.weight"], weights["conv.bias"])
-        reach = functional.conv1d(radius, weights["conv.weight"].abs())
-        return torch.relu(middle - reach).amax(dim=2), torch.relu(middle + reach).amax(dim=2)
+        return window_box(weights["conv.weight"], weights["conv.bias"], low, high)
 
     def moved(self, weights: Mapping[str, torch.Tensor], vectors: torch.Tensor, changes: Changes) -> Moved:
-        """With d_t the move of window t by one swap, and t* the window that wins before any: a feature rises by at most
-        max(0, max over t of d_t), and sinks by at most max(0, -d_t*). Both add up, for ReLU and maximum move no further
-        than what they read."""
-        import torch
-        from torch.nn import functional
-
-        weight = weights["conv.weight"]
-        windows = functional.conv1d(vectors.transpose(1, 2), weight, weights["conv.bias"])
-        winner = windows.argmax(dim=2)
-        low = high = changes.vectors.new_zeros(*changes.vectors.shape[:-1], self.filters)
-        for offset in range(self.width):
-            window = (changes.places - offset)[:, :, None, None]
-            inside = (window >= 0) & (window < windows.shape[2])
-            move = changes.vectors @ weight[:, :, offset].T * inside
-            high = torch.maximum(high, move)
-            low = torch.where(window == winner[:, None, None, :], move.clamp(max=0.0), low)
-
-        def through(matrix: torch.Tensor) -> Box:
-            rows = (matrix if matrix.dim() == 2 else matrix.unsqueeze(1)).transpose(-1, -2)
-            up, down = rows.clamp(min=0.0), rows.clamp(max=0.0)
-            return low @ up + high @ down, high @ up + low @ down
-
-        return through
+        return added_up(moves_of_windows(weights["conv.weight"], weights["conv.bias"], vectors, changes))
 
     def write(self, graph: GraphWriter, weights: Arrays, length: int) -> None:
         graph.node("Transpose", ["embedded"], "channels", "transpose", perm=[0, 2, 1])

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,10 @@ class Body(ABC):
 
     embedding: int = 16
     hidden: tuple[int, ...] = (32,)
+    vectors: Literal["random", "glove"] = "random"
+    """What the embedding begins with."""
+    fixed: bool = False
+    """Whether the embedding stays as it begins."""
 
     has_boxes: ClassVar[bool] = False
     """Whether `box` answers."""
@@ -63,6 +67,8 @@ class Body(ABC):
     """Whether `moved` answers."""
     knows_padding: ClassVar[bool] = False
     """Whether a text gives the same features behind any amount of padding."""
+    package: ClassVar[str | None] = None
+    """The Python package that weights and tokenizer come from; None: words are counted and weights are drawn."""
 
     @property
     def takes_any_length(self) -> bool:
@@ -90,6 +96,19 @@ class Body(ABC):
     def weights(self, length: int, draw: Draw) -> dict[str, torch.Tensor]:
         """The weights of the body, before any training."""
         return {}
+
+    def begin(self, weights: Mapping[str, torch.Tensor], words: Sequence[str]) -> str:
+        """Puts what is known beforehand into fresh weights, and says what that was."""
+        if self.vectors == "random":
+            return ""
+        from .glove_vectors import put_glove
+
+        found = put_glove(weights["embedding"], words)
+        return f"{found} of {len(words)} words begin with their GloVe vector"
+
+    def is_word(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Where a token is a word or a piece of one: what a defence may change."""
+        return tokens != PAD
 
     @abstractmethod
     def values(
@@ -154,7 +173,8 @@ def initial_weights(shape: Shape, generator: torch.Generator) -> dict[str, torch
     for name, inputs, outputs in shape.dense:
         weights[f"{name}.weight"] = draw(he_bound(inputs), outputs, inputs)
         weights[f"{name}.bias"] = torch.zeros(outputs)
-    return {name: value.requires_grad_() for name, value in weights.items()}
+    fixed = {"embedding"} if shape.body.fixed else set()
+    return {name: value.requires_grad_(name not in fixed) for name, value in weights.items()}
 
 
 def he_bound(inputs: int) -> float:

@@ -38,6 +38,7 @@ class Transformer(Body):
     dynamic: bool = True
 
     knows_padding: ClassVar[bool] = True
+    epsilon: ClassVar[float] = EPSILON
 
     @property
     def takes_any_length(self) -> bool:
@@ -85,14 +86,7 @@ class Transformer(Body):
         def linear(values: torch.Tensor, name: str) -> torch.Tensor:
             return values @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
-        def normalised(values: torch.Tensor, name: str) -> torch.Tensor:
-            centred = values - values.mean(dim=-1, keepdim=True)
-            if self.norm == "division":
-                centred = centred / torch.sqrt((centred * centred).mean(dim=-1, keepdim=True) + EPSILON)
-            return centred * weights[f"{name}.scale"] + weights[f"{name}.shift"]
-
-        x = embedded + weights["position"][:length] if self.positions == "learned" else embedded
-        x = disturbed(x)
+        x = disturbed(self.placed(weights, embedded))
         attended = (real | ~real.any(dim=1, keepdim=True))[:, None, None, :]
         for layer in (f"layer{number}" for number in range(1, self.layers + 1)):
             query, key, value = (
@@ -101,11 +95,28 @@ class Transformer(Body):
             scores = query @ key.transpose(2, 3) / math.sqrt(split[-1])
             shares = torch.softmax(torch.where(attended, scores, NOT_ATTENDED), dim=-1)
             joined = linear((shares @ value).transpose(1, 2).flatten(2), f"{layer}.joined")
-            y = normalised(x + disturbed(joined), f"{layer}.norm1")
-            outer = linear(torch.relu(linear(y, f"{layer}.inner")), f"{layer}.outer")
-            x = normalised(y + disturbed(outer), f"{layer}.norm2")
+            y = self.normalised(weights, x + disturbed(joined), f"{layer}.norm1")
+            outer = linear(self.active(linear(y, f"{layer}.inner")), f"{layer}.outer")
+            x = self.normalised(weights, y + disturbed(outer), f"{layer}.norm2")
         column = real.unsqueeze(-1)
         return disturbed((x * column).sum(dim=1) / real.sum(dim=1, keepdim=True).clamp(min=1))
+
+    def placed(self, weights: Mapping[str, torch.Tensor], embedded: torch.Tensor) -> torch.Tensor:
+        """What the first layer reads."""
+        return embedded + weights["position"][: embedded.shape[1]] if self.positions == "learned" else embedded
+
+    def active(self, values: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        return torch.relu(values)
+
+    def normalised(self, weights: Mapping[str, torch.Tensor], values: torch.Tensor, name: str) -> torch.Tensor:
+        import torch
+
+        centred = values - values.mean(dim=-1, keepdim=True)
+        if self.norm == "division":
+            centred = centred / torch.sqrt((centred * centred).mean(dim=-1, keepdim=True) + self.epsilon)
+        return centred * weights[f"{name}.scale"] + weights[f"{name}.shift"]
 
     def write(self, graph: GraphWriter, weights: Arrays, length: int) -> None:
         real, words = write_mask(graph)
@@ -118,13 +129,15 @@ class Transformer(Body):
         if self.norm == "no variance":
             graph.integers("vector_axis", -1)
         graph.node("Unsqueeze", [real, graph.integers("head_and_reader", 1, 2)], "attended")
-        x = self.write_positions(graph, weights) if self.positions == "learned" else "embedded"
+        x = self.write_placed(graph, weights)
         for layer in (f"layer{number}" for number in range(1, self.layers + 1)):
             x = self.write_layer(graph, weights, x, layer)
         write_mean(graph, x, real, words, "features")
 
-    def write_positions(self, graph: GraphWriter, weights: Arrays) -> str:
-        """The first rows of the table, as many as there are tokens."""
+    def write_placed(self, graph: GraphWriter, weights: Arrays) -> str:
+        """With the first rows of the table of positions, as many as there are tokens."""
+        if self.positions == "none":
+            return "embedded"
         table = graph.floats("position", weights["position"])
         if self.dynamic:
             graph.node("Shape", ["tokens"], "token_count", start=1, end=2)
@@ -137,18 +150,6 @@ class Transformer(Body):
             weight, bias = graph.copy(weights, f"{layer}.{name}.weight", f"{layer}.{name}.bias")
             return graph.node(
                 "Add", [graph.node("MatMul", [values, weight], f"{layer}.{name}.product"), bias], f"{layer}.{name}"
-            )
-
-        def normalised(values: str, name: str) -> str:
-            scale, shift = graph.copy(weights, f"{layer}.{name}.scale", f"{layer}.{name}.shift")
-            if self.norm == "division":
-                return graph.node(
-                    "LayerNormalization", [values, scale, shift], f"{layer}.{name}", axis=-1, epsilon=EPSILON
-                )
-            mean = graph.node("ReduceMean", [values, "vector_axis"], f"{layer}.{name}.mean", keepdims=1)
-            centred = graph.node("Sub", [values, mean], f"{layer}.{name}.centred")
-            return graph.node(
-                "Add", [graph.node("Mul", [centred, scale], f"{layer}.{name}.scaled"), shift], f"{layer}.{name}"
             )
 
         def by_head(name: str, perm: list[int]) -> str:
@@ -166,6 +167,18 @@ class Transformer(Body):
         mixed = graph.node("MatMul", [shares, value], f"{layer}.mixed")
         in_place = graph.node("Transpose", [mixed], f"{layer}.mixed_by_word", perm=[0, 2, 1, 3])
         joined = linear(graph.node("Reshape", [in_place, "join_heads"], f"{layer}.attention"), "joined")
-        y = normalised(graph.node("Add", [x, joined], f"{layer}.sum1"), "norm1")
-        active = graph.node("Relu", [linear(y, "inner")], f"{layer}.active")
-        return normalised(graph.node("Add", [y, linear(active, "outer")], f"{layer}.sum2"), "norm2")
+        y = self.write_normalised(graph, weights, graph.node("Add", [x, joined], f"{layer}.sum1"), f"{layer}.norm1")
+        active = self.write_active(graph, linear(y, "inner"), layer)
+        outer = graph.node("Add", [y, linear(active, "outer")], f"{layer}.sum2")
+        return self.write_normalised(graph, weights, outer, f"{layer}.norm2")
+
+    def write_active(self, graph: GraphWriter, values: str, layer: str) -> str:
+        return graph.node("Relu", [values], f"{layer}.active")
+
+    def write_normalised(self, graph: GraphWriter, weights: Arrays, values: str, name: str) -> str:
+        scale, shift = graph.copy(weights, f"{name}.scale", f"{name}.shift")
+        if self.norm == "division":
+            return graph.node("LayerNormalization", [values, scale, shift], name, axis=-1, epsilon=self.epsilon)
+        mean = graph.node("ReduceMean", [values, "vector_axis"], f"{name}.mean", keepdims=1)
+        centred = graph.node("Sub", [values, mean], f"{name}.centred")
+        return graph.node("Add", [graph.node("Mul", [centred, scale], f"{name}.scaled"), shift], name)

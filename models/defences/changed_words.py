@@ -1,6 +1,7 @@
 """Training on texts with other words: Rand, SP-Defense, A2T, and the noise that RanMASK and SAFER are smoothed with.
 
-Words are those of the vocabulary but padding and the unknown word; padding never moves.
+Words are those of the vocabulary but padding and the unknown word; of word pieces those of letters alone. Padding and
+special tokens never move.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..architectures.architecture_table import name_of
 from ..architectures.network_shape import PAD, UNKNOWN, Body, Shape, without_padding
 from .near_words import NearWords
 from .synonym_hull import present
@@ -31,7 +33,7 @@ class Rand(Defence):
     """
 
     def start(self, setting: Setting) -> TrainingRule:
-        return RandomWords()
+        return RandomWords(choices_of(setting))
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class SpDefence(Defence):
         return ((math.isfinite(self.excess) and self.excess > 0, "excess must be above 0"),)
 
     def start(self, setting: Setting) -> TrainingRule:
-        return SingleWords(special_words(setting.tokens, setting.labels, setting.shape, self.excess))
+        choices = choices_of(setting)
+        return SingleWords(special_words(setting.tokens, setting.labels, setting.shape, self.excess, choices), choices)
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Masked(Defence):
     rate: float = 0.3
 
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
-        return ((0 < self.rate < 1, "rate must be in (0, 1)"),)
+        return ((0 < self.rate < 1, "rate must be in (0, 1)"), smooths_words(body))
 
     def start(self, setting: Setting) -> TrainingRule:
         return RandomMasks(self.rate)
@@ -110,6 +113,9 @@ class Substituted(NearWords):
     classifier is the vote over such texts: `[model] smoothed` of a task.
     """
 
+    def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
+        return (*super().rules(body), smooths_words(body))
+
     def start(self, setting: Setting) -> TrainingRule:
         return RandomSynonyms(self.near(setting))
 
@@ -117,26 +123,43 @@ class Substituted(NearWords):
         return {"method": "safer", "synonyms": "noise_synonyms.json", "max_per_word": self.max_per_word}
 
 
+def smooths_words(body: Body) -> tuple[bool, str]:
+    return body.package is None, f"{name_of(body)!r} reads pieces of words, and mask and substitute smooth whole words"
+
+
 @dataclass(frozen=True)
 class RandomWords(TrainingRule):
+    """`choices`: the words that may come in."""
+
+    choices: torch.Tensor
+
     def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
-        places = random_places(tokens, network.generator)
-        return descend(network.loss(with_words(tokens, places, random_words(network, len(tokens))), labels))
+        places = random_places(network, tokens)
+        return descend(network.loss(with_words(tokens, places, drawn(self.choices, len(tokens), network)), labels))
 
 
-def random_places(tokens: torch.Tensor, by: torch.Generator) -> torch.Tensor:
+def random_places(network: Learner, tokens: torch.Tensor) -> torch.Tensor:
     """[batch]: one word of every text; -1 of a text without words."""
     import torch
 
-    real = tokens != PAD
-    drawn = torch.rand(tokens.shape, generator=by).masked_fill(~real, -1.0).argmax(dim=1)
-    return torch.where(real.any(dim=1), drawn, -1)
+    real = network.is_word(tokens)
+    places = torch.rand(tokens.shape, generator=network.generator).masked_fill(~real, -1.0).argmax(dim=1)
+    return torch.where(real.any(dim=1), places, -1)
 
 
-def random_words(network: Learner, number: int) -> torch.Tensor:
+def choices_of(setting: Setting) -> torch.Tensor:
+    """The words that may stand in place of another."""
     import torch
 
-    return torch.randint(UNKNOWN + 1, network.shape.vocabulary, (number,), generator=network.generator)
+    if setting.shape.body.package is None:
+        return torch.arange(UNKNOWN + 1, setting.shape.vocabulary)
+    return torch.tensor([number for number, word in enumerate(setting.words) if word.isalpha()])
+
+
+def drawn(choices: torch.Tensor, number: int, network: Learner) -> torch.Tensor:
+    import torch
+
+    return choices[torch.randint(len(choices), (number,), generator=network.generator)]
 
 
 def with_words(tokens: torch.Tensor, places: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
@@ -149,9 +172,10 @@ def with_words(tokens: torch.Tensor, places: torch.Tensor, words: torch.Tensor) 
 
 @dataclass(frozen=True)
 class SingleWords(TrainingRule):
-    """`special`: for each class its words T(y)."""
+    """`special`: for each class its words T(y); `choices`: V."""
 
     special: tuple[torch.Tensor, ...]
+    choices: torch.Tensor
 
     def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
         import torch
@@ -160,44 +184,49 @@ class SingleWords(TrainingRule):
         half = len(tokens) // 2
         changed = tokens.clone()
         if half:
-            changed[:half] = with_words(tokens[:half], *worst_swaps(network, tokens[:half], labels[:half]))
+            changed[:half] = with_words(
+                tokens[:half], *worst_swaps(network, tokens[:half], labels[:half], self.choices)
+            )
         rest = tokens[half:]
         which = torch.randint(3, (len(rest),), generator=network.generator)
-        places = torch.where(which > 0, random_places(rest, network.generator), -1)
-        words = random_words(network, len(rest))
+        places = torch.where(which > 0, random_places(network, rest), -1)
+        words = drawn(self.choices, len(rest), network)
         for number, known in enumerate(self.special):
             of_class = (which == 2) & (labels[half:] == number)
             if len(known):
-                drawn = torch.randint(len(known), (len(rest),), generator=network.generator)
-                words = torch.where(of_class, known[drawn], words)
+                words = torch.where(of_class, drawn(known, len(rest), network), words)
             else:
                 places = torch.where(of_class, -1, places)
         changed[half:] = with_words(rest, places, words)
         return descend(network.loss(changed, labels))
 
 
-def worst_swaps(network: Learner, tokens: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def worst_swaps(
+    network: Learner, tokens: torch.Tensor, labels: torch.Tensor, choices: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(place, word) [batch]: the least <gradient of log f(y|x) at i, e_w - e_i> over words i of the text and w of V."""
     import torch
 
-    real, table = tokens != PAD, network.table.detach()
+    real, table = tokens != PAD, network.table.detach()[choices]
     vectors = network.vectors(tokens).detach().requires_grad_()
     loss = torch.nn.functional.cross_entropy(network.logits(vectors, real), labels, reduction="sum")
     (gradient,) = torch.autograd.grad(loss, vectors)
     places, words = [], []
     for uphill, own, here in zip(
-        *(torch.split(part, AT_ONCE) for part in (gradient, vectors.detach(), real)), strict=True
+        *(torch.split(part, AT_ONCE) for part in (gradient, vectors.detach(), network.is_word(tokens))), strict=True
     ):
         # The gradient of the loss is minus that of log f(y|x): the greatest gain is sought.
-        best, word = (uphill @ table[UNKNOWN + 1 :].T).max(dim=-1)
+        best, word = (uphill @ table.T).max(dim=-1)
         gain = (best - (uphill * own).sum(dim=-1)).masked_fill(~here, float("-inf"))
         place = gain.argmax(dim=1)
         places.append(torch.where(here.any(dim=1), place, -1))
-        words.append(word.gather(1, place[:, None])[:, 0] + UNKNOWN + 1)
+        words.append(choices[word.gather(1, place[:, None])[:, 0]])
     return torch.cat(places), torch.cat(words)
 
 
-def special_words(tokens: torch.Tensor, labels: torch.Tensor, shape: Shape, excess: float) -> tuple[torch.Tensor, ...]:
+def special_words(
+    tokens: torch.Tensor, labels: torch.Tensor, shape: Shape, excess: float, choices: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     """T(y) for each class; words that no other class has either are none."""
     import torch
 
@@ -205,8 +234,9 @@ def special_words(tokens: torch.Tensor, labels: torch.Tensor, shape: Shape, exce
     counts = torch.stack(
         [torch.bincount(tokens[labels == number].flatten().long(), minlength=vocabulary) for number in range(classes)]
     )
-    counts[:, : UNKNOWN + 1] = 0
-    logs = counts.double().log()
+    chosen = torch.zeros_like(counts)
+    chosen[:, choices] = counts[:, choices]
+    logs = chosen.double().log()
     found = []
     for number in range(classes):
         others = logs[torch.arange(classes) != number].amax(dim=0)
@@ -238,7 +268,7 @@ class Swapped(TrainingRule):
         (gradient,) = torch.autograd.grad(loss, vectors)
         moves = network.table.detach()[near] - vectors.detach().unsqueeze(2)
         gain, best = (moves * gradient.unsqueeze(2)).sum(dim=-1).max(dim=-1)
-        movable = real & (gain > 0)
+        movable = network.is_word(tokens) & (gain > 0)
         importance = gradient.norm(dim=-1).masked_fill(~movable, -1.0)
         most = (real.sum(dim=1) * self.keys.words).ceil().long().unsqueeze(1)
         rank = importance.argsort(dim=1, descending=True, stable=True).argsort(dim=1)

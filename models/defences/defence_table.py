@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .changed_words import A2t, Masked, Rand, SpDefence, Substituted
+from .given_vectors import CounterFitted, GivenVectors
 from .gradient_ascent import FreeLb, FreeLbPlusPlus, InfoBert, Pgd, TaVat
 from .listed_examples import Ada, MixAda
+from .live_examples import AdaLive
 from .no_defence import NoDefence
 from .smooth_contract import Contract, Smooth, SmoothContract
-from .swap_margins import CrownIbp, Ibp, SwapHinge
+from .swap_margins import CrownIbp, Ibp, SmoothIbp, SwapHinge
 from .synonym_hull import Ascc, Dne
 from .training_rule import Defence
 
@@ -24,7 +26,9 @@ DEFENCES: dict[str, type[Defence]] = {
     "ascc": Ascc,
     "ibp": Ibp,
     "crown-ibp": CrownIbp,
+    "smooth-ibp": SmoothIbp,
     "a2t": A2t,
+    "ada-live": AdaLive,
     "rand": Rand,
     "sp-defense": SpDefence,
     "mask": Masked,
@@ -33,6 +37,8 @@ DEFENCES: dict[str, type[Defence]] = {
     "smooth": Smooth,
     "contract": Contract,
     "swap-hinge": SwapHinge,
+    "vectors": GivenVectors,
+    "counter-fit": CounterFitted,
 }
 
 

@@ -6,7 +6,8 @@ With X the vectors of a text's n words (d numbers each), f the network and L cro
     delta_t+1 = P(delta_t + rate * g / |g|), g the gradient of L(f(X + delta_t), y), |.| over the whole text
     P(delta) = delta * min(1, norm / |delta|) if norm > 0, else delta
 
-A gradient is 0 at padding wherever the network does not read it; where it does, padding is kept still all the same.
+A gradient is 0 at padding wherever the network does not read it; where it does, padding is kept still all the same, and
+so are tokens that are no words, as [CLS].
 The released code that is meant is TextDefender's, of the Defender paper.
 """
 
@@ -194,8 +195,8 @@ class Climbing(TrainingRule):
 
         keys = self.keys
         tokens = without_padding(network.shape, tokens)
-        real = tokens != PAD
-        delta = first_delta(network.vectors(tokens).detach(), real, keys.magnitude, network.generator)
+        real, words = tokens != PAD, network.is_word(tokens)
+        delta = first_delta(network.vectors(tokens).detach(), words, keys.magnitude, network.generator)
         total = 0.0
         for step in range(keys.steps):
             delta.requires_grad_()
@@ -206,7 +207,7 @@ class Climbing(TrainingRule):
             else:
                 (gradient,) = torch.autograd.grad(loss, delta)
             if not self.every or step < keys.steps - 1:
-                delta = climbed(delta.detach(), still(gradient, delta, real), keys.rate, keys.norm)
+                delta = climbed(delta.detach(), still(gradient, delta, words), keys.rate, keys.norm)
         if self.every:
             return total
         return descend(cross_entropy(network.logits(network.vectors(tokens) + delta, real), labels))
@@ -235,9 +236,9 @@ class TokenAware(TrainingRule):
 
         keys = self.keys
         tokens = without_padding(network.shape, tokens)
-        real = tokens != PAD
-        column = real.unsqueeze(-1)
-        delta = first_delta(network.vectors(tokens).detach(), real, keys.magnitude, network.generator)
+        real, words = tokens != PAD, network.is_word(tokens)
+        column = words.unsqueeze(-1)
+        delta = first_delta(network.vectors(tokens).detach(), words, keys.magnitude, network.generator)
         by_word = self.deltas[tokens] * column
         by_word = by_word / lengths(by_word).clamp(min=LEAST_NORM) * keys.magnitude
         total = 0.0
@@ -248,18 +249,18 @@ class TokenAware(TrainingRule):
             total += descend(cross_entropy(logits, labels) / keys.steps)
             if step == keys.steps - 1:
                 break
-            uphill = still(by_word.grad, by_word, real)
+            uphill = still(by_word.grad, by_word, words)
             moved = by_word.detach() + keys.rate * uphill / torch.linalg.vector_norm(
                 uphill, dim=-1, keepdim=True
             ).clamp(min=LEAST_NORM)
             size = torch.linalg.vector_norm(moved, dim=-1, keepdim=True)
             moved = moved * size / size.amax(dim=1, keepdim=True).clamp(min=LEAST_NORM)
-            lifted = climbed(delta.detach(), still(delta.grad, delta, real), keys.rate, 0.0)
+            lifted = climbed(delta.detach(), still(delta.grad, delta, words), keys.rate, 0.0)
             both = lengths(lifted + moved)
             kept = keys.norm / both.clamp(min=keys.norm) if keys.norm > 0 else both.new_ones(both.shape)
             delta, by_word = (lifted * kept).detach(), (moved * kept).detach()
-        words = tokens > UNKNOWN
-        self.deltas[tokens[words]] = by_word.detach()[words]
+        known = words & (tokens != UNKNOWN)
+        self.deltas[tokens[known]] = by_word.detach()[known]
         return total
 
 
@@ -279,8 +280,8 @@ class Informed(TrainingRule):
 
         keys = self.keys
         tokens = without_padding(network.shape, tokens)
-        real = tokens != PAD
-        delta = first_delta(network.vectors(tokens).detach(), real, keys.magnitude, network.generator)
+        real, words = tokens != PAD, network.is_word(tokens)
+        delta = first_delta(network.vectors(tokens).detach(), words, keys.magnitude, network.generator)
         total = 0.0
         for step in range(keys.steps):
             delta.requires_grad_()
@@ -289,11 +290,11 @@ class Informed(TrainingRule):
             loss = cross_entropy(head(network.shape, network.weights, told, network.noise), labels) / keys.steps
             (gradient,) = torch.autograd.grad(loss, delta, retain_graph=True)
             total += loss.item()
-            extra = self.upper(vectors[real], network.generator) * keys.beta
-            lower = self.lower(vectors, told, still(gradient, delta, real), real, network.generator)
+            extra = self.upper(vectors[words], network.generator) * keys.beta
+            lower = self.lower(vectors, told, still(gradient, delta, words), words, network.generator)
             descend(loss + (extra - keys.alpha * lower) / keys.steps)
             if step < keys.steps - 1:
-                delta = climbed(delta.detach(), still(gradient, delta, real), keys.rate, keys.norm)
+                delta = climbed(delta.detach(), still(gradient, delta, words), keys.rate, keys.norm)
         return total
 
     def upper(self, words: torch.Tensor, by: torch.Generator) -> torch.Tensor:

@@ -7,14 +7,14 @@ Bounds are of the network without dropout and noise. They are float32 numbers fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..architectures.architecture_table import name_of
+from ..architectures.architecture_table import ARCHITECTURES, name_of
 from ..architectures.network_shape import PAD, Body, Box, Changes, Moved, embedded, features, without_padding
 from .near_words import NearWords
-from .smooth_contract import averaging
+from .smooth_contract import Held, averaging
 from .training_rule import Learner, Setting, TrainingRule, cross_entropy, descend
 
 if TYPE_CHECKING:
@@ -37,10 +37,16 @@ class Certified(NearWords):
         )
 
 
+def named(suits: Callable[[type[Body]], bool]) -> str:
+    names = [name for name, kind in ARCHITECTURES.items() if suits(kind)]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def needs_boxes(body: Body) -> tuple[bool, str]:
     return (
         body.has_boxes,
-        f"ibp and crown-ibp need interval bounds, and {name_of(body)!r} has none; mmws, mean, cnn, lstm and bilstm do",
+        f"ibp, crown-ibp and smooth-ibp need interval bounds, and {name_of(body)!r} has none; "
+        f"{named(lambda kind: kind.has_boxes)} do",
     )
 
 
@@ -58,7 +64,30 @@ class Ibp(Certified):
         return (*super().rules(body), needs_boxes(body))
 
     def start(self, setting: Setting) -> TrainingRule:
-        return Boxed(self, self.near(setting), crown=False)
+        return Boxed(self, self.near(setting), Held(None, 0, (), math.inf), crown=False)
+
+
+@dataclass(frozen=True)
+class SmoothIbp(Ibp):
+    """Ours: IBP on embeddings that are averaged over synonyms `rounds` times, and with `l1` > 0 on recurrent matrices
+    held as by `contract` (see smooth_contract.py). Averaging makes the boxes small before IBP has to.
+    """
+
+    rounds: int = 2
+    l1: float = 0.0
+
+    def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
+        return (
+            *super().rules(body),
+            (1 <= self.rounds <= 100, "rounds must be between 1 and 100"),
+            (math.isfinite(self.l1) and self.l1 >= 0, "l1 must be at least 0"),
+            (not self.l1 or bool(body.state_matrices), f"l1 is for recurrent networks, not for {name_of(body)!r}"),
+        )
+
+    def start(self, setting: Setting) -> TrainingRule:
+        mean = averaging(setting.words, setting.folder / self.synonyms)
+        matrices = setting.shape.body.state_matrices if self.l1 else ()
+        return Boxed(self, self.near(setting), Held(mean, self.rounds, matrices, self.l1), crown=False)
 
 
 @dataclass(frozen=True)
@@ -73,7 +102,7 @@ class CrownIbp(Certified):
         return (*super().rules(body), needs_boxes(body))
 
     def start(self, setting: Setting) -> TrainingRule:
-        return Boxed(self, self.near(setting), crown=True)
+        return Boxed(self, self.near(setting), Held(None, 0, (), math.inf), crown=True)
 
 
 @dataclass(frozen=True)
@@ -82,7 +111,7 @@ class SwapHinge(Certified):
     sentences with at most k swaps: a linear bound whose minimum over k swaps is a selection of the k best.
 
     The bounds are those that the exact engine prunes with, so what is learned is what it proves. `rounds` of averaging
-    over synonyms (see smooth_contract.py) can go with it; 0 for none. For networks where swaps add up: mmws, mean, cnn.
+    over synonyms (see smooth_contract.py) can go with it; 0 for none. For networks where swaps add up.
     """
 
     swaps: int = 3
@@ -97,13 +126,14 @@ class SwapHinge(Certified):
             (0 <= self.rounds <= 100, "rounds must be between 0 and 100"),
             (
                 body.adds_up,
-                f"swap-hinge needs swaps that add up, as in mmws, mean and cnn; in {name_of(body)!r} they do not",
+                f"swap-hinge needs swaps that add up, as in {named(lambda kind: kind.adds_up)}; in {name_of(body)!r} "
+                "they do not",
             ),
         )
 
     def start(self, setting: Setting) -> TrainingRule:
         mean = averaging(setting.words, setting.folder / self.synonyms) if self.rounds else None
-        return Hinged(self, self.near(setting), mean)
+        return Hinged(self, self.near(setting), Held(mean, self.rounds, (), math.inf))
 
 
 def risen(keys: Certified, done: float) -> float:
@@ -114,7 +144,14 @@ def risen(keys: Certified, done: float) -> float:
 class Boxed(TrainingRule):
     keys: Certified
     near: torch.Tensor
+    held: Held
     crown: bool
+
+    def table(self, embedding: torch.Tensor) -> torch.Tensor:
+        return self.held.table(embedding)
+
+    def hold(self, weights: dict[str, torch.Tensor]) -> None:
+        self.held.hold(weights)
 
     def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
         rise = risen(self.keys, done)
@@ -209,17 +246,12 @@ def backward(
 
 @dataclass(frozen=True)
 class Hinged(TrainingRule):
-    """`mean` averages the table over synonyms once; None leaves it as it is."""
-
     keys: SwapHinge
     near: torch.Tensor
-    mean: torch.Tensor | None
+    held: Held
 
     def table(self, embedding: torch.Tensor) -> torch.Tensor:
-        if self.mean is not None:
-            for _ in range(self.keys.rounds):
-                embedding = self.mean @ embedding
-        return embedding
+        return self.held.table(embedding)
 
     def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
         rise = risen(self.keys, done)

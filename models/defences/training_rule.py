@@ -53,6 +53,10 @@ class Learner:
     def table(self) -> torch.Tensor:
         return self.rule.table(self.weights["embedding"])
 
+    def is_word(self, tokens: torch.Tensor) -> torch.Tensor:
+        """No padding and no special token: what may be changed."""
+        return self.shape.body.is_word(tokens)
+
     def vectors(self, tokens: torch.Tensor) -> torch.Tensor:
         return embedded({"embedding": self.table}, tokens)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..errors import BadInput, Disagreement, Unsupported
 from ..recognition.whole_files import sha256
-from ..task_folder import appearing, refuse_occupied, refuse_unwritable, write_json
+from .appearing_folder import appearing, refuse_occupied, refuse_unwritable, write_json
 from .checkpoint_folder import Checkpoint, read_checkpoint
 from .equivalence import Agreement, agreement
 from .fast_tokenizer import FastTokenizer, Side, Texts, awkward, load_tokenizer, made_up, own_file

@@ -28,9 +28,9 @@ from ..deployed.swapped_text import SwapText
 from ..encoded import Pattern, Split
 from ..errors import BadInput, Disagreement, EmptyText, Unsupported
 from ..plain_words import PlainWords
-from ..task_folder import appearing, refuse_occupied, refuse_unwritable, write_json
 from ..vocabulary import PAD, UNKNOWN, WordVocabulary, read_vocabulary
 from ..word_network import Unreadable, WordNetwork
+from .appearing_folder import appearing, refuse_occupied, refuse_unwritable, write_json
 from .equivalence import ROUNDING, Agreement
 from .torch_modules import runtime
 

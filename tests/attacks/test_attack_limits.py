@@ -15,8 +15,9 @@ from swapproof.encodings.errors import BadInput
 from swapproof.models.deployed.decision import Decision
 from swapproof.models.deployed.swapped_text import SwapText
 from swapproof.verifier.attacks.attack_goals import Goal
-from swapproof.verifier.attacks.attack_limits import Limits, NearEnough
+from swapproof.verifier.attacks.attack_limits import FluentEnough, Limits, Natural, NearEnough
 from swapproof.verifier.attacks.searches.beam_search import Beam
+from swapproof.verifier.attacks.searches.plain_searches import SingleWords
 from swapproof.verifier.attacks.typing_errors import typing_errors
 
 WORDS = ("a", "good", "film", "fine", "bad", "movie")
@@ -50,6 +51,30 @@ def test_similarity_is_angular_and_to_the_original() -> None:
     angles = [1.0, *(1 - np.arccos(cosine) / np.pi for cosine in (2 / 3, 2 / 3, 1 / 3))]
     assert near.similarities(rows) == pytest.approx(angles)
     assert near(rows).tolist() == [True, True, True, False]
+
+
+def test_of_several_successes_sp_attack_keeps_the_most_natural() -> None:
+    """3 cos - 20 ppl(x')/ppl(x), of those above 0.8."""
+    text = SwapText(("a good film a good film",), 0, ((0, 1), (2, 6)), (("a",), ("good", "fine", "bad", "movie")))
+
+    def perplexities(texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([5.0 + 4 * ("fine" in one) + 2 * ("bad" in one) + ("movie" in one) for one in texts])
+
+    choice = Natural(NearEnough(bag, text, 0.0), FluentEnough(perplexities, text, None))
+    rows = np.array([[0, 1], [0, 2], [0, 3]], dtype=np.int32)
+    cosines = choice.cosines(rows)
+    assert cosines == pytest.approx([10 / np.sqrt(120)] * 3)
+    assert choice.worth(rows) == pytest.approx(3 * cosines - 20 * np.array([9, 7, 6]) / 5)
+    state = attacked(added_for_natural(), (1, 4), checks=[choice.allows], worth=choice.worth)
+    SingleWords(50).run(state)
+    assert state.best.tolist() == [0, 3]
+
+
+def added_for_natural() -> TinyNetwork:
+    """Every swap of the second word breaks the text, the first of them with the best score."""
+    rows = np.zeros((2, 4, 2))
+    rows[1] = [[2.0, 1.0], [0.0, 1.0], [0.2, 1.0], [0.4, 1.0]]
+    return TinyNetwork(rows, np.eye(2), np.zeros(2), Decision(2))
 
 
 def test_a_search_reports_no_sentence_that_is_too_far() -> None:

@@ -7,29 +7,15 @@ from pathlib import Path
 
 import pytest
 from command_runs import Capture, results
+from masked_folder import SPECIAL, write_masked
 from tiny import write_task
 
 from swapproof.models.encoded import spans_of
 from swapproof.models.language_models.masked_words import MaskedWords
 from swapproof.verifier.cli import main
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "good",
-    "fine",
-    "bad",
-    "awful",
-    "film",
-    "movie",
-    "the",
-    "a",
-    "##s",
-    "!",
-]
+PLAIN = ["good", "fine", "bad", "awful", "film", "movie", "the", "a", "##s", "!"]
+WORDS = [*SPECIAL, *PLAIN]
 TEXT = "a good film !"
 
 
@@ -37,23 +23,8 @@ TEXT = "a good film !"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of random weights."""
     pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    import torch
-
-    path = tmp_path_factory.mktemp("masked")
-    (path / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    transformers.BertTokenizerFast(str(path / "vocab.txt")).save_pretrained(path)
-    torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    transformers.BertForMaskedLM(config).save_pretrained(path)
-    return path
+    pytest.importorskip("transformers")
+    return write_masked(tmp_path_factory.mktemp("masked"), PLAIN)
 
 
 @pytest.mark.parametrize("in_place", [True, False])

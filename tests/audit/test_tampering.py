@@ -505,6 +505,21 @@ class TestRadii:
         assert code == 2
         assert "not the summary of a measurement" in err
 
+    @pytest.mark.parametrize("name", ["counted", "kappa"])
+    @pytest.mark.parametrize(
+        ("file", "content"), [("results.jsonl", None), ("results.jsonl", "[1]\n"), ("texts.jsonl", None)]
+    )
+    def test_the_report_names_the_file_that_is_lost_or_damaged(
+        self, copied: Callable[[str], Path], capsys: Capture, name: str, file: str, content: str | None
+    ) -> None:
+        run = copied(name)
+        (run / file).unlink()
+        if content is not None:
+            (run / file).write_text(content)
+        code, _, err = said(capsys, "report", run)
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"{file}: {'cannot be read' if content is None else 'damaged'}" in err
+
 
 def group_lives(leader: int) -> bool:
     try:

@@ -93,6 +93,22 @@ def test_it_is_shown_and_refuses_what_it_cannot_do(task: Path, tmp_path: Path, c
         bench_deep(tiny.write_task(tmp_path / "straight"), ["boxes"])
 
 
+def test_each_radius_is_asked_for_alone(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    """Shares found and certified are those of all sentences with so many swaps."""
+    page, truth = tmp_path / "deep.html", least_swaps(task, 2)
+    asked = ["bench", "deep", str(task), "--engines", "sequence,enumerate", "--radius", "2", "--each-radius"]
+    assert main([*asked, "--seconds", "60", "--json", "-", "--html", str(page)]) == 0
+    rows = json.loads(capsys.readouterr().out)["each_radius"]
+    assert [(row["engine"], row["radius"]) for row in rows] == [*product(("sequence", "enumerate"), (1, 2))]
+    for row in rows:
+        found = sum(least is not None and least <= row["radius"] for least in truth.values()) / len(truth)
+        assert (row["found"], row["certified"]) == (pytest.approx(found), pytest.approx(1 - found))
+        assert (row["found_seconds"] is None) == (found == 0)
+    assert "Found and certified" in page.read_text()
+    assert main([*asked, "--limit", "3"]) == 0
+    assert "Each radius alone" in capsys.readouterr().out
+
+
 def test_plain_enumeration_meets_each_sentence_once() -> None:
     space = SwapSpace(((5,), (1, 2, 3), (4, 6), (7, 8)))
     for swaps in (1, 2, 3):

@@ -29,7 +29,7 @@ from swapproof.encodings.solvers.solver_answer import Clock, Found, Limits, Outc
 from swapproof.encodings.solvers.solver_process import solve_apart
 from swapproof.encodings.solvers.solver_table import GUROBI, HIGHS, SCIP, Solver
 from swapproof.encodings.solvers.solver_table import MILP_SOLVERS as SOLVERS
-from swapproof.proofs.certificate import Enumerate
+from swapproof.proofs.writing.certificate import Enumerate
 from swapproof.verifier.bench import peak_memory, rivals
 from swapproof.verifier.bench.answers import Answer
 from swapproof.verifier.bench.comparison import Comparison

@@ -26,7 +26,7 @@ from tiny import ROWS, write_task
 
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
-from swapproof.proofs.certificate import merkle_root
+from swapproof.proofs.writing.certificate import merkle_root
 from swapproof.verifier.audit.handed_over import archive
 from swapproof.verifier.audit.handed_over import bundle_statement as bundle
 from swapproof.verifier.audit.handed_over.envelope import (

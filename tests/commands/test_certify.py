@@ -16,7 +16,7 @@ from tiny import LENGTH, ROWS, SENTIMENT, WORDS, model, write_task
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Linear
+from swapproof.proofs.writing.certificate import Linear
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines.protocol import Bound, Budget, Findings
 from swapproof.verifier.interval import Interval

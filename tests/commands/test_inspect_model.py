@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from attending_networks import Shape, transformer, two_layers
 from graph_builder import Builder, floats, tokens
 from sentiment_data import write_onnx
 
@@ -95,6 +96,14 @@ def test_recurrent_models_are_told_what_can_be_proved(tmp_path: Path, capsys: Ca
     found = facts(path, capsys)
     assert re.fullmatch(r"LSTM: growth per step \d+\.\d\d: boxes of states .*", found["recurrent"])
     assert found["road"] == "read"
+
+
+def test_of_models_that_attend_it_says_how_far_bounds_reach(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(transformer(Shape(), 1))
+    assert facts(path, capsys)["attention"].startswith("one layer attends: bounds")
+    path.write_bytes(two_layers(1))
+    assert facts(path, capsys)["attention"].startswith("2 layers attend one after the other: bounds are for one")
 
 
 def safetensors(path: Path, **shapes: list[int]) -> None:

@@ -73,10 +73,10 @@ def test_doctor_too(capsys: Capture) -> None:
     versions = {part["part"]: part["version"] for part in found["parts"]}
     assert versions["numpy"]
     assert all(part["without_it"] for part in found["parts"])
-    assert main(["doctor", "--kernels", "--json"]) == 2
+    assert main(["doctor", "--quick", "--json"]) == 2
 
 
-def test_what_a_function_prints_goes_to_the_error_output(tmp_path: Path, capsys: Capture) -> None:
+def test_what_a_function_prints_goes_to_the_error_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "talking_classifier.py").write_text(
         'print("imported")\n\n\ndef scores(texts):\n    print("asked")\n    return [[0.0, 1.0] for _ in texts]\n'
     )
@@ -87,6 +87,6 @@ def test_what_a_function_prints_goes_to_the_error_output(tmp_path: Path, capsys:
         '[data]\nfile = "texts.jsonl"\n\n[swaps]\nfile = "synonyms.json"\n'
     )
     assert main(["certify", str(tmp_path / "task.toml"), "--out", str(tmp_path / "run"), "--json"]) == 0
-    printed = capsys.readouterr()
+    printed = capfd.readouterr()
     assert json.loads(printed.out)["exit_code"] == 0
     assert {"imported", "asked"} <= set(printed.err.splitlines())

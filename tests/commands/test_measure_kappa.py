@@ -241,7 +241,7 @@ def test_brute_force_out_of_time_leaves_an_interval_that_euba_narrows(
     def out_of_time(answers: Any, words: Any, subject: Any, deadline: float, batch: int) -> Any:
         return flips_by_force(answers, words, subject, 0.0, batch)
 
-    monkeypatch.setattr("swapproof.verifier.single_words.flip_matrix.flips_by_force", out_of_time)
+    monkeypatch.setattr("swapproof.verifier.single_words.part_search.flips_by_force", out_of_time)
     assert main([*command, "--euba", "9", "--out", str(tmp_path / "euba")]) == 3
     narrowed = json.loads((tmp_path / "euba" / "summary.json").read_text())
     assert narrowed["rho"] == {"low": 0.0, "high": narrowed["euba"]["rho"]}
@@ -284,7 +284,7 @@ def test_a_killed_run_goes_on_where_it_was(
         return flips_by_force(answers, words, subject, *more)
 
     monkeypatch.setattr(Euba, "flips", euba)
-    monkeypatch.setattr("swapproof.verifier.single_words.flip_matrix.flips_by_force", by_force)
+    monkeypatch.setattr("swapproof.verifier.single_words.part_search.flips_by_force", by_force)
     stop = done
     assert main([*command, str(tmp_path / "run")]) == 130
     assert "can be resumed" in capsys.readouterr().err

@@ -180,6 +180,22 @@ def test_a_stopped_count_is_a_certified_bracket_with_a_sample_of_the_rest(
     assert main(["check", str(stopped)]) == 0
 
 
+def test_words_without_swaps_before_those_with_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """Words of a tree are numbered among those that have swaps: a stopped count had ended with `option 1 of 1`."""
+    task = write_task(
+        tmp_path / "other", rows=[("a good bad great bad good", "positive"), ("the good film", "positive")]
+    )
+    monkeypatch.setattr(SMALL, 1)
+    monkeypatch.setattr(PARTS, 1)
+    monkeypatch.setattr("swapproof.verifier.counting.fraction.most_enumerated", lambda seconds: 4)
+    lines = measured(task, tmp_path / "run", "--radius", "4", "--samples", "500")
+    assert "deterministic" in {line["status"] for line in lines}
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "run")]) == 0
+
+
 def edit(run: Path, change: Callable[[dict[str, Any]], None], kind: str) -> int:
     """Change the first line of this kind; its text's id."""
     lines = results(run)
@@ -441,7 +457,7 @@ def test_several_radii_are_checked_as_a_whole(task: Path, tmp_path: Path, capsys
         (out / "summary.json").write_text(json.dumps({**summary, name: value}))
         assert f"summary.json says another {name} than the runs" in refusal(4)
     (out / "summary.json").unlink()
-    assert "not finished" in refusal(2)
+    assert "not all of the radii are measured" in refusal(3)
     (out / "summary.json").write_text(json.dumps(summary))
     certificate = min((out / "radius-2" / "certificates").iterdir())
     before = certificate.read_bytes()

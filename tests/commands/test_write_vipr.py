@@ -30,7 +30,7 @@ from swapproof.encodings.programs.exact_functions import Vectors, exact_function
 from swapproof.encodings.programs.priced_words import Words, contradiction, least
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs import certificate as c
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.cli import main
 from swapproof.verifier.commands.write_vipr import write_vipr
 from swapproof.verifier.engines.exact_engine import Exact

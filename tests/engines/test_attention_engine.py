@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attending_networks import LENGTH, Shape, transformer
+from attending_networks import LENGTH, Shape, transformer, two_layers
 from smooth_cases import cell, model, session
 
 from swapproof.encodings.onnx_files.onnx_reading import network_for, open_model
@@ -16,11 +16,11 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.regions import region_search
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.certificate import Attention, Precision, encode_tree
-from swapproof.proofs.tree_reader import preorder
+from swapproof.proofs.writing.certificate import Attention, Precision, encode_tree
+from swapproof.proofs.writing.tree_reader import preorder
 from swapproof.verifier.engines import attention_engine
 from swapproof.verifier.engines.attention_engine import ATTENTION
-from swapproof.verifier.engines.protocol import Bound, Budget, Sentence
+from swapproof.verifier.engines.protocol import Bound, Budget, Sentence, Stopped
 from swapproof.verifier.interval import Interval
 from swapproof.verifier.screening.form.unsure import Unsure
 from swapproof.verifier.screening.smooth_proofs import screen_smooth
@@ -55,8 +55,8 @@ def test_it_finds_the_least_swaps_and_its_proofs_are_accepted(
     """Regions are bounded by the leaf, and split, for few sentences are not evaluated."""
     monkeypatch.setattr(region_search, "FEW", 2)
     monkeypatch.setattr(attention_engine, "FEW", 2)
-    monkeypatch.setattr(attention_engine, "FEW_OF_PART", 3)
     monkeypatch.setattr(attention_engine, "SPLITS", 1000)
+    monkeypatch.setattr(attention_engine, "EXACT_SPLITS", 1000)
     data = transformer(Shape(size=0.3, first=seed % 2 == 0), seed)
     query = query_of(data, tmp_path)
     sizes = [len(own) for own in question_of(query).tokens]
@@ -83,7 +83,17 @@ def test_it_finds_the_least_swaps_and_its_proofs_are_accepted(
 
 def test_it_looks_at_nothing_but_attention(tmp_path: Path) -> None:
     query = query_of(model(cell("LSTM", "forward", 0, "B"), 1, classes=2), tmp_path)
-    assert list(ATTENTION.narrow(query, Interval(LENGTH), Budget())) == []
+    assert list(ATTENTION.narrow(query, Interval(LENGTH), Budget())) == [
+        Stopped("this network does not attend: `boxes` and `sequence` are for it")
+    ]
+
+
+def test_of_two_layers_it_says_what_would_work(tmp_path: Path) -> None:
+    query = query_of(two_layers(1), tmp_path)
+    (found,) = ATTENTION.narrow(query, Interval(LENGTH), Budget())
+    assert isinstance(found, Stopped)
+    assert found.reason.startswith("2 layers attend one after the other: bounds are for one")
+    assert found.reason.endswith("`sequence`")
 
 
 def test_the_screening_leaves_what_the_leaf_does_not_show(tmp_path: Path) -> None:

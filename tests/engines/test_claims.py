@@ -14,10 +14,10 @@ from random_networks import networks, swap_spaces, tiny_networks
 from settling import statement_of
 
 from swapproof.encodings.word_options import inputs_of, words_of
-from swapproof.proofs.certificate import Lower, write_certificate
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.writing.certificate import Lower, write_certificate
 from swapproof.verifier.engines.engine_table import ENGINES
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder.climbing import climb

@@ -21,7 +21,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Slopes, Words
+from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Slopes, Words
 from swapproof.verifier.engines import attempt, proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort, Unclaimable
 from swapproof.verifier.engines.enumeration import Enumeration

@@ -15,7 +15,7 @@ from random_networks import networks, tiny, tiny_networks
 from settling import all_choices, case, checked_by, expect_truth, nodes_of, paper_network, settle
 
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Joint, Words, encode_tree
+from swapproof.proofs.writing.certificate import Joint, Words, encode_tree
 from swapproof.verifier.engines.attempt import Effort
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.exact_engine import Exact

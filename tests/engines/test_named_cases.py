@@ -16,7 +16,7 @@ from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Open
+from swapproof.proofs.writing.certificate import Open
 from swapproof.verifier.engines import attempt
 from swapproof.verifier.engines.attempt import FAST, SMALL, Attempt, Effort
 from swapproof.verifier.engines.enumeration import Enumeration
@@ -146,7 +146,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from oracles import loaded, query_of
 from settling import paper_network, settle
-from swapproof.proofs.certificate import encode_tree
+from swapproof.proofs.writing.certificate import encode_tree
 from swapproof.verifier.engines.exact_engine import Exact
 for source, positions, hidden, second in ((16, 40, 96, 0), (10, 32, 64, 24)):
     sample = paper_network(source, "Relu", 2, positions, hidden, second, spread=16.0)

@@ -22,11 +22,11 @@ from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts
-from swapproof.proofs.certificate import Count, Joint, Open, encode_tree, write_certificate
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Unusable
-from swapproof.proofs.tree_reader import decode_tree
+from swapproof.proofs.writing.certificate import Count, Joint, Open, encode_tree, write_certificate
+from swapproof.proofs.writing.tree_reader import decode_tree
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort
 from swapproof.verifier.engines.exact_engine import Exact

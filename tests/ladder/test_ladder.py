@@ -17,7 +17,7 @@ from random_networks import swap_spaces, tiny_networks
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Enumerate, Linear
+from swapproof.proofs.writing.certificate import Enumerate, Linear
 from swapproof.verifier.engines import NAMES
 from swapproof.verifier.engines.attack_engines import ATTACKS
 from swapproof.verifier.engines.engine_table import ENGINES, OUTSIDE, SMALL_PROOFS, SMOOTH, engines_named

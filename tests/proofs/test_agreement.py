@@ -36,9 +36,9 @@ from swapproof.encodings import exact_evaluation as exact
 from swapproof.encodings.onnx_files import onnx_reading as reading
 from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
 from swapproof.proofs.exact_network import over, scale_of
+from swapproof.proofs.writing import certificate as c
 
 BEFORE, AFTER = sorted({**ANYWHERE, **WINDOWED, **SEQUENCE}), sorted({**ANYWHERE, **FEATURES})
 

@@ -2,75 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
 import pytest
-from attending_networks import LENGTH, ROWS, Shape, transformer
+from attending_networks import Shape, sentences_of, shapes, space_of, transformer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from smooth_cases import CURVES, model
-from smooth_values import EXACT, FLOAT, values_of
 
-from swapproof.proofs import check, lower
-from swapproof.proofs.attending.attention_leaf import Attention, Form, View
+from swapproof.proofs import check
+from swapproof.proofs.attention_leaf import Attention, Form, View
 
 Q = 32
 SLACK = 1e-9
 """Of float64, times the magnitude and 1; mpmath has none that counts."""
-
-shapes = st.builds(
-    Shape,
-    heads=st.integers(1, 2),
-    inner=st.just(3),
-    first=st.booleans(),
-    curve=st.sampled_from(["Relu", "Gelu", "Tanh"]),
-    pooling=st.sampled_from(["mean", "first", "max"]),
-    masked=st.integers(0, 1),
-    shifted=st.booleans(),
-    size=st.sampled_from([0.1, 0.3, 1.0, 2.0]),
-    pooled=st.sampled_from(["", "", "Relu", "Tanh"]),
-)
-
-
-def space_of(data: bytes, rng: random.Random, count: int, repeated: bool = False) -> check.Space:
-    """Words of one or two positions; `repeated`: every position has the same token, and the same options."""
-    text = [1] * LENGTH if repeated else [rng.randrange(ROWS) for _ in range(LENGTH)]
-    words: list[Any] = []
-    free = 0
-    for start in sorted(rng.sample(range(LENGTH), count)):
-        if start < free:
-            continue
-        width = 2 if start + 1 < LENGTH and rng.random() < 0.25 and not repeated else 1
-        free = start + width
-        original = tuple(text[start:free])
-        others = [each for each in itertools.product(range(ROWS), repeat=width) if each != original]
-        chosen = others[:2] if repeated else rng.sample(others, rng.randrange(1, 4))
-        words.append([start, [list(each) for each in (original, *chosen)]])
-    found = lower.read_model(data).lower([["words", text]], words)
-    return check.Space(check.Network(found.data, found.numbers, found.no_float32), words, 0, text)
-
-
-def sentences_of(
-    space: check.Space, masks: Sequence[int], swaps: int, exact: bool = False
-) -> list[tuple[tuple[int, ...], list[Any]]]:
-    """Options and the values of all elements, of each sentence of a region."""
-    kind: tuple[Any, Any] = (EXACT, mpmath.mpf) if exact else (FLOAT, float)
-    found = []
-    original = [0] * LENGTH
-    for position, tokens in enumerate(space.tokens):
-        original[position] = min(tokens)
-    for chosen in itertools.product(*[[o for o in range(m.bit_length()) if m >> o & 1] for m in masks]):
-        if sum(map(bool, chosen)) > swaps:
-            continue
-        text = original.copy()
-        for (start, options), option in zip(space.words, chosen, strict=True):
-            text[start : start + len(options[option])] = options[option]
-        found.append((chosen, values_of(space.network, text, *kind)))
-    return found
 
 
 def hold(view: View, rows: Sequence[tuple[tuple[int, ...], list[Any]]], slack: Any) -> None:

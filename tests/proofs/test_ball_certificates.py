@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 from numeric_models import SHAPES, numeric
 from onnx.reference import ReferenceEvaluator
 
-from swapproof.proofs import box_certificate as tree
-from swapproof.proofs import check
-from swapproof.proofs.balls import check_ball
-from swapproof.proofs.balls.ball_certificate import Ball, BallStatement, Norm, write_ball_certificate
-from swapproof.proofs.certificate import File
+from swapproof.proofs import check, check_ball
+from swapproof.proofs.writing import box_certificate as tree
+from swapproof.proofs.writing.ball_certificate import Ball, BallStatement, Norm, write_ball_certificate
+from swapproof.proofs.writing.certificate import File
 
 CHECKER = Path(check_ball.__file__)
 LEAF = tree.linear(tree.Multipliers([1]))

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from numeric_models import Numeric, numeric, numeric_models
 from onnx import TensorProto, helper, numpy_helper
 
-from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check, check_box
-from swapproof.proofs.certificate import File
+from swapproof.proofs.writing import box_certificate as tree
+from swapproof.proofs.writing.certificate import File
 
 CHECKER = Path(check_box.__file__)
 ONE = tree.Multipliers([1])

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, check_box, exact_network, lower, onnx_file
+from swapproof.proofs.writing import certificate as c
 
 HERE = Path(__file__).parent
 PROGRAM = Path(check.__file__).resolve()
@@ -24,7 +24,7 @@ PROGRAM = Path(check.__file__).resolve()
 TRUSTED = (
     *("check.py", "enclosures.py", "exact_network.py", "lower.py", "onnx_file.py", "onnx_graph.py"),
     *("smooth_blocks.py", "smooth_intervals.py", "smooth_leaves.py", "smooth_operators.py", "check_box.py"),
-    *("attending/attention_leaf.py", "attending/attention_sums.py"),
+    *("attention_leaf.py", "attention_sums.py", "ball_forms.py", "check_ball.py"),
 )
 
 
@@ -71,7 +71,6 @@ def test_the_trusted_files_are_all_that_is_needed(folder: Path, tmp_path: Path) 
     """Alone in a folder; what one of them raises the others know."""
     bare = tmp_path / "bare"
     bare.mkdir()
-    (bare / "attending").mkdir()
     for name in TRUSTED:
         shutil.copy(PROGRAM.parent / name, bare / name)
     command = [sys.executable, "-I", "-S", str(bare / "check.py"), str(folder)]
@@ -193,8 +192,9 @@ def test_the_checkers_import_the_standard_library_and_each_other_only_and_assert
 
 
 KERNEL_LINES = {
-    "attending/attention_leaf.py": 450,
-    "attending/attention_sums.py": 320,
+    "attention_leaf.py": 450,
+    "attention_sums.py": 320,
+    "ball_forms.py": 320,
     "check.py": 900,
     "enclosures.py": 150,
     "exact_network.py": 300,

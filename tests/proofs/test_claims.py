@@ -28,8 +28,8 @@ from proof_cases import (
     witness,
 )
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
+from swapproof.proofs.writing import certificate as c
 
 NO_FLOAT32 = "no float32 claim is possible"
 kinds = st.sampled_from(KINDS)

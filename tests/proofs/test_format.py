@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from proof_cases import Case, Maker, space_of, statement
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
-from swapproof.proofs.errors import BadInput
+from swapproof.proofs.writing import certificate as c
+from swapproof.proofs.writing.errors import BadInput
 
 SIZES = (1, 1, 1, 3, 1, 2)
 

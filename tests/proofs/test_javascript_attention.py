@@ -15,7 +15,7 @@ import pytest
 from attending_networks import LENGTH, ROWS, Shape, transformer
 from both_checkers import CHECKERS, agree_on_each
 from graph_builder import Builder, floats, tokens
-from javascript_networks import canonical, certificate, write_certificates
+from javascript_networks import certificate, write_certificates
 
 from swapproof.proofs import check, lower
 
@@ -106,12 +106,20 @@ def test_what_rounding_loses_is_multiplied_by_what_a_swap_adds(checker: str, tmp
     assert result.returncode == 4, result.stdout
 
 
-@pytest.mark.parametrize(("kind", "program"), [("box", "check_box.py"), ("ball", "balls/check_ball.py")])
-def test_other_certificates_are_refused_in_one_line(kind: str, program: str, tmp_path: Path) -> None:
-    file = tmp_path / "certificate.json"
-    file.write_bytes(canonical({"format": f"swapproof {kind} certificate"}))
-    result = subprocess.run([*CHECKERS["check.js"], str(file)], capture_output=True, text=True)
-    assert result.returncode == 4
-    first, last = result.stdout.splitlines()
-    assert first.endswith(f"are checked by {program}, and not here")
-    assert last == "refused 1 of 1"
+def test_limits_of_the_leaf(tmp_path: Path) -> None:
+    """Precisions, no swaps and too many, and numbers so large that an interval or an exponent passes its limit."""
+    certificates: list[dict[str, Any]] = []
+    for number, size in enumerate((0.3, 3.0, 40.0, 3e5)):
+        data = transformer(Shape(heads=1, size=size, shifted=size < 40), number).replace(
+            BIAS, struct.pack("<2f", 64, 0)
+        )
+        (tmp_path / f"{number}.onnx").write_bytes(data)
+        text = text_of(random.Random(number))
+        trees = [(1, bytes([11, q]) + LEAF) for q in (15, 16, 64, 65)] + [(k, LEAF) for k in (0, 4, 10**6)]
+        certificates += [
+            certificate(f"{number}.onnx", data, text, 0, lower=lower_claim(swaps, tree)) for swaps, tree in trees
+        ]
+    write_certificates(tmp_path, certificates)
+    found = agree_on_each(tmp_path)
+    assert found[:7] == [False, True, True, False, True, True, True]
+    assert found.count(False) > 14

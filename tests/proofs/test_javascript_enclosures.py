@@ -73,7 +73,7 @@ def test_curves_are_floor_and_ceiling_of_the_true_value(number: int) -> None:
     source = random.Random(drawn_seed())
     asked = []
     for _ in range(400):
-        q = source.choice([16, 17, 32, 33, 63, 64])
+        q = source.choice([16, 17, 32, 33, 63, 64, 256])
         asked.append((number, drawn(number, q, source), q))
     for case, answer in zip(asked, enclosed(asked), strict=True):
         assert answer == expected(*case), case

@@ -4,6 +4,7 @@ what is believed must be true of what onnxruntime says."""
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import smooth_graphs as graphs
 from both_checkers import agree_on_each
 from cases import FACTOR, drawn_seed
-from javascript_networks import Statement, network_hashes
+from javascript_networks import Statement, canonical, network_hashes
 from proof_cases import logits
 from smooth_claims import Claim, narrow_claims, write_claims
 
@@ -25,8 +26,14 @@ KINDS = {
     "attention": ("real", (graphs.attention, graphs.normalised)),
     "powers": ("real", (graphs.powers, graphs.softmax)),
     "norms": ("real", (graphs.norms, graphs.linear)),
+    "leaf-attention": ("real", (graphs.attention, graphs.normalised)),
+    "leaf-attention-recurrent": ("real", (graphs.recurrent,)),
+    "leaf-attention-drawn": ("real", None),
+    "leaf-enumerate-kernel": ("kernel", (graphs.recurrent,)),
 }
 """By name: the level, and the steps of the network; none: drawn."""
+LEAVES = {"leaf-attention": b"\x19", "leaf-enumerate": b"\2"}
+"""Of kinds that begin so, all leaves."""
 SLACK = 0.01
 """How far float32 logits of these small networks may be from the real ones."""
 
@@ -51,10 +58,27 @@ def test_the_least_bias_is_the_same(kind: str, tmp_path: Path) -> None:
     """To 2^-39, so that a unit of an interval at precision 32 shows."""
     level, steps = KINDS[kind]
     seed = drawn_seed() + 1000
-    claims = narrow_claims(range(seed, seed + 8 * FACTOR), level, steps)
+    only = next((leaf for name, leaf in LEAVES.items() if kind.startswith(name)), b"")
+    claims = narrow_claims(range(seed, seed + (2 if only else 8) * FACTOR), level, steps, only=only)
     networks = network_hashes([Statement(x.model, x.certificate["inputs"], x.certificate["words"]) for x in claims])
     write_claims(tmp_path / "run", claims, networks)
     assert agree_on_each(tmp_path / "run") == [claim.believed for claim in claims]
     believed = [claim for claim in claims if claim.believed]
-    assert len(believed) > 2 * FACTOR
+    assert len(believed) > (0 if only else 2 * FACTOR)
     assert all(is_true(claim) for claim in believed)
+
+
+def test_kept_claims_are_believed_to_the_last_unit(tmp_path: Path) -> None:
+    """Each beside one whose bias is 2^-39 less (`write_narrow_cases.py`)."""
+    kept = Path(__file__).parent / "narrow"
+    expected = []
+    (tmp_path / "certificates").mkdir()
+    for number, path in enumerate(sorted(kept.glob("*/*.json"))):
+        certificate = json.loads(path.read_bytes())
+        file = f"m{number}.onnx"
+        shutil.copy(path.with_suffix(".onnx"), tmp_path / file)
+        certificate |= {"id": number, "model": {**certificate["model"], "file": file}}
+        (tmp_path / "certificates" / f"{number:06}.json").write_bytes(canonical(certificate))
+        expected.append(path.parent.name == "accepted")
+    assert agree_on_each(tmp_path) == expected
+    assert expected.count(True) == expected.count(False) > 9

@@ -33,8 +33,8 @@ from onnx import helper, numpy_helper
 from proof_cases import lowered as lowered_by_python
 from smooth_graphs import recurrent, smooth_model, unary
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
+from swapproof.proofs.writing import certificate as c
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 

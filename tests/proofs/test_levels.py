@@ -32,8 +32,8 @@ from proof_cases import (
     statement,
 )
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
+from swapproof.proofs.writing import certificate as c
 
 
 def two_logits(table: list[float], weights: list[list[float]], hidden: bool = False) -> bytes:

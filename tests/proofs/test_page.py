@@ -185,6 +185,29 @@ def test_the_only_run_below_the_dropped_folder_is_checked_and_named(browser: Aud
     assert browser.text("where") == "Checked is archive/run, the only folder in archive that holds certificates."
 
 
+def test_runs_of_balls_and_the_folder_of_one_box(browser: Auditor, tmp_path: Path) -> None:
+    """A run as any other; a box lies beside its model, and in a run it is refused."""
+    kept = ROOT / "tests" / "proofs" / "numbers" / "accepted"
+
+    def put(name: str, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(kept / f"{name}.json", path)
+        model = json.loads(path.read_bytes())["model"]["file"]
+        shutil.copy(kept / model, path.parents[path.parent.name == "certificates"])
+
+    put("ball-l2-exact", tmp_path / "run" / "certificates" / "000000.json")
+    put("box-phases-and-betas", tmp_path / "proof" / "certificate.json")
+    lines, verdict = browser.drop(tmp_path / "run")
+    assert verdict == "accepted 1 of 1 (folder run)"
+    assert lines[-1].startswith("Merkle root ")
+    assert browser.drop(tmp_path / "proof")[1] == "accepted 1 of 1 (folder proof)"
+    assert browser.text("where") == "Checked is one certificate, certificate.json."
+    put("box-phases-and-betas", tmp_path / "run" / "certificates" / "000001.json")
+    lines, verdict = browser.drop(tmp_path / "run")
+    assert verdict == "refused 1 of 2 (folder run)"
+    assert "stands alone" in lines[0]
+
+
 def test_a_run_folder_may_be_called_certificates(browser: Auditor, run: Path) -> None:
     """But the folder of the certificates is no run."""
     browser.show()

@@ -14,9 +14,9 @@ from smooth_cases import CURVES, cell
 from smooth_certificates import Case, made, steps
 from smooth_values import EXACT, values_of
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
-from swapproof.proofs.certificate import Attention, Boxes, Enumerate, Open, Precision, Rivals, Words
+from swapproof.proofs.writing import certificate as c
+from swapproof.proofs.writing.certificate import Attention, Boxes, Enumerate, Open, Precision, Rivals, Words
 
 MADE = {
     "LSTM": cell("LSTM", "bidirectional", 0),

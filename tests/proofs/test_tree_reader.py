@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.proofs.certificate import (
+from swapproof.proofs.writing.certificate import (
     Boxes,
     Broken,
     Enumerate,
@@ -21,8 +21,8 @@ from swapproof.proofs.certificate import (
     Words,
     encode_tree,
 )
-from swapproof.proofs.errors import BadInput
-from swapproof.proofs.tree_reader import decode_tree, preorder, replaced
+from swapproof.proofs.writing.errors import BadInput
+from swapproof.proofs.writing.tree_reader import decode_tree, preorder, replaced
 
 SIZES = (1, 3, 9, 20)
 RIVALS = (0, 2, 5)

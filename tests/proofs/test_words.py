@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proof_cases import VARIANTS, Prover, WideCase, network_sha256, numbers_of, space_of, statement, wide_case
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
+from swapproof.proofs.writing import certificate as c
 
 variants = st.sampled_from(VARIANTS)
 seeds = st.integers(0, 10**6)

@@ -27,8 +27,8 @@ sys.path.insert(0, str(HERE.parent / "support"))
 import proof_cases as made  # noqa: E402
 import smooth_certificates  # noqa: E402
 
-from swapproof.proofs import certificate as c  # noqa: E402
 from swapproof.proofs import check  # noqa: E402
+from swapproof.proofs.writing import certificate as c  # noqa: E402
 
 Json = dict[str, Any]
 # What exactly goes wrong in a proof of something else depends on the proof.

@@ -14,8 +14,8 @@ from numeric_models import Numeric, numeric
 from onnx import TensorProto, helper, numpy_helper
 
 from swapproof.encodings.vnnlib.vnnlib_reading import read_vnnlib
-from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check_box
+from swapproof.proofs.writing import box_certificate as tree
 from swapproof.verifier.cli import main
 from swapproof.verifier.queries.answering import Verifier
 from swapproof.verifier.queries.search_tree import TreeRecord

@@ -332,16 +332,6 @@ def test_a_run_goes_on_and_refuses_another_question(tmp_path: Path, capsys: Capt
     assert "answers another question" in capsys.readouterr().err
 
 
-def masked_model() -> Any:
-    """Computes with the tokens themselves, beside their embedding."""
-    g = Builder()
-    at = g.call("Gather", g.constant(table(np.random.default_rng(0), 2)), "tokens", axis=0)
-    flags = g.call("Cast", g.call("Greater", "tokens", g.wholes(0)), to=1)
-    at = g.call("Mul", at, g.call("Unsqueeze", flags, g.wholes(2)))
-    g.node("ReduceSum", [at, g.wholes(1)], ["logits"], keepdims=0)
-    return g.proto([tokens("batch", LENGTH)], [floats("logits", "batch", 2)])
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -350,6 +340,10 @@ def masked_model() -> Any:
         (["--units", "feet"], "--units 'feet'"),
         (["--radius", "2"], "belong to --quantity pr"),
         (["--euba", "3"], "belong to --quantity kappa"),
+        (["--epsilon", "0.1"], "belong to --quantity pr"),
+        (["--quantity", "vote", "--epsilon", "0.1"], "belong to --quantity pr"),
+        (["--quantity", "vote", "--seconds", "3"], "belong to --quantity pr or kappa or msr"),
+        (["--quantity", "pr", "--radius", "1" * 5000], "more than any text has words"),
         (["--seconds", "0"], "a time above 0"),
     ],
 )
@@ -378,7 +372,6 @@ def bad_tasks() -> dict[str, tuple[Callable[[Path], Path], str]]:
         "length": (of(short, length="3"), "reads 4 vectors of 3"),
         "not finite": (of(np.full((10, 3), np.nan, dtype=np.float32)), "finite float32 or float64"),
         "integers": (of(np.ones((10, 3), dtype=np.int64)), "a matrix of floats"),
-        "masked": (lambda folder: write(folder, masked_model(), None, ["yes"] * 4), "computes with the tokens"),
     }
 
 
@@ -409,3 +402,41 @@ def test_the_widest_pair_is_found() -> None:
     apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
     assert widest(points) == pytest.approx(apart.max())
     assert len(WORDS) == 10
+
+
+def test_the_nearest_word_of_the_same_part_of_speech_is_no_nearer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """With a tagger for which d to g are alike."""
+    from swapproof.verifier.radius import radius_setting
+    from swapproof.verifier.synonyms.part_of_speech import SamePartOfSpeech
+
+    own = SamePartOfSpeech(lambda rows: [["late" if word in "defg" else "early" for word in row] for row in rows])
+    monkeypatch.setattr(radius_setting, "same_part_of_speech", lambda: own)
+    task = write(tmp_path / "task", flat_model(7))
+    lines = measured(task, tmp_path / "run", same_part_of_speech=True)
+    alike = [part for line in lines for part in line["words"] if part["swap_alike"] is not None]
+    assert alike
+    for part in alike:
+        assert part["swap"]["distance"] <= part["swap_alike"]["distance"]
+        assert (part["word"] in "defg") == (part["swap_alike"]["to"] in "defg")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["alike"]["words"] == len(alike)
+    print_radii(summary, lines)
+    assert "by one of the same part of speech" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+    lines[0]["words"][0]["swap_alike"] = {"to": "d", "distance": 0.01}
+    tampered(tmp_path / "run", lines)
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 4
+    assert "has a word at" in capsys.readouterr().out
+
+
+def test_runs_of_two_networks_are_compared_by_position_and_dimension(run: Path, tmp_path: Path) -> None:
+    other = measured(write(tmp_path / "task", flat_model(8, width=3)), tmp_path / "other")
+    assert other
+    assert main(["compare", str(run), str(tmp_path / "other"), "--out", str(tmp_path / "both")]) == 0
+    found = json.loads((tmp_path / "both" / "compare.json").read_text())
+    assert [one["radii"]["dimensions"] for one in found["runs"]] == [2, 3]
+    page = (tmp_path / "both" / "compare.html").read_text()
+    assert "Mean low end by position" in page
+    assert "Safe radii" in page

@@ -237,6 +237,7 @@ def test_an_endpoint_is_run_only_when_that_is_allowed(folder: Path, capsys: pyte
 
 def test_a_killed_text_goes_on_where_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it had found is used if it is of this very text, and gone once the text is finished."""
+    monkeypatch.setattr("swapproof.verifier.roads.FOREIGN", ())  # in this process, where it can be stopped
     monkeypatch.setattr(simple_prover, "KEEP_SECONDS", 0.0)
     monkeypatch.setattr(simple_prover, "FIRST", 2)
     monkeypatch.setattr(simple_prover, "next_block", lambda block, spent: 2)

@@ -92,7 +92,9 @@ def test_a_model_that_only_answers_nan_claims_nothing_and_is_checked(
 ) -> None:
     run = run_of(folder, 'callable = "odd_answers:none"')
     assert set(statuses(run)) == {"ambiguous"}
-    assert "NaN among the scores of 4 of 4 texts" in json.loads((run / "summary.json").read_text())["vacuous"][0]
+    assert (
+        "answers none of the 4 texts with a class: NaN" in json.loads((run / "summary.json").read_text())["vacuous"][0]
+    )
     capsys.readouterr()
     assert main(["check", str(run)]) == 3
     assert "refused" not in capsys.readouterr().out

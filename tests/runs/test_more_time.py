@@ -15,10 +15,11 @@ import onnx
 import pytest
 from settling import Looks, paper_network
 
-from swapproof.proofs.certificate import Enumerate
+from swapproof.proofs.writing.certificate import Enumerate
 from swapproof.verifier.cli import main
 from swapproof.verifier.engines import proof_tree, word_search
 from swapproof.verifier.engines.protocol import Bound
+from swapproof.verifier.ladder import climbing, resuming
 from swapproof.verifier.ladder import settling as settle
 from swapproof.verifier.ladder.run_certificates import Checker
 from swapproof.verifier.roads import certify
@@ -161,7 +162,7 @@ def test_a_death_in_the_second_try_loses_nothing_of_the_first(
 
 
 def all_lost(setting: settle.Settling, texts: list[Text], jobs: int, **how: Any) -> Any:
-    yield from (Lost(text, "the process working on it died", 1.0) for text in texts)
+    yield from ([Lost(text, "the process working on it died", 1.0)] for text in texts)
 
 
 def test_a_refused_proof_is_saved_not_published_and_the_next_engine_settles_the_text(
@@ -219,3 +220,47 @@ def test_a_damaged_search_is_one_line(task: Path, tmp_path: Path, capsys: Captur
     assert main([*command, str(MORE)]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("swapproof:")]
     assert "store.sqlite: damaged" in line
+
+
+def test_a_text_is_finished_however_often_its_run_is_stopped(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step is a fifth of what a text takes, and after two of them the run is stopped; its proof is checked again."""
+    peaceful = certify(task, tmp_path / "peaceful", seconds=PLENTY, engines="greedy,exact").folder
+    run, kept, checked = tmp_path / "run", [0], [0]
+    monkeypatch.setattr(climbing, "Budget", lambda deadline: Looks(left=LITTLE))
+    write, accepted = resuming.write_begun, Checker.refusal
+
+    def stopped(*about: Any) -> None:
+        write(*about)
+        kept[0] += 1
+        if kept[0] == 2:
+            raise KeyboardInterrupt
+
+    def counted(*about: Any) -> Any:
+        checked[0] += 1
+        return accepted(*about)
+
+    monkeypatch.setattr(settle, "write_begun", stopped)
+    monkeypatch.setattr(settle, "read_begun", lambda path, query, check: resuming.read_begun(path, query, check))
+    monkeypatch.setattr(Checker, "refusal", counted)
+    command = ["certify", str(task), "--out", str(run), "--seconds", str(PLENTY), "--engines", "greedy,exact"]
+    with monkeypatch.context() as patch:
+        patch.setattr(settle, "climb", stop_at_once)
+        assert main(command) == 130
+    codes: list[int] = []
+    while not codes or codes[-1] == 130:
+        kept[0] = 0
+        codes.append(main(command))
+    assert codes[-1] == 0
+    assert len(codes) > 2
+    assert checked[0]
+    assert ends(run) == ends(peaceful)
+    assert not list(run.glob("transcripts/.*"))
+    checks(run)
+    spent, once = (sum(line["evaluations"] for line in lines(folder)) for folder in (run, peaceful))
+    assert spent < 3 * once, "what had been searched was searched again"
+
+
+def stop_at_once(*about: Any) -> Any:
+    raise KeyboardInterrupt

@@ -317,7 +317,7 @@ class TestDeath:
         run = Run(outcome.folder)
         setting, texts = begun(small, run)
         poisoned = [Poison(text.id, text.label, text.encoded, text.frozen) if text.id == 1 else text for text in texts]
-        found = sorted(settle_all(setting, poisoned, 2), key=identity)
+        found = sorted((one for lot in settle_all(setting, poisoned, 2) for one in lot), key=identity)
         assert [type(one) for one in found] == [Settled, Lost, Settled]
         assert isinstance(found[1], Lost)
         assert found[1].reason == "the process working on it ended with exit code 7, 3 times"

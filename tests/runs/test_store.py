@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 from faulty_work import FaultyWork, text_of
 
 from swapproof.encodings.errors import BadInput
+from swapproof.verifier.pages.progress import Unseen
 from swapproof.verifier.runs.jobs import text_by_text
 from swapproof.verifier.runs.jobs.text_by_text import Hands
 from swapproof.verifier.runs.run_folder import Run
@@ -145,8 +146,7 @@ def test_a_store_of_another_version_is_refused_by_number(path: Path) -> None:
 
 def test_a_lease_lasts_until_its_result_or_until_nobody_works(path: Path) -> None:
     with Store.open(path) as store:
-        for id in (1, 2, 3):
-            store.lease(STAGE, id, "process 7")
+        store.lease(STAGE, [1, 2, 3], "process 7")
         store.put(STAGE, 2, "line", None, job="a")
         assert store.leased(STAGE) == {1, 3}
         assert store.jobs() == {2: "a"}
@@ -182,9 +182,13 @@ def test_evidence_is_on_the_disk_before_its_row_and_the_row_before_it_is_reporte
         store.connection.set_trace_callback(lambda sql: said.append(sql) if sql == "COMMIT" else None)
         monkeypatch.setattr(os, "fsync", noted)
 
+        class Reporting(Unseen):
+            def __call__(self, number: int, kind: str = "", size: float = 0.0) -> None:
+                said.append(f"reported {number} {kind}")
+
         @contextmanager
-        def reporting(*_: object, **__: object) -> Iterator[Callable[[int, str], None]]:
-            yield lambda number, status: said.append(f"reported {number} {status}")
+        def reporting(*_: object, **__: object) -> Iterator[Reporting]:
+            yield Reporting()
 
         monkeypatch.setattr(text_by_text, "progress", reporting)
         text = text_of(0, "good")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="m
 def settled(folder: Path, words: list[str], bounds: Bounds, jobs: int = 2) -> dict[int, Any]:
     texts = [text_of(number, word) for number, word in enumerate(words)]
     found = settle_in_processes(FaultyWork(folder), iter(texts), jobs, bounds)
-    return {one.id if isinstance(one, Settled) else one.text.id: one for one in found}
+    return {one.id if isinstance(one, Settled) else one.text.id: one for lot in found for one in lot}
 
 
 def test_hanging_growing_and_crashing_texts_are_lost_and_no_others(tmp_path: Path) -> None:

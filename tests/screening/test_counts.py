@@ -20,9 +20,9 @@ from screening_cases import SHAPES, mutated, same_or_nothing, wild
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 
 LEVELS: tuple[c.Level, ...] = ("real", "float32")

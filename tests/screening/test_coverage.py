@@ -30,9 +30,9 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.encodings.rounding.certified_float32 import claims_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 from swapproof.verifier.screening.form.agreed_network import Apart, agreed
 

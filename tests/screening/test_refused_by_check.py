@@ -13,9 +13,9 @@ from proof_cases import Case, statement
 from screening_cases import same_or_nothing
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 
 EMBEDDED = [node("Gather", "table tokens", "embedded"), node("Flatten", "embedded", "flat")]

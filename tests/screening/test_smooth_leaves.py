@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from leaf_bounds import Asked, Parts, asked
 
 from swapproof.encodings.errors import Unsupported
-from swapproof.proofs import certificate
+from swapproof.proofs.writing import certificate
 from swapproof.verifier.engines.engine_table import engines_named
 from swapproof.verifier.engines.protocol import Bound, Budget
 from swapproof.verifier.engines.smooth_engines import SEQUENCE

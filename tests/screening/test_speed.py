@@ -13,9 +13,9 @@ from proof_cases import Case, Maker, statement
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 
 LENGTH, WIDTH, HIDDEN, SWAPS = 24, 8, 24, 3

@@ -16,9 +16,9 @@ from screening_cases import SHAPES, wild, within
 from swapproof.encodings.onnx_files.onnx_reading import open_model, read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 from swapproof.verifier.screening.form.agreed_network import agreed
 from swapproof.verifier.screening.many_texts import Roots, Table

@@ -14,9 +14,9 @@ from screening_cases import ACCEPTED, PROOFS, REFUSED, mutated, same_or_nothing,
 
 from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
+from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 
 SCREENED = {

@@ -167,12 +167,11 @@ class TestRefusals:
             store.forget([0])
         assert "1 of its 3 texts are not settled; give its command again" in refused([half], tmp_path / "out")
 
-    def test_a_measurement_and_a_folder_that_is_there(self, task: Path, parts: list[Path], tmp_path: Path) -> None:
-        run = tmp_path / "pr"
-        assert main(["measure", str(task), "--quantity", "pr", "--radius", "1", "--limit", "2", "--out", str(run)]) == 0
-        assert "only runs of `certify` can be put together" in refused([run], tmp_path / "out")
+    def test_a_folder_that_is_there(self, parts: list[Path], tmp_path: Path) -> None:
+        (tmp_path / "mine.txt").write_text("of the user")
         with pytest.raises(BadInput, match="exists and is not empty"):
-            merge(parts, run)
+            merge(parts, tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 class TestShards:

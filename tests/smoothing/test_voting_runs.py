@@ -67,6 +67,10 @@ def test_votes_are_measured_checked_and_not_to_be_changed(
     assert capsys.readouterr().out.splitlines()[-1].startswith("accepted ")
     assert main(["report", str(run)]) == 0
     assert "6 texts: " in capsys.readouterr().out
+    assert main(["bundle", str(run), "--out", str(tmp_path / "run.zip")]) == 2
+    (refusal,) = capsys.readouterr().err.splitlines()
+    assert "no proofs to bundle; hand over the folder itself, which `swapproof check` checks" in refusal
+    assert not (tmp_path / "run.zip").exists()
     lines = results(run)
     assert len(lines) == 6
     assert all(line["vote"]["samples"] == int(line["vote"]["outcomes"]) for line in lines)  # few: all were asked

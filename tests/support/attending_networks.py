@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 from graph_builder import Builder
+from hypothesis import strategies as st
 from smooth_cases import LENGTH, ROWS, f32, model
+from smooth_values import EXACT, FLOAT, values_of
+
+from swapproof.proofs import check, lower
 
 HEAD = 2
 
@@ -82,4 +90,68 @@ def transformer(shape: Shape, seed: int) -> bytes:
     return model(made, seed, classes=2, size=shape.size)
 
 
-__all__ = ["LENGTH", "ROWS", "Shape", "transformer"]
+def two_layers(seed: int) -> bytes:
+    """Two layers that attend, of one head and nothing else."""
+
+    def made(b: Builder, x: str, rng: Any) -> str:
+        for _ in range(2):
+            q, k, v = [b.call("MatMul", x, b.constant(rng.normal(size=(4, 4)).astype(np.float32))) for _ in range(3)]
+            scores = b.call("MatMul", q, b.call("Transpose", k, perm=[0, 2, 1]))
+            x = b.call("Add", x, b.call("MatMul", b.call("Softmax", scores, axis=-1), v))
+        return b.call("ReduceMean", x, b.wholes(1), keepdims=1)
+
+    return model(made, seed, classes=2, size=0.3)
+
+
+shapes = st.builds(
+    Shape,
+    heads=st.integers(1, 2),
+    inner=st.just(3),
+    first=st.booleans(),
+    curve=st.sampled_from(["Relu", "Gelu", "Tanh"]),
+    pooling=st.sampled_from(["mean", "first", "max"]),
+    masked=st.integers(0, 1),
+    shifted=st.booleans(),
+    size=st.sampled_from([0.1, 0.3, 1.0, 2.0]),
+    pooled=st.sampled_from(["", "", "Relu", "Tanh"]),
+)
+
+
+def space_of(data: bytes, rng: random.Random, count: int, repeated: bool = False) -> check.Space:
+    """Words of one or two positions; `repeated`: every position has the same token, and the same options."""
+    text = [1] * LENGTH if repeated else [rng.randrange(ROWS) for _ in range(LENGTH)]
+    words: list[Any] = []
+    free = 0
+    for start in sorted(rng.sample(range(LENGTH), count)):
+        if start < free:
+            continue
+        width = 2 if start + 1 < LENGTH and rng.random() < 0.25 and not repeated else 1
+        free = start + width
+        original = tuple(text[start:free])
+        others = [each for each in itertools.product(range(ROWS), repeat=width) if each != original]
+        chosen = others[:2] if repeated else rng.sample(others, rng.randrange(1, 4))
+        words.append([start, [list(each) for each in (original, *chosen)]])
+    found = lower.read_model(data).lower([["words", text]], words)
+    return check.Space(check.Network(found.data, found.numbers, found.no_float32), words, 0, text)
+
+
+def sentences_of(
+    space: check.Space, masks: Sequence[int], swaps: int, exact: bool = False
+) -> list[tuple[tuple[int, ...], list[Any]]]:
+    """Options and the values of all elements, of each sentence of a region."""
+    kind: tuple[Any, Any] = (EXACT, mpmath.mpf) if exact else (FLOAT, float)
+    found = []
+    original = [0] * LENGTH
+    for position, tokens in enumerate(space.tokens):
+        original[position] = min(tokens)
+    for chosen in itertools.product(*[[o for o in range(m.bit_length()) if m >> o & 1] for m in masks]):
+        if sum(map(bool, chosen)) > swaps:
+            continue
+        text = original.copy()
+        for (start, options), option in zip(space.words, chosen, strict=True):
+            text[start : start + len(options[option])] = options[option]
+        found.append((chosen, values_of(space.network, text, *kind)))
+    return found
+
+
+__all__ = ["LENGTH", "ROWS", "Shape", "sentences_of", "shapes", "space_of", "transformer", "two_layers"]

@@ -20,9 +20,10 @@ from swapproof.encodings.regions.boxes import boxed, segments_of
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.shared_tables import margins_of
-from swapproof.proofs import certificate, check
+from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.smooth_leaves import Boxes, Segment
+from swapproof.proofs.writing import certificate
 from swapproof.verifier.screening import Screen
 from swapproof.verifier.screening.form.statement import well_formed_words
 from swapproof.verifier.screening.form.unsure import Unsure

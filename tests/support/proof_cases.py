@@ -19,8 +19,8 @@ from graph_builder import Builder, floats, tokens
 from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
+from swapproof.proofs.writing import certificate as c
 
 VOCABULARY = 7
 

@@ -1,6 +1,6 @@
 """A run in which something is killed again and again: a worker, the command, or both at once, at random.
 
-    python tests/support/random_killing.py TASK.toml OUT [seconds between kills] [seed] [options of certify ...]
+    python tests/support/random_killing.py TASK.toml OUT [seconds between kills] [seed] [certify|attack|measure ...]
 
 runs the task once in peace and once so, begins it again whenever the command was killed, and compares both runs.
 """
@@ -23,11 +23,18 @@ from typing import Any
 
 from command_runs import timeless
 
+STAGES = ("min_swaps", "attack", "pr", "msr", "vote")
+"""Of a store, whatever the run is of."""
 COMMAND = [sys.executable, "-c", "import sys; from swapproof.verifier.cli import main; sys.exit(main(sys.argv[1:]))"]
 
 
 def killed_at_random(
-    task: Path, run: Path, options: list[str], patience: Callable[[], bool], seed: int = 1
+    task: Path,
+    run: Path,
+    options: list[str],
+    patience: Callable[[], bool],
+    seed: int = 1,
+    name: str = "certify",
 ) -> tuple[Counter[str], list[str]]:
     """What was killed how often until the run ended by itself, and what was lost of what was finished before a kill.
 
@@ -35,7 +42,7 @@ def killed_at_random(
     chance, killed, faults = random.Random(seed), Counter[str](), []
     while True:
         process = subprocess.Popen(
-            [*COMMAND, "certify", str(task), "--out", str(run), *options],
+            [*COMMAND, name, str(task), "--out", str(run), *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -81,25 +88,30 @@ def finished(run: Path) -> dict[int, str]:
     if not is_store(run / "store.sqlite"):
         return {}
     with Store.open(run / "store.sqlite", readonly=True) as store:
-        return {id: store.line("min_swaps", id) for id, _ in store.finished("min_swaps")}
+        return {id: store.line(stage, id) for stage in STAGES for id, _ in store.finished(stage)}
 
 
 def contents(run: Path) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, bytes]]:
-    """Results, summary and certificates, without what the clock wrote."""
+    """Results, summary and certificates, without what the clock wrote, and what it took to come to them: a text that
+    was gone on with has asked more, and has no history of engines."""
     lines = [json.loads(line) for line in (run / "results.jsonl").read_bytes().splitlines()]
     summary = json.loads((run / "summary.json").read_text())
     summary.pop("seconds", None)
+    summary.pop("slowest", None)
+    for one in (*lines, summary):
+        for name in ("requests", "evaluations", "history"):
+            one.pop(name, None)
     return timeless(lines), summary, {path.name: path.read_bytes() for path in (run / "certificates").iterdir()}
 
 
 def main() -> int:
     task, out = Path(sys.argv[1]), Path(sys.argv[2])
     every, seed = (float(sys.argv[3]) if len(sys.argv) > 3 else 5.0), (int(sys.argv[4]) if len(sys.argv) > 4 else 1)
-    options = sys.argv[5:] or ["--jobs", "2"]
-    for name in ("peaceful", "killed"):
-        shutil.rmtree(out / name, ignore_errors=True)
+    name, *options = sys.argv[5:] or ["certify", "--jobs", "2"]
+    for folder in ("peaceful", "killed"):
+        shutil.rmtree(out / folder, ignore_errors=True)
     subprocess.run(
-        [*COMMAND, "certify", str(task), "--out", str(out / "peaceful"), *options],
+        [*COMMAND, name, str(task), "--out", str(out / "peaceful"), *options],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -112,11 +124,11 @@ def main() -> int:
         last = time.monotonic()
         return False
 
-    killed, faults = killed_at_random(task, out / "killed", options, patience, seed)
+    killed, faults = killed_at_random(task, out / "killed", options, patience, seed, name)
     lost = [line["id"] for line in contents(out / "killed")[0] if "the process working on it" in line.get("reason", "")]
     if lost:  # they take longer than any process was left alive: the same command takes them up again
         print(f"killed again and again, and reported as lost: texts {lost}")
-        command = [*COMMAND, "certify", str(task), "--out", str(out / "killed"), *options]
+        command = [*COMMAND, name, str(task), "--out", str(out / "killed"), *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     peaceful, other = contents(out / "peaceful"), contents(out / "killed")
     differing = [one["id"] for one, two in zip(peaceful[0], other[0], strict=True) if one != two]

@@ -16,10 +16,10 @@ from random_networks import Sample, swap_spaces
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
-from swapproof.proofs.certificate import Count, File, Input, Lower, Node, Statement, Word, write_certificate
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.writing.certificate import Count, File, Input, Lower, Node, Statement, Word, write_certificate
 from swapproof.verifier.engines.protocol import Bound, Budget, Engine
 from swapproof.verifier.ladder.climbing import Check, climb
 from swapproof.verifier.ladder.replay import Replay

@@ -10,9 +10,13 @@ import numpy as np
 
 from swapproof.models.architectures.convolutional_network import Convolution
 from swapproof.models.architectures.flat_network import Flat
+from swapproof.models.architectures.folded_network import Folded
+from swapproof.models.architectures.kim_network import Kim
 from swapproof.models.architectures.mean_network import Mean
 from swapproof.models.architectures.network_shape import Body, Noise, Shape, initial_weights
 from swapproof.models.architectures.recurrent_network import BiLstm, Lstm
+from swapproof.models.architectures.sentence_encoder import MiniLm
+from swapproof.models.architectures.static_network import Static
 from swapproof.models.architectures.transformer_network import Transformer
 from swapproof.models.defences.training_rule import Defence, Learner, Setting, TrainingRule
 
@@ -23,6 +27,10 @@ BODIES: dict[str, Body] = {
     "mmws": Flat(2, (4, 3)),
     "mean": Mean(3, (4,)),
     "cnn": Convolution(3, (3,), filters=4, width=2),
+    "kim": Kim(3, (), filters=2, widths=(1, 3)),
+    "msr-cnn": Folded(2, (3,), filters=3, width=1, columns=5),
+    "static": Static(3, (3,), "random", False),
+    "minilm": MiniLm(4, (), layers=1, heads=2, inner=4),
     "lstm": Lstm(3, (), units=3),
     "bilstm": BiLstm(2, (3,), units=2, pooling="last"),
     "bilstm-max": BiLstm(2, (), units=2, pooling="max"),

@@ -16,9 +16,9 @@ from graph_builder import Builder, floats, tokens
 from smooth_cases import CURVES, LENGTH, ROWS, Made, cell, model
 from smooth_values import logits_of, steps_of
 
-from swapproof.proofs import certificate as c
 from swapproof.proofs import check, lower
-from swapproof.proofs.certificate import Boxes, Enumerate, Open, Precision, Segment, Words
+from swapproof.proofs.writing import certificate as c
+from swapproof.proofs.writing.certificate import Boxes, Enumerate, Open, Precision, Segment, Words
 
 Json = dict[str, Any]
 

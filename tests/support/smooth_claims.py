@@ -102,8 +102,12 @@ class Trees:
     rivals: int
     segments: list[list[tuple[int, int, int]]]
     """Lists of segments to choose from; none: drawn."""
+    only: bytes = b""
+    """The leaf, if it is always the same."""
 
     def leaf(self) -> bytes:
+        if self.only:
+            return self.only
         if self.source.random() < 0.3:
             return b"\2"
         if self.segments and self.source.random() < 0.8:
@@ -152,9 +156,13 @@ class Claim:
 
 
 def narrow_claims(
-    seeds: Sequence[int], level: str | None = None, steps: Sequence[Step] | None = None, trees: int = 4
+    seeds: Sequence[int],
+    level: str | None = None,
+    steps: Sequence[Step] | None = None,
+    trees: int = 4,
+    only: bytes = b"",
 ) -> list[Claim]:
-    jobs = [make_job(seed, level, steps, trees) for seed in seeds]
+    jobs = [make_job(seed, level, steps, trees, only) for seed in seeds]
     command = ["node", "-e", DRIVER, str(CHECKER)]
     text = "\n".join(json.dumps(job) for job in jobs)
     result = subprocess.run(command, input=text, capture_output=True, text=True, timeout=4 * SECONDS)
@@ -172,7 +180,9 @@ def narrow_claims(
     return claims
 
 
-def make_job(seed: int, level: str | None, steps: Sequence[Step] | None, trees: int) -> dict[str, Any]:
+def make_job(
+    seed: int, level: str | None, steps: Sequence[Step] | None, trees: int, only: bytes = b""
+) -> dict[str, Any]:
     source = random.Random(seed)
     length = source.choice([2, 3, 4])
     drawn = steps if steps is not None else source.choices(STEPS, k=source.randint(1, 3))
@@ -193,7 +203,7 @@ def make_job(seed: int, level: str | None, steps: Sequence[Step] | None, trees: 
         for layers in (2, 6, 7, 8) for first in (1, 2) for order in (at, at[::-1])
     ]  # fmt: skip
     classes = onnx.load_from_string(model).graph.output[0].type.tensor_type.shape.dim[1].dim_value
-    drawer = Trees(source, [len(options) for _, options in words], classes - 1, segments)
+    drawer = Trees(source, [len(options) for _, options in words], classes - 1, segments, only)
     certificate: dict[str, Any] = {
         "format": "swapproof certificate", "version": 2, "id": 0, "vocabulary": None, "synonyms": None,
         "model": {"file": "model.onnx", "sha256": "", "tensors": []}, "text": sha256(b""), "network": "",

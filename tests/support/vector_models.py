@@ -56,6 +56,38 @@ def grid_model(seed: int, width: int = 3, classes: int = 4) -> Any:
     return g.proto([floats("vectors", None, LENGTH, width)], [floats("Y", None, classes)], opset=13)
 
 
+def recurrent_model(seed: int, width: int = 2, units: int = 3, scale: float = 1.0) -> Any:
+    """The last state of an LSTM, which reads as many vectors as there are words before the padding."""
+    random, g = np.random.default_rng(seed), Builder()
+
+    def numbers(*shape: int) -> str:
+        return g.constant((scale * random.normal(size=shape)).astype(np.float32))
+
+    at = g.call("Gather", g.constant(table(random, width)), "tokens", axis=0)
+    real = g.call("Cast", g.call("Greater", "tokens", g.wholes(0)), to=6)
+    words = g.call("ReduceSum", real, g.wholes(1), keepdims=0)
+    at = g.call("Transpose", at, perm=[1, 0, 2])
+    inputs = [at, numbers(1, 4 * units, width), numbers(1, 4 * units, units), numbers(1, 8 * units), words]
+    g.node("LSTM", inputs, ["", "last"], hidden_size=units)
+    at = g.call("Reshape", "last", g.wholes(-1, units))
+    g.node("Gemm", [at, numbers(units, 2), numbers(2)], ["logits"])
+    return g.proto([tokens("batch", LENGTH)], [floats("logits", "batch", 2)])
+
+
+def attending_model(seed: int, width: int = 2) -> Any:
+    """x + softmax(x x^T) x, normalised, then the mean of all positions."""
+    random, g = np.random.default_rng(seed), Builder()
+    at = g.call("Gather", g.constant(table(random, width)), "tokens", axis=0)
+    scores = g.call("MatMul", at, g.call("Transpose", at, perm=[0, 2, 1]))
+    at = g.call("Add", at, g.call("MatMul", g.call("Softmax", scores, axis=-1), at))
+    scale = g.constant(random.normal(size=width).astype(np.float32))
+    at = g.call("LayerNormalization", at, scale, epsilon=0.1)
+    at = g.call("ReduceMean", at, axes=[1], keepdims=0)
+    weights = g.constant(random.normal(size=(width, 2)).astype(np.float32))
+    g.node("MatMul", [at, weights], ["logits"])
+    return g.proto([tokens("batch", LENGTH)], [floats("logits", "batch", 2)], opset=17)
+
+
 def write(folder: Path, model: Any, vectors: Any = None, labels: list[str] | None = None, **changes: Any) -> Path:
     """A task of it, whose labels are its own answers unless they are said."""
     folder.mkdir(parents=True, exist_ok=True)

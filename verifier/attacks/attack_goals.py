@@ -39,18 +39,21 @@ class Goal:
 
     target: int | None = None
 
-    def judge(self, answered: Array, decision: Decision, label: int) -> Judged:
-        """`answered` [n, outputs]: the scores of the model, as it answers them."""
+    def judge(self, answered: Array, decision: Decision, label: int | Array) -> Judged:
+        """`answered` [n, outputs]: the scores of the model, as it answers them; `label`: of all, or [n]."""
         values = decision.values(answered)
         silent = np.asarray(np.isnan(values).any(axis=1))
         answers = np.where(silent, -1, values.argmax(axis=1))
-        wanted = label if self.target is None else self.target
-        if not 0 <= wanted < decision.classes:
-            raise BadInput(f"class {wanted} of {decision.classes} classes")
+        wanted = np.broadcast_to(label if self.target is None else self.target, len(values))
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < decision.classes:
+            raise BadInput(f"class {wanted.max()} of {decision.classes} classes")
         won = np.asarray(answers == wanted if self.target is not None else answers != label)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            logs = logarithms(np.asarray(values, dtype=np.float64), decision, np.shape(answered)[-1])
-            odds = logs[:, wanted] - log_sum(np.delete(logs, wanted, axis=1))
+            logs = logarithms(np.array(values, dtype=np.float64), decision, np.shape(answered)[-1])
+            every = np.arange(len(logs))
+            own = logs[every, wanted]
+            logs[every, wanted] = -np.inf
+            odds = own - log_sum(logs)
             scores = odds if self.target is not None else -odds
             scores = np.where(silent | np.isnan(scores), FAR, scores)
             shares = 1 / (1 + np.exp(-scores))

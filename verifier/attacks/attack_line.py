@@ -14,6 +14,7 @@ from ..runs.results import opening
 from ..tasks.inputs import Text
 
 HIGH_ONLY = "an attack proves nothing below its sentence"
+LATE = "out of time; "
 UNBROKEN = "the attack found no sentence, which proves nothing"
 
 
@@ -48,7 +49,9 @@ def line_of(
         "attack": {"method": method, **{name: value for name, value in spent.items() if name != "seconds"}},
     }
     if not wrong:
-        line["reason"] = failed or (UNBROKEN if high is None else HIGH_ONLY)
+        line["reason"] = failed or (LATE if spent.get("out_of_time") else "") + (
+            UNBROKEN if high is None else HIGH_ONLY
+        )
     if failed is not None:
         line["attack"]["failed"] = True
     return line

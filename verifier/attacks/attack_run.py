@@ -6,8 +6,10 @@ What one road needs is imported when that road is taken.
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,9 @@ from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, sha256
 from ..runs.store import Store
 from ..synonyms.similarity import sentence_similarity
-from ..tasks.deployed_model import Trust, open_deployed
-from ..tasks.inputs import Inputs, read_inputs, read_plain
-from ..tasks.opened_model import opened
+from ..tasks.deployed_model import FOREIGN, Trust
+from ..tasks.inputs import Inputs, Text, filters_of, read_inputs, read_plain
+from ..tasks.opened_model import opened, opened_in
 from ..tasks.sections import refuse_unmeasured
 from ..tasks.task import Task, read_task
 from .attack_goals import Goal
@@ -36,8 +38,12 @@ from .attack_summary import summary_of_attack
 from .attacking import STAGE, Attacking, Tokens
 from .frozen_candidates import refrozen
 from .recipes import recipe_named
+from .sentence_answers import unknown_spelt
 from .textattack.log_export import export_log
 from .textattack.log_import import METHOD, accounts, imported
+from .together.kept_searches import searched_and_kept
+from .together.searched_text import Searched
+from .together.searched_together import is_together, searched_together
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class AttackOptions:
     """A log of TextAttack that is written when all texts are attacked."""
     cluster: str | None = None
     """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
+    seconds: float | None = None
+    """For each text."""
 
 
 def attack(
@@ -74,10 +82,14 @@ def attack(
     require(asked.limit is None or asked.limit >= 1, f"limit = {asked.limit}: at least 1")
     require(asked.jobs >= 1, f"jobs = {asked.jobs}: at least 1")
     require(asked.seed >= 0, f"seed = {asked.seed}: at least 0")
-    recipe_named(method)
+    require(
+        asked.seconds is None or (asked.seconds > 0 and math.isfinite(asked.seconds)),
+        f"seconds = {asked.seconds}: a time above 0",
+    )
+    recipe = recipe_named(method)
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    if asked.limits.similarity is not None:
+    if asked.limits.similarity is not None or (recipe.natural and asked.causal_model is not None):
         sentence_similarity(0.0)
     require(
         asked.limits.perplexity is None or asked.causal_model is not None,
@@ -86,6 +98,7 @@ def attack(
     )
     causal = None if asked.causal_model is None else CausalModel.open(asked.causal_model).name
     given = read_task(task)
+    foreign = given.model.kind in FOREIGN
     refuse_unmeasured(given.require, "attack")
     with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
@@ -103,7 +116,9 @@ def attack(
             work, said_of_log = imported(work, plan.inputs.texts, imports)
             plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked, sha256(imports), causal)})
         with begun(plan, resume=asked.resume, shown=asked.progress):
-            settle(plan, work, Hands(asked.jobs, asked.cluster), doing="attack", facts={}, shown=asked.progress)
+            hands = Hands(asked.jobs, asked.cluster, apart=foreign)
+            work = work if imports is not None else ahead(plan, work, shown=asked.progress)
+            settle(plan, work, hands, doing="attack", facts={}, shown=asked.progress)
             with Store.open(run.store, readonly=True) as store:
                 lines = list(store.results(STAGE))
             labels = given.model.labels
@@ -159,24 +174,46 @@ def reading(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     trial = tried(model, length_of(task, model), inputs, smooth=True)
     if task.model.road is None and divides(trial.network.nodes):
         raise Unsupported(ATTENTION)
-    inputs = candidates_of(inputs, method, asked)
+    inputs = candidates_of(inputs, task, method, asked)
     binding = binding_of(model.path, inputs)
-    facts = settling_facts(binding, inputs, trial, method, None) | question_of(method, goal, asked)
+    facts = settling_facts(binding, inputs, trial, method, asked.seconds) | question_of(method, goal, asked)
     plan = RunPlan.of_network(run, task, model, inputs, binding, facts, extends=False)
     reads = recipe_named(method).gradients or not trial.network.is_smooth
-    tokens = Tokens(reads=reads, given=model.given)
-    return plan, Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, tokens=tokens)
+    tokens = Tokens(reads=reads, given=model.given, unknown=unknown_spelt(inputs.vocabulary))
+    work = Attacking(
+        run.folder, method, goal, asked.limits, asked.seed, asked.trust, tokens=tokens, seconds=asked.seconds
+    )
+    return plan, work
+
+
+def ahead(plan: RunPlan, work: Attacking, *, shown: bool = False) -> Attacking:
+    """With what a search over all texts at once gives, where there is one: of a run that has begun.
+
+    --seconds is of each text, which is then searched by itself."""
+    search, vocabulary = recipe_named(work.method).search, plan.inputs.vocabulary
+    if work.tokens is None or work.seconds is not None or not is_together(search, vocabulary, work.limits):
+        return work
+    model = opened_in(plan.run)
+    fixed = length_of(plan.task, model) is not None
+
+    def at_once(texts: Sequence[Text]) -> Iterator[dict[int, Searched | None]]:
+        return searched_together(search, model, vocabulary, texts, work.goal, work.limits, fixed=fixed)
+
+    with Store.open(plan.run.store) as store:
+        found = searched_and_kept(store, STAGE, plan.inputs.texts, at_once, shown=shown)
+    return replace(work, searched=found)
 
 
 def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions) -> tuple[RunPlan, Attacking]:
+    from ..replaying.apart_classifier import open_apart
     from ..replaying.replayed_run import seen_of, unread
 
     endpoint = task.model.kind == "endpoint"
     alone = asked.jobs == 1 and asked.cluster is None
     require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
     threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
-    inputs = candidates_of(read_plain(task, asked.limit), method, asked)
-    classifier = open_deployed(task, asked.trust, threads)
+    inputs = candidates_of(read_plain(task, asked.limit), task, method, asked)
+    classifier = open_apart(task, asked.trust, threads, FOREIGN)
     identity = classifier.identity
     binding = binding_of_deployed(identity, inputs)
     about = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
@@ -184,15 +221,18 @@ def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions)
     odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
     vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
     said = (*identity.remarks, *odd)
-    facts = facts_about(binding, inputs, said, about, method, None, observed=vacuous) | question_of(method, goal, asked)
+    facts = facts_about(binding, inputs, said, about, method, asked.seconds, observed=vacuous)
+    facts |= question_of(method, goal, asked)
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = RunPlan(run, task, inputs, binding, identity.files, own, facts, extends=False)
-    return plan, Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, threads)
+    work = Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, threads, seconds=asked.seconds)
+    return plan, work
 
 
-def candidates_of(inputs: Inputs, method: str, asked: AttackOptions) -> Inputs:
+def candidates_of(inputs: Inputs, task: Task, method: str, asked: AttackOptions) -> Inputs:
     kind = recipe_named(method).transformation
-    return refrozen(inputs, kind, asked.limits.k_max, asked.kappa, asked.language_model)
+    filters = () if kind == "task" else filters_of(task.swaps)
+    return refrozen(inputs, kind, asked.limits.k_max, asked.kappa, asked.language_model, filters)
 
 
 def question_of(
@@ -203,6 +243,7 @@ def question_of(
     limits = asked.limits
     question: dict[str, Any] = {"quantity": "attack", "method": method, "target": goal.target, "seed": asked.seed}
     question |= {name: getattr(limits, name) for name in ("k_max", "rho_max", "rho_up", "q_max", "similarity")}
+    question |= {} if limits.queries is None else {"queries": limits.queries}
     question |= {} if log is None else {"log_sha256": log}
     question |= {} if causal is None else {"perplexity": limits.perplexity, "causal_model": causal}
     return {QUESTION: json.dumps(question)}

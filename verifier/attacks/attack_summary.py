@@ -34,6 +34,7 @@ def summary_of_attack(
         "texts": texts,
         "already_wrong": sum(line["status"] == "already_wrong" for line in answered),
         "failed": len(failed),
+        "out_of_time": sum(bool(line["attack"].get("out_of_time")) for line in lines),
         "attacked": len(attacked),
         "broken": len(broken),
         "clean": share(right, texts),

@@ -19,6 +19,7 @@ from .sentence_answers import Answers, Without
 Array = NDArray[Any]
 Check = Callable[[Rows], NDArray[np.bool_]]
 """Which of these sentences are allowed, whatever the number of their swaps."""
+Worth = Callable[[Rows], NDArray[np.float64]]
 
 
 class Spent(Exception):
@@ -52,6 +53,8 @@ class Attacked:
     outputs: int | None = None
     """Scores that the model answers to a sentence."""
     known: dict[bytes, Array] = field(default_factory=dict, repr=False)
+    worth: Worth | None = None
+    """By which of several sentences with as many swaps the best is kept; None: by its score."""
 
     @property
     def words(self) -> int:
@@ -127,8 +130,10 @@ class Attacked:
     def take(self, rows: Rows, judged: Judged) -> None:
         """Sentences beyond a limit are nothing found, whoever asked about them."""
         won = np.flatnonzero(judged.won)
-        for place in won[self.permits(rows[won])].tolist():
-            swaps, score = int(np.count_nonzero(rows[place])), float(judged.scores[place])
+        won = won[self.permits(rows[won])]
+        worth = judged.scores[won] if self.worth is None or not len(won) else self.worth(rows[won])
+        for place, score in zip(won.tolist(), worth.tolist(), strict=True):
+            swaps = int(np.count_nonzero(rows[place]))
             if swaps not in self.found or score > self.found[swaps][0]:
                 self.found[swaps] = score, rows[place].copy()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.space import SwapSpace
 
+from ..synonyms.filters import Filter, MaxPerWord, in_order
 from ..synonyms.freezing import Freezing, FrozenText, digest_of
 from ..tasks.inputs import Inputs, Text
 from .recipes import Transformation
@@ -21,9 +22,17 @@ Candidates = Callable[[Text], Sequence[Sequence[str]]]
 
 
 def refrozen(
-    inputs: Inputs, transformation: Transformation, k_max: int | None, kappa: Path | None, language_model: Path | None
+    inputs: Inputs,
+    transformation: Transformation,
+    k_max: int | None,
+    kappa: Path | None,
+    language_model: Path | None,
+    filters: Iterable[Filter] = (),
 ) -> Inputs:
-    """The same texts with these spaces, of each word the first `k_max` candidates."""
+    """The same texts with these spaces, of each word the first `k_max` candidates.
+
+    `filters` are those of the task. They hold for other candidates than its own too, but for their number."""
+    allowed = in_order(one for one in filters if not isinstance(one, MaxPerWord))
     match transformation:
         case "task":
             return (
@@ -32,19 +41,35 @@ def refrozen(
                 else refilled(inputs, [fewer(text, k_max) for text in inputs.texts], inputs.source)
             )
         case "typos":
-            return with_candidates(inputs, errors_of, k_max, "typing errors")
+            return with_candidates(inputs, errors_of, k_max, "typing errors", allowed)
         case "words and typos":
-            return with_candidates(inputs, words_and_errors, k_max, f"{inputs.source}, and typing errors")
+            return with_candidates(inputs, words_and_errors, k_max, f"{inputs.source}, and typing errors", allowed)
         case "kappa":
             words = most_capable(kappa)
-            return with_candidates(inputs, lambda text: [words] * len(text.frozen.words), k_max, "words by kappa")
+            return with_candidates(
+                inputs, lambda text: [words] * len(text.frozen.words), k_max, "words by kappa", allowed
+            )
         case "masked" | "in place":
             words_of = masked_words(language_model, in_place=transformation == "in place")
-            return with_candidates(inputs, words_of, k_max, "a masked language model")
+            return with_candidates(inputs, words_of, k_max, "a masked language model", allowed)
 
 
-def with_candidates(inputs: Inputs, candidates: Candidates, k_max: int | None, source: str) -> Inputs:
-    return refilled(inputs, [frozen(text, candidates(text), k_max) for text in inputs.texts], source)
+def with_candidates(
+    inputs: Inputs, candidates: Candidates, k_max: int | None, source: str, filters: Sequence[Filter] = ()
+) -> Inputs:
+    spaces = [frozen(text, filtered(text, candidates(text), filters), k_max) for text in inputs.texts]
+    return refilled(inputs, spaces, source)
+
+
+def filtered(text: Text, candidates: Sequence[Sequence[str]], filters: Sequence[Filter]) -> list[list[str]]:
+    words = [options[0] for options in text.frozen.words]
+    found = [list(some) for some in candidates]
+    for one in filters:
+        for place, some in enumerate(found):
+            if some:
+                keeps = one.keeps(words, place, some)
+                found[place] = [word for word, keep in zip(some, keeps, strict=True) if keep]
+    return found
 
 
 def refilled(inputs: Inputs, spaces: Sequence[FrozenText], source: str) -> Inputs:

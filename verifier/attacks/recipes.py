@@ -12,7 +12,9 @@ from typing import Literal
 from swapproof.encodings.errors import BadInput
 
 from .searches.beam_search import Beam
+from .searches.climbing_search import Climbing
 from .searches.genetic_search import Genetic
+from .searches.guided_search import Guided
 from .searches.importance_search import ByImportance
 from .searches.local_search import LocalSearch
 from .searches.pdp_search import Pdp
@@ -34,12 +36,22 @@ class Recipe:
     note: str
     transformation: Transformation = "task"
     gradients: bool = False
+    natural: bool = False
+    """Whether of several sentences the most natural is kept, where perplexities are known: see SP-Attack."""
 
 
 RECIPES: dict[str, Recipe] = {
     "greedy": Recipe(Beam(1), "The best single swap again and again (TextAttack's GreedySearch)."),
     "beam": Recipe(Beam(4), "Beam search of width 4, as in TextAttack's comparison of searches."),
-    "local": Recipe(LocalSearch(), "Liu et al. 2021: insert, remove, exchange, restart. Not compared with their code."),
+    "local": Recipe(
+        LocalSearch(),
+        "After the moves of Liu et al. 2021, from a sentence that reaches the goal to one with fewer swaps: ours.",
+    ),
+    "local-released": Recipe(
+        Climbing(),
+        "Liu et al. 2021: climbs the share by single words and ends with the first success, whatever its swaps. As the "
+        "released code, but for the other side, which there is that of the text and not of the local optimum.",
+    ),
     "pdp": Recipe(
         Pdp(),
         "Yang et al.; the code returns one value for failed and certified, here a failure is one. It keeps 1,280 "
@@ -55,7 +67,8 @@ RECIPES: dict[str, Recipe] = {
         ByImportance("saliency"),
         "Saliency by an unknown word, times the best gain. The paper swaps named entities too, which is a matter of "
         "[swaps]; the gain is of probabilities. TextAttack 0.3.11 weighs by the share after the swap "
-        "and not by what it gained; here it is the gain, as in the paper.",
+        "and not by what it gained; here it is the gain, as in the paper. An unknown word is one token: where marks "
+        "are read apart a word stands for it that the vocabulary does not know. TextAttack writes [UNK] into the text.",
     ),
     "textbugger": Recipe(
         ByImportance("delete"),
@@ -93,7 +106,7 @@ RECIPES: dict[str, Recipe] = {
     "sempso": Recipe(Swarm(60, 20), "Zang et al.; the signs of the velocity are those of the released code."),
     "leap": Recipe(
         Swarm(60, 20, levy=True),
-        "After Xiao et al. 2023: the idea, not the paper's text or code, which were not at hand.",
+        "Xiao et al. 2023, as in the authors' code in TextAttack's form: see its search. WordNet is [swaps]'s affair.",
     ),
     "a2t": Recipe(
         ByImportance("gradient"),
@@ -102,6 +115,9 @@ RECIPES: dict[str, Recipe] = {
         gradients=True,
     ),
     "hotflip": Recipe(ByGradient(5), "Ebrahimi et al. on words: see its search.", gradients=True),
+    "best": Recipe(
+        Guided(), "Ours, for few requests (--queries): no paper. With slopes where the network is read and not smooth."
+    ),
     "mcts": Recipe(
         TreeSearch(),
         "La Malfa et al.: UCT over all leaves with alpha 0.5, 1,000 simulations a vertex, Q the greatest drop. The "
@@ -109,8 +125,11 @@ RECIPES: dict[str, Recipe] = {
     ),
     "sp-attack": Recipe(
         SingleWords(50),
-        "Xu et al.: the 50 words of the greatest kappa (--kappa FILE, from `measure --quantity kappa`) at every word.",
+        "Xu et al.: the 50 words of the greatest kappa (--kappa FILE, from `measure --quantity kappa`) at every word. "
+        "With --causal-model it keeps, as the paper, successes of similarity above 0.8, and of these the one with the "
+        "greatest 3 cos - 20 perplexity ratio; H is all-MiniLM-L6-v2 here. Without it, the one with the best score.",
         "kappa",
+        natural=True,
     ),
     "random": Recipe(Random(50), "50 random sentences of each number of swaps: what any other must beat."),
 }

@@ -15,14 +15,41 @@ from swapproof.encodings.evaluation import values
 from swapproof.encodings.query import Query
 from swapproof.models.deployed.classifier import Rows
 from swapproof.models.deployed.decision import Decision
+from swapproof.models.encoded import spans_of
+from swapproof.models.plain_words import PlainWords
+from swapproof.models.subwords import TokenizerVocabulary
+from swapproof.models.vocabulary import Vocabulary
 
 Array = NDArray[Any]
 Without = Literal["unknown", "delete"]
 """How a word is taken away to see what it does: an unknown word in its place, or nothing."""
+UNKNOWN_WORD = "[UNK]"
+"""Stands for a word taken away where the task names no unknown word, as in TextAttack."""
 CELLS = 1 << 22
 """Numbers in one block of sentences: bounds memory."""
 STEP = 2.0**-20
 """Of a swap, to both sides: its slope is a central difference in float64."""
+
+
+def unknown_word(named: str | int | None) -> str:
+    """As it is written into a text; `named`: by the task."""
+    return named if isinstance(named, str) else UNKNOWN_WORD
+
+
+def unknown_spelt(vocabulary: Vocabulary) -> str:
+    """What this vocabulary reads as the one token of the unknown word.
+
+    Where marks stand apart `<unk>` would be three words; a word of letters that it does not know is one.
+    """
+    if isinstance(vocabulary, PlainWords):
+        return unknown_word(None)
+    word = unknown_word(vocabulary.unknown)
+    if isinstance(vocabulary, TokenizerVocabulary) or spans_of(word, vocabulary.split) == ((0, len(word)),):
+        return word
+    word = "unk"
+    while word in vocabulary.ids:
+        word += "k"
+    return word
 
 
 class Answers(Protocol):

@@ -17,6 +17,7 @@ from swapproof.models.deployed.decision import NO_CLASS, Decision
 from swapproof.proofs.onnx_file import Refused
 
 from ..counting.draws import drawn, seed_of
+from ..replaying.apart_classifier import open_apart
 from ..replaying.asking import Asking
 from ..replaying.replayed_line import line_of
 from ..replaying.sentence_order import SentenceOrder
@@ -24,7 +25,7 @@ from ..replaying.simple_prover import Found, Partly, counted
 from ..replaying.transcript import read_transcript, row_of, statement_of
 from ..runs.binding import binding_of_deployed
 from ..runs.run_folder import Run, existing
-from ..tasks.deployed_model import Trust, open_deployed
+from ..tasks.deployed_model import Trust
 from ..tasks.inputs import Inputs, Text, read_plain
 from ..tasks.task import Task, read_task
 from .findings import Audit, Fault, Finding, said_of_unsettled
@@ -67,7 +68,7 @@ def audit_replayed(folder: Path, trust: Trust, share: Share) -> Audit:
     task = read_task(run.task)
     inputs = read_plain(task)
     lines = read_lines(run)
-    again = Again(run, task, open_deployed(task, trust), task.model.decision, share)
+    again = Again(run, task, open_apart(task, trust), task.model.decision, share)
     missing = len(inputs.texts) - len(lines)
     unclaimed = (
         f"the run's files agree, and claim nothing: of none of its {len(lines)} texts is there an evaluation to repeat"

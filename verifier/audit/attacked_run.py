@@ -17,15 +17,16 @@ from ..attacks.attack_goals import Goal
 from ..attacks.attack_limits import Limits
 from ..attacks.attack_summary import summary_of_attack
 from ..attacks.attacking import STAGE
+from ..replaying.apart_classifier import open_apart
 from ..runs.manifest import read_manifest
 from ..runs.results import pieces
 from ..runs.run_folder import Run, existing, sha256
 from ..runs.store import ILL_FORMED
-from ..tasks.deployed_model import Trust, open_deployed
+from ..tasks.deployed_model import Trust
 from ..tasks.task import Task, read_task
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .run_accounts import compared, page_differs
-from .run_items import read_lines
+from .run_items import read_lines, without_line
 from .text_rules import expect
 
 
@@ -35,10 +36,14 @@ def audit_attacked(folder: Path, question: Mapping[str, Any], trust: Trust) -> A
     task = read_task(run.task)
     names = ("k_max", "rho_max", "rho_up", "q_max", "similarity")
     limits = Limits(**{name: question[name] for name in names}, perplexity=question.get("perplexity"))
-    again = Witnesses(run, task, open_deployed(task, trust), Goal(question["target"]), limits, question["method"])
+    again = Witnesses(run, task, open_apart(task, trust), Goal(question["target"]), limits, question["method"])
     lines = read_lines(run)
     remark = "the witnesses were replayed; requests, evaluations, similarities and perplexities are not counted again"
-    return Audit("attack", len(lines), again.findings(lines), (remark,), "the run's files agree, and no text is broken")
+    texts, missing = by_id(run.texts), without_line(run, lines)
+    said = (remark, *said_of_unsettled(missing, len(texts)))
+    found = again.findings(lines, texts)
+    nothing = "the run's files agree, and no text is broken"
+    return Audit("attack", len(lines), found, said, nothing, unsettled=missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +61,8 @@ class Witnesses:
     def decision(self) -> Decision:
         return self.task.model.decision
 
-    def findings(self, lines: Mapping[int, Mapping[str, Any]]) -> Iterator[Finding | Fault]:
-        texts, spaces = by_id(self.run.texts), by_id(self.run.spaces)
+    def findings(self, lines: Mapping[int, Mapping[str, Any]], texts: Mapping[int, Any]) -> Iterator[Finding | Fault]:
+        spaces = by_id(self.run.spaces)
         for id in sorted(lines):
             line = lines[id]
             try:

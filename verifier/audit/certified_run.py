@@ -54,7 +54,7 @@ def audit_run(
     proved = [item for item in items if item not in replayed]
     found: Iterator[Finding | Fault] = chain[Finding | Fault](
         findings(run, proved, jobs or os.cpu_count() or 1, exact=exact),
-        again_findings(again, replayed),
+        again_findings(again, replayed, inputs.texts),
         map(Fault, chain(differences(run, inputs), answered_otherwise(beside, proved))),
     )
     missing = len(inputs.texts) - sum(item.line is not None for item in items)
@@ -63,11 +63,13 @@ def audit_run(
     return Audit("certify", len(items), found, remarks, nothing_claimed(items), closing, missing)
 
 
-def again_findings(again: Again | None, items: Sequence[Item]) -> Iterator[Finding]:
-    """Of the texts on which the deployed model was run, beside those that were read."""
+def again_findings(again: Again | None, items: Sequence[Item], own: Sequence[Text]) -> Iterator[Finding]:
+    """Of the texts on which the deployed model was run, beside those that were read. `own`: as the run read them, which
+    holds where its network is the deployed model itself."""
     if again is None:
         return
-    texts = {text.id: text for text in read_plain(again.task).texts}
+    itself = again.task.model.kind == "onnx"
+    texts = {text.id: text for text in (own if itself else read_plain(again.task).texts)}
     for item in items:
         if item.line is not None:
             yield again.finding(item.id, texts.get(item.id), item.line)

@@ -45,7 +45,7 @@ OF_MEASURE: Known = OF_A_TEXT | {
 
 OF_A_RUN: Known = {
     **dict.fromkeys(("labels", "remarks", "observed", "engines", "seconds_per_text")),
-    "data": dict.fromkeys(("skipped", "defects")),
+    "data": dict.fromkeys(("skipped", "defects", "ended")),
     "swaps": dict.fromkeys(("source", "sha256", "considered", "removed", "kept", "fixed", "dropped_on_reading")),
     "model": dict.fromkeys(
         (

@@ -16,13 +16,12 @@ import numpy as np
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Floats
-from swapproof.proofs import check
-from swapproof.proofs.balls import check_ball
+from swapproof.proofs import check, check_ball
 from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..radius.moving_ball import Ball
 from ..radius.proved_balls import runs
-from ..radius.radius_setting import RadiusQuestion, RadiusSetting, behind_name
+from ..radius.radius_setting import RadiusQuestion, RadiusSetting
 from ..radius.radius_summary import summarise_radii
 from ..radius.radius_work import STAGE
 from ..radius.saliency import agreement
@@ -31,10 +30,10 @@ from ..runs.run_folder import Run, existing, sha256
 from ..runs.store import ILL_FORMED, intact
 from ..tasks.inputs import Text
 from ..tasks.task import read_task
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .line_claims import INTERVAL, OF_A_TEXT, Known, additions
 from .run_accounts import compared, files_differ, names_that_differ, page_differs
-from .run_items import read_lines
+from .run_items import read_lines, without_line
 from .text_rules import described, expect
 
 CLOSE = 1e-5
@@ -43,11 +42,25 @@ PART: Known = {
     **dict.fromkeys(("position", "word", "positions", "words", "low", "high", "exact", "any_word", "same_vector")),
     "point": dict.fromkeys(("distance", "vector")),
     "swap": dict.fromkeys(("to", "distance")),
+    "swap_alike": dict.fromkeys(("to", "distance")),
     "sentence": {"distance": None, "swaps": dict.fromkeys(("position", "to"))},
     "saliency": dict.fromkeys(("leave_one_out", "single_swap", "lime")),
 }
 OF_RADII: Known = OF_A_TEXT | {
-    **dict.fromkeys(("quantity", "norm", "units", "padding", "saliency", "lime", "moving", "diameter")),
+    **dict.fromkeys(
+        (
+            "quantity",
+            "norm",
+            "units",
+            "padding",
+            "saliency",
+            "lime",
+            "moving",
+            "diameter",
+            "dimensions",
+            "same_part_of_speech",
+        )
+    ),
     "agreement": dict.fromkeys(("radius", "lime"), dict.fromkeys(("leave_one_out", "single_swap"))),
     "safe_radius": INTERVAL,
     "words": PART,
@@ -61,7 +74,9 @@ def audit_radii(folder: Path, question: Mapping[str, Any]) -> Audit:
     with intact(run.store):
         asked = RadiusQuestion.of(question)
     lines = read_lines(run)
-    return Audit("radius", len(lines), findings(run, asked, lines))
+    missing = without_line(run, lines)
+    said = said_of_unsettled(missing, len(lines) + missing)
+    return Audit("radius", len(lines), findings(run, asked, lines), said, unsettled=missing)
 
 
 def findings(run: Run, asked: RadiusQuestion, lines: Mapping[int, dict[str, Any]]) -> Iterator[Finding | Fault]:
@@ -106,6 +121,7 @@ class Again:
         asked["moving"] = asked.pop("words")
         expect(all(line[key] == value for key, value in asked.items()), "asks otherwise", "line")
         expect(line["diameter"] == self.diameter, f"says a diameter of {line['diameter']}, not {self.diameter}", "line")
+        expect(line["dimensions"] == self.setting.vectors.shape[1], "says other dimensions", "line")
         at = TextRadius(self.setting, self.asked, text, self.widths, self.diameter, math.inf)
         expect(line["predicted"] == at.predicted, f"says another answer than {at.predicted}", "line")
         if at.predicted != text.label:
@@ -156,7 +172,7 @@ class Again:
             return {}
         claim = check_ball.read_certificate(check.read_file(path, check.MAX_CERTIFICATE))
         top, behind = claim.top, at.room.behind
-        expect(top["model"]["file"] == behind_name(len(text.encoded.tokens)), "names another file than its network's")
+        expect(top["model"]["file"] == behind.model.path.name, "names another file than its network's")
         expect(top["model"]["sha256"] == behind.sha256, "is not of the network behind the embedding of the run's model")
         center = [float(number) for number in claim.center]
         expect(center == at.exact_center.tolist(), "has another center than the vectors of the text")
@@ -217,6 +233,7 @@ class Again:
 
     def words_beside(self, part: Mapping[str, Any], at: TextRadius) -> list[float]:
         """Every word at this place again; the distance of the nearest that changes the class, if one does."""
+        self.alike(part, at)
         each = at.begun(
             (self.words_of(part)), [r for r in range(self.setting.labels) if r != at.text.label], look=False
         )
@@ -241,6 +258,19 @@ class Again:
         else:
             expect("saliency" not in part, "speaks of effects that were not asked for", "line")
         return [] if swap is None else [float(upwards(found.distance))]
+
+    def alike(self, part: Mapping[str, Any], at: TextRadius) -> None:
+        """A nearest word of the same part of speech changes the class and is as far as is said; tags are not asked."""
+        expect(("swap_alike" in part) == self.asked.same_part_of_speech, "speaks of other words than asked", "line")
+        if part.get("swap_alike") is None:
+            return
+        said, (word,) = part["swap_alike"], self.words_of(part)
+        row = {name: token for token, name in self.setting.names.items()}[said["to"]]
+        free, point = at.free_of((word,)), np.asarray(self.setting.vectors[row], dtype=np.float64)
+        found = upwards(self.ball(at, free).distance(point))
+        expect(said["distance"] == found, f"has a word at {found}, not at {said['distance']}", "line")
+        fits = at.stands_for(free, {int(free[0]) // len(point): row}) and at.breaks(free, point)
+        expect(fits, "has a word at which the class stays", "line")
 
     def ball(self, at: TextRadius, free: Any) -> Ball:
         widths = np.tile(self.widths, len(free) // len(self.widths))

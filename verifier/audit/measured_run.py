@@ -33,7 +33,7 @@ from ..tasks.inputs import Inputs, Text
 from ..tasks.opened_model import opened_in
 from .count_rules import counted, has_sample
 from .examiner import AT_ONCE, Examiner
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .line_claims import OF_MEASURE, additions
 from .redrawn_samples import drawn_again, drawn_again_deployed
 from .run_accounts import measured_differences, names_that_differ
@@ -53,7 +53,9 @@ def audit_measured(folder: Path, question: dict[str, Any], *, exact: bool = Fals
     with Store.open(run.store, readonly=True) as store:
         remark = uncovered(run, store.facts())
     found = findings_of(run, inputs, items, question, exact=exact)
-    return Audit("measure", len(items), found, () if remark is None else (remark,))
+    missing = len(inputs.texts) - sum(item.line is not None for item in items)
+    said = (*(() if remark is None else (remark,)), *said_of_unsettled(missing, len(inputs.texts)))
+    return Audit("measure", len(items), found, said, unsettled=missing)
 
 
 def findings_of(

@@ -11,9 +11,9 @@ from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import option_counts
-from swapproof.proofs.certificate import Broken, Enumerate, Linear, Node, Open, Words
-from swapproof.proofs.errors import BadInput
-from swapproof.proofs.tree_reader import decode_tree
+from swapproof.proofs.writing.certificate import Broken, Enumerate, Linear, Node, Open, Words
+from swapproof.proofs.writing.errors import BadInput
+from swapproof.proofs.writing.tree_reader import decode_tree
 
 from ..counting.draws import seed_of
 from ..counting.fraction import Estimate, Settings

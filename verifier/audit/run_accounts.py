@@ -12,13 +12,13 @@ from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
-from swapproof.encodings.errors import BadInput
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
-from swapproof.proofs.certificate import merkle_root
+from swapproof.proofs.writing.certificate import merkle_root
 
 from ..counting.whole_runs.black_box import are_of_black_box
 from ..ladder.model_trial import facts_on, remarks_on, seen_when_tried
 from ..ladder.rereading import misread
+from ..pages.beside.shown_beside import beside
 from ..pages.packed_rows import Page, read_choices
 from ..pages.page import page, weakness
 from ..pages.sheets.measured_page import lines_of as page_lines
@@ -36,12 +36,12 @@ from ..tasks.inputs import Inputs, text_lines
 from ..tasks.opened_model import opened_in
 from ..tasks.task import read_task
 from .line_claims import OF_A_RUN, additions
+from .run_items import AGAIN, Unfinished
 
 ANOTHER_PAGE = (
     "report.html is not the page that this version of swapproof makes of results.jsonl; `swapproof report` writes it "
     "anew"
 )
-AGAIN = "give the same command again to bring the run's files to one state"
 
 
 def differences(run: Run, inputs: Inputs) -> Iterator[str]:
@@ -119,7 +119,7 @@ def line_that_differs(run: Run, store: Store, stage: str) -> str | None:
     with run.results.open("rb") as file:
         for number, (raw, line) in enumerate(zip_longest(file, store.lines(stage)), start=1):
             if raw is None and not run.summary.exists():
-                raise BadInput(f"{run.folder}: the run was killed before it wrote what it found; {AGAIN}")
+                raise Unfinished(f"{run.folder}: the run was killed before it wrote what it found; {AGAIN}")
             if raw is None or line is None or raw != f"{line}\n".encode():
                 return f"line {number}"
     return None
@@ -227,7 +227,8 @@ def pages_differ(run: Run, facts: Mapping[str, str], lines: Sequence[Mapping[str
 
 
 def page_of(run: Run, facts: Mapping[str, str], lines: Iterable[Mapping[str, Any]], summary: Mapping[str, Any]) -> Page:
-    return page(summary, facts, sorted(lines, key=weakness), read_choices(run.spaces))
+    ordered = sorted(lines, key=weakness)
+    return page(summary, facts, ordered, read_choices(run.spaces), beside(run, summary, ordered))
 
 
 def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_deployed: bool = False) -> Iterator[str]:

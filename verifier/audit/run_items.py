@@ -14,9 +14,16 @@ from swapproof.proofs.check import read_certificate
 from ..ladder.token_length import length_of
 from ..runs.keys_once import once
 from ..runs.run_folder import CERTIFICATE, Run
+from ..runs.store import Store, intact
 from ..tasks.inputs import Inputs, Text, read_inputs
 from ..tasks.opened_model import opened_in
 from ..tasks.task import read_task
+
+AGAIN = "give the same command again to bring the run's files to one state"
+
+
+class Unfinished(BadInput):
+    """A run that was killed before its files say what it found."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,8 @@ def items_of(run: Run, inputs: Inputs) -> Iterator[Item]:
 def read_lines(run: Run) -> dict[int, dict[str, Any]]:
     """results.jsonl by id."""
     lines: dict[int, dict[str, Any]] = {}
+    if not run.results.exists() and not run.summary.exists():
+        raise Unfinished(f"{run.folder}: the run was killed before it wrote what it found; {AGAIN}")
     try:
         with run.results.open(encoding="utf-8") as file:
             for number, raw in enumerate(file, start=1):
@@ -80,10 +89,16 @@ def read_lines(run: Run) -> dict[int, dict[str, Any]]:
                     raise BadInput(f"{where}: a second line for text {line['id']}")
                 lines[line["id"]] = line
     except OSError as error:
-        raise BadInput(f"{run.results}: cannot be read ({error.strerror}); run certify again") from error
+        raise BadInput(f"{run.results}: cannot be read ({error.strerror}); {AGAIN}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{run.results}: not UTF-8 ({error.reason} at byte {error.start})") from error
     return lines
+
+
+def without_line(run: Run, lines: Mapping[int, Any]) -> int:
+    """Texts that were asked for and have no line yet."""
+    with intact(run.store), Store.open(run.store, readonly=True) as store:
+        return max(0, int(json.loads(store.facts()["total"])) - len(lines))
 
 
 def statements_of(folder: Path) -> dict[int, dict[str, Any]]:

@@ -19,6 +19,14 @@ SHARED = ("model", "vocabulary", "texts", "spaces", "total")
 """What the store of every run must say alike, for the radii to be compared."""
 
 
+UNFINISHED_RADII = "incomplete: not all of the radii are measured; give the same command again"
+
+
+def are_finished(folder: Path, runs: Mapping[int, Run]) -> bool:
+    """Whether every radius has its summary, and all of them theirs: it is the last that is written."""
+    return all(run.summary.exists() for run in (Run(folder), *runs.values()))
+
+
 def asked(run: Run, radius: int) -> dict[str, Any]:
     question = question_of(run.folder)
     if question is None or question.get("radius") != radius:

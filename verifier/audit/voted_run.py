@@ -15,9 +15,9 @@ from ..runs.store import ILL_FORMED
 from ..smoothing.voting_runs import STAGE, Voting, summary_of_votes, voting_of
 from ..tasks.inputs import Inputs, read_plain
 from ..tasks.task import read_task
-from .findings import Audit, Fault, Finding
+from .findings import Audit, Fault, Finding, said_of_unsettled
 from .run_accounts import compared
-from .run_items import read_lines
+from .run_items import read_lines, without_line
 
 TIMES = ("seconds",)
 
@@ -28,7 +28,9 @@ def audit_voted(folder: Path, question: Mapping[str, Any]) -> Audit:
     lines = read_lines(run)
     remark = "every vote was taken again with the draws that its statement names"
     found = findings_of(run, voting_of(run.folder, question), lines, Fraction(question["delta"]))
-    return Audit("vote", len(lines), found, (remark,), "the run's files agree")
+    missing = without_line(run, lines)
+    said = (remark, *said_of_unsettled(missing, len(lines) + missing))
+    return Audit("vote", len(lines), found, said, "the run's files agree", unsettled=missing)
 
 
 def findings_of(

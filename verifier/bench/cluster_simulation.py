@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..loaded_run import load
-from ..runs.jobs.ray_cluster import AHEAD, Pace, batch_size
+from ..runs.jobs.ray_cluster import AHEAD, batch_size
 from ..runs.jobs.text_by_text import write_evidence
 from ..runs.run_folder import Run
 from ..runs.store import Store
 from ..runs.work import Settled
+from ..runs.workers import Pace
 
 STAGE = "min_swaps"
 SENDING = 0.0005
@@ -140,7 +141,7 @@ def seconds_of_writing(rounds: int = 20, lots: int = 10, lot: int = 10) -> tuple
                 for begin in range(first, first + lots * lot, lot):
                     found = [Settled(id, line, b"z" * 4000) for id in range(begin, begin + lot)]
                     for one in found:
-                        store.lease(STAGE, one.id, "a machine")
+                        store.lease(STAGE, [one.id], "a machine")
                     evidence = write_evidence(run, found)
                     with store.together():
                         for one in found:

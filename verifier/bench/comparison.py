@@ -150,6 +150,15 @@ class Comparison:
     def charged(self, answer: Answer) -> float:
         return answer.seconds if answer.solved else self.seconds
 
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as `--json` prints it."""
+        return {
+            "exit_code": self.exit_code,
+            **self.about,
+            **self.totals(),
+            "answers": [asdict(one) for one in self.answers],
+        }
+
     def totals(self) -> dict[str, Any]:
         """As the last JSON line."""
         return {

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from swapproof.encodings.query import Query
 from swapproof.encodings.solvers.margin_problem import MarginProblem
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.certificate import Lower, write_certificate
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.writing.certificate import Lower, write_certificate
 
 from ..engines.outside.margin_bounds import MarginBounds
 from ..engines.outside.solver_asking import Effort

@@ -14,6 +14,8 @@ from ..exit_codes import HOLDS, UNCHECKED
 from ..pages.terminal import terminal
 from .comparison import where
 from .deep_answers import DeepAnswer
+from .each_radius import HEAD, MEANING
+from .each_radius import Asked as Alone
 
 EITHER = "either of ours"
 CAUSE = 90
@@ -74,6 +76,8 @@ class DeepTable:
     already_wrong: int
     batch: int | None
     about: dict[str, Any]
+    each_radius: tuple[Alone, ...] = ()
+    """Where every radius was asked for alone."""
 
     @cached_property
     def texts(self) -> dict[int, dict[str, DeepAnswer]]:
@@ -186,6 +190,15 @@ class DeepTable:
             "before. One thread, one after the other."
         )
 
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as `--json` prints it."""
+        return {
+            "exit_code": self.exit_code,
+            **self.about,
+            **self.totals_line(),
+            "answers": [asdict(one) for one in self.answers],
+        }
+
     def totals_line(self) -> dict[str, Any]:
         return {
             "scores": [asdict(score) for score in self.scores],
@@ -193,6 +206,7 @@ class DeepTable:
             "already_wrong": self.already_wrong,
             "sentences": [sum(counts[k] for counts in self.totals.values()) for k in range(self.radius)],
             "batch": self.batch,
+            **({"each_radius": [asdict(one) for one in self.each_radius]} if self.each_radius else {}),
             "causes": [list(cause) for cause in self.causes],
             "disagreements": list(self.disagreements),
             "definition": self.definition,
@@ -244,6 +258,14 @@ def print_deep(table: DeepTable) -> None:
         grid.add_row(score.engine, *cells(score))
     print_table(console, grid)
     console.print(f"{table.definition}\n", style="dim")
+    if table.each_radius:
+        alone = Grid(box=lines, title="Each radius alone", title_justify="left", title_style="")
+        for place, head in enumerate(HEAD):
+            alone.add_column(head, justify="right" if place else "left", no_wrap=True)
+        for asked in table.each_radius:
+            alone.add_row(*asked.cells())
+        print_table(console, alone)
+        console.print(f"{MEANING}\n", style="dim")
     for engine, why, count in table.causes:
         console.print(f"open for {engine}: {count} text{'' if count == 1 else 's'}: {why or 'no more is asked'}")
     if table.already_wrong:

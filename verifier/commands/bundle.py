@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import redirect_stdout
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
@@ -45,6 +47,7 @@ from ..audit.handed_over.envelope import (
 from ..audit.measured_run import audit_measured
 from ..exit_codes import HOLDS, UNCHECKED
 from ..pages.printing.audit_printing import print_audit
+from ..pages.printing.json_printing import audited, print_json
 from ..runs.measured_runs import question_of
 from ..runs.run_folder import existing, held
 
@@ -56,27 +59,30 @@ def command(
     archive: Path | None,
     public: Path | None,
     fresh: Path | None,
+    *,
+    as_json: bool = False,
 ) -> int:
     """One of three: make an archive of a run, check an archive, make a pair of keys."""
     match folder, out, key, archive, public, fresh:
         case Path(), Path(), _, None, None, None:
-            return bundle(folder, out, key)
+            return bundle(folder, out, key, as_json=as_json)
         case None, None, None, Path(), _, None:
-            return verify(archive, public)
+            return verify_as_json(archive, public) if as_json else verify(archive, public)
         case None, None, None, None, None, Path():
-            return make_key(fresh)
+            return make_key(fresh, as_json=as_json)
     raise BadInput(
         "bundle takes RUN --out FILE.zip [--key KEY.pem], or --verify FILE.zip [--public-key KEY.pub.pem], "
         "or --new-key KEY.pem"
     )
 
 
-def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
+def bundle(folder: Path, out: Path, key: Path | None = None, *, as_json: bool = False) -> int:
     """Exit code 4, and nothing written, when the run does not check."""
     run = existing(folder)
     if is_run(folder) or run.transcripts.is_dir():
         raise BadInput(
-            f"{folder}: its model was run, not read: there are no proofs to hand over; give the folder itself"
+            f"{folder}: its model was run, not read: there are no proofs to bundle; hand over the folder itself, "
+            "which `swapproof check` checks by running the model again"
         )
     signer = None if key is None else private_key(key)
     if out.exists() or not out.parent.is_dir():
@@ -88,9 +94,12 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
         refuse_too_large(out, {name: size_of(content) for name, content in contents_of(run).items()})
         question = question_of(folder)
         audit = audit_run(folder, exact=True) if question is None else audit_measured(folder, question)
-        checked = print_audit(audit)
+        checked, check = audited(audit) if as_json else (print_audit(audit), None)
         if checked == UNCHECKED:
-            print("nothing was written: a run that does not check makes no bundle")
+            if as_json:
+                print_json({"run": str(folder), "exit_code": UNCHECKED, "bundle": None, "check": check})
+            else:
+                print("nothing was written: a run that does not check makes no bundle")
             return UNCHECKED
         contents = contents_of(run)
         members = {name: measured(name, content) for name, content in contents.items()}
@@ -99,8 +108,14 @@ def bundle(folder: Path, out: Path, key: Path | None = None) -> int:
         contents[ENVELOPE] = seal(payload, signer)
         members[ENVELOPE] = measured(ENVELOPE, contents[ENVELOPE])
         write_archive(out, contents, members.values())
-    by = "not signed" if signer is None else f"signed by {fingerprint(signer.public_key().public_bytes_raw())}"
-    print(f"{out}: {len(members)} files, {out.stat().st_size:,} bytes, {by}")
+    signed_by = None if signer is None else fingerprint(signer.public_key().public_bytes_raw())
+    size = out.stat().st_size
+    if as_json:
+        said = {"bundle": str(out), "files": len(members), "bytes": size, "signed_by": signed_by, "check": check}
+        print_json({"run": str(folder), "exit_code": HOLDS, **said})
+        return HOLDS
+    by = "not signed" if signed_by is None else f"signed by {signed_by}"
+    print(f"{out}: {len(members)} files, {size:,} bytes, {by}")
     return HOLDS
 
 
@@ -129,7 +144,19 @@ def verify(path: Path, public: Path | None = None) -> int:
         return checker.main([str(folder / FOLDER)])
 
 
-def make_key(path: Path) -> int:
+def verify_as_json(path: Path, public: Path | None) -> int:
+    """The same, with the lines that it would print."""
+    with redirect_stdout(StringIO()) as printed:
+        code = verify(path, public)
+    said = printed.getvalue().splitlines()
+    print_json({"bundle": str(path), "exit_code": code, "accepted": code == HOLDS, "said": said})
+    return code
+
+
+def make_key(path: Path, *, as_json: bool = False) -> int:
     public, name = new_key(path)
+    if as_json:
+        print_json({"exit_code": HOLDS, "private_key": str(path), "public_key": str(public), "fingerprint": name})
+        return HOLDS
     print(f"private key {path}: keep it to yourself\npublic key {public}: hand it out\nfingerprint {name}")
     return HOLDS

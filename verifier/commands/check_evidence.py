@@ -6,11 +6,13 @@ What only some of these need is imported where it is met.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..audit.asked_again import Share, audit_replayed, is_run
 from ..audit.certified_run import audit_run
 from ..audit.findings import Audit
-from ..exit_codes import HOLDS, UNCHECKED
+from ..audit.run_items import Unfinished
+from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..pages.printing.audit_printing import SHOWN, print_accepted, print_audit, print_findings
 from ..pages.printing.json_printing import audited, print_json
 from ..runs.measured_runs import holds_radii, question_of, runs_of
@@ -32,6 +34,22 @@ def command(
 ) -> int:
     """Whatever lies there; the exit code says what the last line says."""
     trust = Trust(trust_pickle, allow_endpoint)
+    try:
+        return checked(path, trust, exact=exact, jobs=jobs, quiet=quiet, as_json=as_json, share=share)
+    except Unfinished as reason:
+        if as_json:
+            print_json(
+                {"run": str(path), "exit_code": INCOMPLETE, "accepted": False, "remarks": [f"incomplete: {reason}"]}
+            )
+        else:
+            print(f"incomplete: {reason}")
+        return INCOMPLETE
+
+
+def checked(
+    path: Path, trust: Trust, *, exact: bool, jobs: int | None, quiet: bool, as_json: bool, share: float
+) -> int:
+    """The same of what is not in the middle of its beginning."""
 
     def shown(audit: Audit) -> int:
         if not as_json:
@@ -72,20 +90,32 @@ def command(
 def check_radii(folder: Path, shown: int, *, exact: bool = False) -> int:
     """Each run as it is checked alone; last, `accepted N of N` once, for all of them."""
     from ..audit.measured_run import audit_measured
-    from ..audit.several_radii import asked, differences
+    from ..audit.several_radii import UNFINISHED_RADII, are_finished, asked, differences
 
     runs = runs_of(folder)
-    certificates = refused = faults = 0
+    codes, certificates, faults = [], 0, 0
     for radius, run in runs.items():
         print(f"radius {radius}:", flush=True)
-        code, tally = print_findings(audit_measured(run.folder, asked(run, radius), exact=exact), shown)
-        refused, certificates = refused + (code != HOLDS), certificates + tally.certificates
-    for fault in differences(folder, runs):
+        try:
+            code, tally = print_findings(audit_measured(run.folder, asked(run, radius), exact=exact), shown)
+        except Unfinished as reason:
+            print(f"incomplete: {reason}")
+            codes.append(INCOMPLETE)
+            continue
+        codes.append(code)
+        certificates += tally.certificates
+    finished = are_finished(folder, runs)
+    for fault in differences(folder, runs) if finished else ():
         faults += 1
         print(f"refused: {fault.what}")
+    refused = codes.count(UNCHECKED)
     if refused or faults:
         print(f"refused: {refused} of {len(runs)} radii, and what is said of all of them in {faults} places")
         return UNCHECKED
+    if not finished:
+        print(UNFINISHED_RADII)
+    if not finished or INCOMPLETE in codes:
+        return INCOMPLETE
     print_accepted(certificates)
     return HOLDS
 
@@ -93,16 +123,21 @@ def check_radii(folder: Path, shown: int, *, exact: bool = False) -> int:
 def check_radii_as_json(folder: Path, *, exact: bool = False) -> int:
     """The same, each radius with what was found of it."""
     from ..audit.measured_run import audit_measured
-    from ..audit.several_radii import asked, differences
+    from ..audit.several_radii import UNFINISHED_RADII, are_finished, asked, differences
 
     runs = runs_of(folder)
-    audits = {
-        radius: audited(audit_measured(run.folder, asked(run, radius), exact=exact)) for radius, run in runs.items()
-    }
-    faults = [fault.what for fault in differences(folder, runs)]
-    code = UNCHECKED if faults or any(code != HOLDS for code, _ in audits.values()) else HOLDS
-    found = {str(radius): one for radius, (_, one) in audits.items()}
-    print_json({"run": str(folder), "exit_code": code, "accepted": code == HOLDS, "faults": faults, "runs": found})
+    found = dict[str, dict[str, Any]]()
+    for radius, run in runs.items():
+        try:
+            _, found[str(radius)] = audited(audit_measured(run.folder, asked(run, radius), exact=exact))
+        except Unfinished as reason:
+            found[str(radius)] = {"exit_code": INCOMPLETE, "accepted": False, "remarks": [f"incomplete: {reason}"]}
+    finished = are_finished(folder, runs)
+    faults = [fault.what for fault in differences(folder, runs)] if finished else []
+    of_all = UNCHECKED if faults else HOLDS if finished else INCOMPLETE
+    code = max(of_all, *(int(one["exit_code"]) for one in found.values()))
+    said = {"remarks": [] if finished else [UNFINISHED_RADII], "runs": found}
+    print_json({"run": str(folder), "exit_code": code, "accepted": code == HOLDS, "faults": faults, **said})
     return code
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..audit.certified_run import audit_run
 from ..exit_codes import UNCHECKED
 from ..pages.printing.audit_printing import print_audit
+from ..pages.printing.json_printing import audited, print_json
 from ..pages.run_tables import highlighted, print_summary, rows_table
 from ..pages.terminal import terminal
 from ..roads import certify
@@ -21,10 +22,15 @@ CHECKED = 3
 """Texts whose check is shown in words."""
 
 
-def demo(out: Path) -> int:
+def demo(out: Path, *, as_json: bool = False) -> int:
     """The exit code is that of the check when something did not check, else that of the run."""
     with as_file(files("swapproof.verifier").joinpath("example")) as example:
         outcome = certify(example / "task.toml", out, progress=True)
+    if as_json:
+        code, check = audited(audit_run(outcome.folder))
+        code = UNCHECKED if code == UNCHECKED else outcome.exit_code
+        print_json({"run": str(outcome.folder), "exit_code": code, "summary": outcome.summary, "check": check})
+        return code
     print_summary(outcome.folder, outcome.summary)
     print()
     checked = print_audit(audit_run(outcome.folder), CHECKED)

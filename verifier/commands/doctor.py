@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -130,17 +131,22 @@ def doctor_as_json() -> None:
     )
 
 
-def kernels(*, quick: bool) -> None:
+def kernels(*, quick: bool, as_json: bool = False) -> None:
     """Measure the elementary functions of the installed onnxruntime, print the table and keep it."""
     from ..kernels.kernel_measuring import measure
     from ..kernels.kernel_printing import drawn_table, lines
     from ..kernels.kernel_table import QUICK, Table, keep
+    from ..pages.printing.json_printing import print_json
     from ..pages.terminal import terminal
 
     console = terminal()
     for found in measure(QUICK if quick else 1):
         if not isinstance(found, Table):
             print(found, file=sys.stderr)
+            continue
+        if as_json:
+            path = keep(found)
+            print_json({"exit_code": HOLDS, "table": str(path), "measured": json.loads(path.read_bytes())})
             continue
         console.print(drawn_table(found))
         for line in lines(found):

@@ -27,7 +27,9 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.vnnlib.linear_property import Atom, Case, Property, Tensor
 from swapproof.encodings.vnnlib.vnnlib_writing import vnnlib_text
 
+from ..exit_codes import HOLDS
 from ..ladder.token_length import length_of
+from ..pages.printing.json_printing import print_json
 from ..runs.overwriting import is_exported, is_exported_model, refuse_to_replace
 from ..runs.run_folder import write_atomically
 from ..tasks.inputs import Inputs, Text, read_inputs
@@ -40,6 +42,18 @@ MOST_POINTS = 10_000
 """Sentences written one by one."""
 MOST_BOXES = 2_000
 """Boxes around the words of so many swapped positions."""
+
+
+def command(
+    task: Path, text_id: int, format: str, out: Path, radius: int | None, choices: str, *, as_json: bool = False
+) -> int:
+    """The paths of what was written."""
+    files = export(task, text_id, format, out, radius, choices)
+    if as_json:
+        print_json({"exit_code": HOLDS, "text": text_id, "format": format, "files": [str(path) for path in files]})
+    else:
+        print(*files, sep="\n")
+    return HOLDS
 
 
 def export(task_path: Path, text_id: int, format: str, out: Path, radius: int | None, choices: str) -> list[Path]:

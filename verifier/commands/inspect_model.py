@@ -28,7 +28,7 @@ NAMES = {
 def command(model: str, *, as_json: bool, trust_pickle: bool) -> int:
     facts = inspect_model(model, trust_pickle=trust_pickle)
     if as_json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False, default=str))
+        print(json.dumps({"exit_code": HOLDS, **facts}, indent=2, ensure_ascii=False, default=str))
         return HOLDS
     for key, value in facts.items():
         show(key, value)

@@ -22,7 +22,7 @@ from ..runs.run_folder import Run, refuse_foreign
 from ..runs.store import Store
 from ..single_words.euba.euba_estimate import Method, beside, classifier_of, costs, method_of, ways
 from ..single_words.euba.euba_flips import VARIANTS, Variant
-from ..single_words.flip_matrix import FlipMatrix, by_euba, by_force, exactly
+from ..single_words.flip_matrix import Crowd, FlipMatrix, by_euba, by_force, exactly
 from ..single_words.kappa_publishing import published
 from ..single_words.kappa_setting import Setting, set_up
 from ..single_words.kept_parts import Kept
@@ -35,10 +35,6 @@ WHAT = {"task": "the task file", "model": "the model", "vocabulary": "the vocabu
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity kappa`; the exit code."""
-    require(asked.cluster is None, "--cluster belongs to --quantity pr")
-    for_pr = asked.radius is not None or asked.sampled or asked.width is not None
-    require(not for_pr, "--radius, --sampled and --stop-when-width belong to --quantity pr")
-    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     outcome = measure_kappa(
         task,
         out,
@@ -46,10 +42,11 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         brute_force=asked.brute_force,
         seconds=asked.seconds,
         euba=asked.euba,
-        variant=named(asked.variant),
+        variant=named(asked.variant or "paper"),
         resume=asked.resume,
         progress=True,
         require_of=asked.require,
+        jobs=asked.jobs,
     )
     if (remark := without_figures()) is not None:
         print(remark, file=sys.stderr)
@@ -79,12 +76,14 @@ def measure_kappa(
     resume: bool = True,
     progress: bool = False,
     require_of: Sequence[str] = (),
+    jobs: int = 1,
 ) -> Outcome:
     """kappa of every word and rho, over the reals and exactly, for every network we can read.
 
     `brute_force`: as deployed in onnxruntime instead, for any model. `euba`: also what EUBA finds that stops after so
     many failures, in this variant; alone, without brute force, for a model that we cannot read. `seconds`: for each
-    text, of brute force or EUBA; what is not reached leaves an interval. A folder with such a run is resumed.
+    text; what is not reached leaves an interval. `jobs`: parts that are worked on at a time, each in a process; EUBA
+    visits texts in order, in one. A folder with such a run is resumed.
     `require_of`: what must hold besides [require] of the task, such as "rho >= 0.9".
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
@@ -116,24 +115,35 @@ def measure_kappa(
         from_itself=True,
         extends=False,
     )
+    require(jobs >= 1, f"jobs = {jobs}: at least 1")
     with begun(plan, resume=resume):
         run.summary.unlink(missing_ok=True)
         with Store.open(run.store) as store:
-            found, about = measured(setting, store, method, limit_each, brute_force=brute_force, shown=progress)
+            crowd = Crowd(run.folder, jobs)
+            found, about = measured(setting, store, method, limit_each, crowd, brute_force=brute_force, shown=progress)
         summary = published(run, setting, found, about)
     return Outcome(run.folder, summary, summary["verdict"]["exit_code"])
 
 
 def measured(
-    setting: Setting, store: Store, method: Method | None, seconds: float, *, brute_force: bool, shown: bool
+    setting: Setting,
+    store: Store,
+    method: Method | None,
+    seconds: float,
+    crowd: Crowd,
+    *,
+    brute_force: bool,
+    shown: bool,
 ) -> tuple[FlipMatrix, dict[str, Any]]:
     """A, as exact as asked for, and what EUBA says of it."""
     words, subjects = setting.candidates.tokens, setting.answered.subjects
     found = None
     if brute_force:
         kept = Kept(store, f"brute force, {seconds} seconds a text")
-        found = by_force(setting.replay.answers, words, subjects, seconds, setting.cost.batch, kept, shown=shown)
+        answers, batch = setting.replay.answers, setting.cost.batch
+        found = by_force(answers, words, subjects, seconds, batch, kept, shown=shown, crowd=crowd)
     elif setting.network is not None:
-        found = exactly(setting.network, words, subjects, Kept(store, "exact"), shown=shown)
+        kept = Kept(store, "exact" if seconds == math.inf else f"exact, {seconds} seconds a text")
+        found = exactly(setting.network, words, subjects, kept, shown=shown, seconds=seconds, crowd=crowd)
     flips = None if method is None else by_euba(method.euba, subjects, Kept(store, method.stage), shown=shown)
     return beside(found, flips, method, same_model=setting.network is None)

@@ -8,7 +8,6 @@ from ..pages.printing.json_printing import print_run
 from ..pages.printing.radius_printing import print_radii
 from ..radius.radius_run import measure_msr
 from ..radius.radius_work import STAGE
-from ..runs.life import require
 from ..runs.measured_runs import MeasureOptions
 from ..runs.run_folder import Run
 from ..runs.store import Store
@@ -16,9 +15,6 @@ from ..runs.store import Store
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity msr`; the exit code."""
-    for_pr = asked.radius is not None or asked.sampled or asked.width is not None or asked.samples is not None
-    require(not for_pr, "--radius, --samples, --sampled and --stop-when-width belong to --quantity pr")
-    require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     outcome = measure_msr(
         task,
         out,
@@ -30,6 +26,7 @@ def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = Fal
         padding=asked.padding,
         saliency=asked.saliency,
         lime=asked.lime or 0,
+        same_part_of_speech=asked.same_part_of_speech,
         jobs=asked.jobs,
         resume=asked.resume,
         progress=True,

@@ -16,19 +16,19 @@ from ..runs.life import require
 from ..runs.measured_runs import MeasureOptions
 from ..tasks.sections import gates_said, refuse_unmeasured
 
+EPSILON, DELTA = "0.025", "0.005"
+
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
     """The command line's `measure --quantity pr`; the exit code."""
     if asked.quantity != "pr":
         raise BadInput(f"--quantity {asked.quantity!r}: can be pr, kappa, msr or vote")
-    require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     refuse_unmeasured(gates_said(asked.require), "measure --quantity pr")
-    require(not asked.of_radii, "--norm, --words, --units, --padding, --saliency and --lime belong to --quantity msr")
     radii = radii_of(asked.radius)
     options = PrOptions(
         limit=asked.limit,
         seconds=SECONDS if asked.seconds is None else asked.seconds,
-        sampling=Sampling.of(asked.samples, asked.epsilon, asked.delta, asked.width),
+        sampling=Sampling.of(asked.samples, asked.epsilon or EPSILON, asked.delta or DELTA, asked.width),
         jobs=asked.jobs,
         count=not asked.sampled,
         resume=asked.resume,
@@ -53,8 +53,9 @@ def radii_of(text: str | None) -> list[int]:
     if text is None:
         raise BadInput("--quantity pr needs --radius: how many swaps a sentence may have, or several: 1,2,3")
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
+    if not all(part.isdecimal() and part.isascii() for part in parts):
         raise BadInput(f"--radius {text!r}: whole numbers of swaps, separated by commas")
-    radii = sorted({int(part) for part in parts})
-    require(radii[-1] <= MOST, f"--radius {text!r}: at most {MOST}, more than any text has words")
+    fits = all(len(part.lstrip("0")) <= len(str(MOST)) for part in parts)
+    radii = sorted({int(part) for part in parts}) if fits else [MOST + 1]
+    require(radii[-1] <= MOST, f"--radius {text[:40]!r}: at most {MOST}, more than any text has words")
     return radii

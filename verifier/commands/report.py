@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,9 +14,11 @@ from swapproof.encodings.errors import BadInput
 
 from ..attacks.attack_comparison import COMPARISON
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED, VIOLATED
+from ..pages.beside.other_runs import take
 from ..pages.formats.code_findings import as_sarif
 from ..pages.formats.earlier_exports import refuse_to_write
 from ..pages.formats.file_formats import FORMATS as PLAIN
+from ..pages.formats.mlflow_run import log_to_mlflow
 from ..pages.formats.parquet_rows import as_parquet
 from ..pages.page import WEAKEST_FIRST
 from ..pages.printing.attack_printing import print_attack
@@ -45,13 +48,37 @@ MAPS = 32
 """Texts among which those are that are shown as maps of their words."""
 
 
-def command(folder: Path, *, as_json: bool = False, files: Mapping[str, Path | None] = NO_FILES) -> int:
+def command(
+    folder: Path,
+    *,
+    as_json: bool = False,
+    files: Mapping[str, Path | None] = NO_FILES,
+    beside: Sequence[Path] | None = None,
+    mlflow: tuple[str, str] | None = None,
+) -> int:
     """The report of whatever run this is, or of the runs of several radii or attacks; `files`: format -> file to write
-    as well."""
+    as well; `beside`: other runs that a run of `certify` shows from now on, none at all, or (None) those that it has;
+    `mlflow`: the address of a store and the name of an experiment.
+    """
+    if mlflow is not None and (holds_radii(folder) or (folder / COMPARISON).is_file()):
+        inside = min(path.parent for path in folder.glob("*/summary.json"))
+        raise BadInput(f"{folder}: holds several runs; --mlflow logs one, such as {inside}")
+    code = reported(folder, as_json=as_json, files=files, beside=beside)
+    if mlflow is not None:
+        made = log_to_mlflow(folder, summary_in(folder), *mlflow)
+        print(f"MLflow: run {made} at {mlflow[0]}", file=sys.stderr)
+    return code
+
+
+def reported(folder: Path, *, as_json: bool, files: Mapping[str, Path | None], beside: Sequence[Path] | None) -> int:
     wanted = {name: path for name, path in files.items() if path is not None}
     if wanted and (holds_radii(folder) or question_of(folder) is not None):
         raise BadInput(f"{folder}: {', '.join(f'--{name}' for name in wanted)} can be had of runs of `certify` only")
     refuse_to_write(folder, wanted)
+    if beside is not None:
+        if holds_radii(folder) or (folder / COMPARISON).is_file() or question_of(folder) is not None:
+            raise BadInput(f"{folder}: other runs are shown beside runs of `certify` only")
+        take(existing(folder), beside)
     if holds_radii(folder):
         return report_measured(folder, print_measured, as_json=as_json)
     if (compared := folder / COMPARISON).is_file():
@@ -144,6 +171,8 @@ def report_measured(folder: Path, show: Callable[[Mapping[str, Any]], None], *, 
             write_page(Run(folder), summary)
         if code not in (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED):
             raise ValueError(f"exit code {code}")
+    except BadInput:  # of another file, which it names
+        raise
     except (ConsoleError, *ILL_FORMED) as error:
         met = f"{type(error).__name__}: {error}".splitlines()[0]
         raise BadInput(

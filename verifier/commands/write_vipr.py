@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.programs.exact_functions import exact_functions
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import space_of
-from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
 from swapproof.proofs.check import SECONDS, Files, parse_canonical
 from swapproof.proofs.onnx_file import Refused, Unusable
-from swapproof.proofs.tree_reader import decode_tree
+from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Rivals, Slopes, Words
+from swapproof.proofs.writing.tree_reader import decode_tree
 
 from ..engines.proof_tree import rectifier_layers
 from ..exit_codes import HOLDS
 from ..gates.known_ends import swaps
+from ..pages.printing.json_printing import print_json
 from ..runs.overwriting import is_exported, refuse_to_replace
 from ..runs.run_folder import existing, write_atomically
 from ..tasks.opened_model import opened_in
@@ -42,7 +43,7 @@ class Size:
     characters: int
 
 
-def vipr(folder: Path, id: int, out: Path, megabytes: int) -> int:
+def vipr(folder: Path, id: int, out: Path, megabytes: int, *, as_json: bool = False) -> int:
     """Write the certificate of one text; it is checked before."""
     run = existing(folder)
     refuse_to_replace(out, is_exported)
@@ -54,11 +55,15 @@ def vipr(folder: Path, id: int, out: Path, megabytes: int) -> int:
     except (Refused, Unusable) as error:
         raise Disagreement(f"{path}: {error}") from None
     size = write_vipr(data, opened_in(run), out, megabytes * MEBIBYTE)
+    proves = f"text {id}: no sentence with at most {swaps(verdict.low - 1)} changes the class, over the reals"
+    if as_json:
+        print_json({"exit_code": HOLDS, "file": str(out), **asdict(size), "proves": proves})
+        return HOLDS
     print(
         f"{out}: {size.variables:,} variables, {size.constraints:,} constraints, {size.derivations:,} derivations, "
         f"{size.characters:,} characters"
     )
-    print(f"it proves: text {id}: no sentence with at most {swaps(verdict.low - 1)} changes the class, over the reals")
+    print(f"it proves: {proves}")
     return HOLDS
 
 

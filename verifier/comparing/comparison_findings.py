@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -97,7 +98,15 @@ def alone(run: ComparedRun, own: Standings, radii: Iterable[int]) -> dict[str, A
         "already_wrong": wrong,
         "accuracy": round((total - wrong) / total, 6),
         "shares": shares,
+        **({"radii": radii_of(run)} if run.kind == "msr" else {}),
     }
+
+
+def radii_of(run: ComparedRun) -> dict[str, Any]:
+    """What a run of safe radii says of all words, and by position."""
+    summary = json.loads(run.run.summary.read_bytes())
+    names = ("dimensions", "diameter", "sets", "set_radius", "normalised", "safe_radius", "by_position")
+    return {name: summary.get(name) for name in names}
 
 
 def beside(

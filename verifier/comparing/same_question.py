@@ -128,6 +128,15 @@ def refuse_others(first: ComparedRun, other: ComparedRun) -> None:
             raise BadInput(f"{where}: measured with {said}: give runs of one question")
     if other.question.get("target") != first.question.get("target"):
         raise BadInput(f"{where}: attacked towards another class than {there}")
+    refuse_other_texts(first, other)
+    if first.kind == "kappa":
+        refuse_other_words(first, other)
+    else:
+        refuse_other_spaces(first, other)
+
+
+def refuse_other_texts(first: ComparedRun, other: ComparedRun) -> None:
+    where, there = other.run.folder, first.run.folder
     if len(other.texts) != len(first.texts):
         raise BadInput(
             f"{where}: has {len(other.texts):,} texts, and {there} has {len(first.texts):,}: run both on the same ones"
@@ -141,10 +150,6 @@ def refuse_others(first: ComparedRun, other: ComparedRun) -> None:
         raise BadInput(
             f"{where}: its classes are {', '.join(other.labels)}, and those of {there} are {', '.join(first.labels)}"
         )
-    if first.kind == "kappa":
-        refuse_other_words(first, other)
-    else:
-        refuse_other_spaces(first, other)
 
 
 def refuse_other_spaces(first: ComparedRun, other: ComparedRun) -> None:

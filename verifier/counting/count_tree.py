@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swapproof.proofs.certificate import Broken, Enumerate, Linear, Node, Open, Words
+from swapproof.proofs.writing.certificate import Broken, Enumerate, Linear, Node, Open, Words
 
 from .cells import Cell, Partition
 

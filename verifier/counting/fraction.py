@@ -13,7 +13,8 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.omega import Omega
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.proofs.certificate import Count, encode_tree
+from swapproof.encodings.word_options import option_counts
+from swapproof.proofs.writing.certificate import Count, encode_tree
 
 from ..engines.protocol import Budget, Unchecked
 from ..interval import Level
@@ -288,7 +289,7 @@ def estimate_open(
     """Whatever the count has settled is known; only the rest is sampled."""
     open = part.total - part.robust - part.broken
     query = partition.query
-    tree = encode_tree(part.tree, [len(options) for options in query.space.choices], query.rivals)
+    tree = encode_tree(part.tree, option_counts(query.space), query.rivals)
     seed = seed_of({**about, "tree": base64.b64encode(tree).decode()})
     stop = settings.stop(open, part.total)
     sample = sampled_open(partition.jury, remainders(partition), seed, stop, last(budget, settings))

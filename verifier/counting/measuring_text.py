@@ -14,7 +14,7 @@ import numpy as np
 
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
-from swapproof.proofs.certificate import Count, Statement, write_certificate
+from swapproof.proofs.writing.certificate import Count, Statement, write_certificate
 
 from ..ladder.run_certificates import Checker
 from ..ladder.station import Station

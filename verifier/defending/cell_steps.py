@@ -16,6 +16,8 @@ from ..runs.run_folder import write_atomically
 from .cell_recipe import write_recipe
 from .compared_cell import EXACT, Asked, Cell, examples_folder
 
+BY_KAPPA = "sp-attack"
+"""The attack that begins with the words of the greatest kappa."""
 ANSWERED = (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED)
 """Exit codes of a command that left its files."""
 
@@ -49,22 +51,22 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
     for name in wanted_examples:
         out = cell.folder / examples_folder(name)
         yield Step(out, (*sought(name, asked, cell.training_task, out), *limited(asked.example_texts)))
-    out, jobs = cell.folder / "certify", ("--jobs", str(asked.jobs))
-    certify = ("certify", str(cell.deployed), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
+    out, jobs = cell.folder / "certify", asked.workers
+    certify = ("certify", str(cell.deployed), "--out", str(out), *asked.timed, *jobs)
     yield Step(out, (*certify, *limited(asked.limit)))
     for name in asked.attacks:
-        out = cell.folder / f"attack-{name}"
-        attack = ("attack", str(cell.deployed), "--method", name, "--out", str(out), *jobs)
-        yield Step(out, (*attack, *limited(asked.limit)))
+        if name != BY_KAPPA:
+            yield attacking(name, cell, asked)
     if cell.deployed == cell.smoothed_task:
         out = cell.folder / "vote"
-        vote = ("measure", str(cell.deployed), "--quantity", "vote", "--out", str(out), *jobs)
+        alone = ("--jobs", str(asked.jobs))  # a vote and kappa are measured on this machine
+        vote = ("measure", str(cell.deployed), "--quantity", "vote", "--out", str(out), *alone)
         yield Step(out, (*vote, *limited(asked.limit)))
         return  # robust fractions and kappa are of networks
     for radius in asked.radii:
         out = cell.folder / f"pr-{radius}"
         measure = ("measure", str(cell.deployed), "--quantity", "pr", "--radius", str(radius), "--out", str(out), *jobs)
-        yield Step(out, (*measure, "--seconds", str(asked.seconds), *limited(asked.limit)))
+        yield Step(out, (*measure, *asked.timed, *limited(asked.limit)))
     if asked.kappa:
         tasks = {"kappa": cell.task}
         if cell.recipe is not None and cell.recipe["task"]["training_texts"]:
@@ -72,12 +74,20 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
         for folder, task in tasks.items():
             out = cell.folder / folder
             yield Step(out, ("measure", str(task), "--quantity", "kappa", "--out", str(out), *limited(asked.limit)))
+    if BY_KAPPA in asked.attacks:
+        yield attacking(BY_KAPPA, cell, asked, "--kappa", str(cell.folder / "kappa" / "kappa.csv"))
+
+
+def attacking(name: str, cell: Cell, asked: Asked, *more: str) -> Step:
+    out = cell.folder / f"attack-{name}"
+    attack = ("attack", str(cell.deployed), "--method", name, "--out", str(out), *asked.workers, *asked.limits, *more)
+    return Step(out, (*attack, *limited(asked.limit)))
 
 
 def sought(name: str, asked: Asked, task: Path, out: Path) -> tuple[str, ...]:
-    jobs = ("--jobs", str(asked.jobs))
+    jobs = asked.workers
     if name == EXACT:
-        return ("certify", str(task), "--out", str(out), "--seconds", str(asked.seconds), *jobs)
+        return ("certify", str(task), "--out", str(out), *asked.timed, *jobs)
     return ("attack", str(task), "--method", name, "--out", str(out), *jobs)
 
 

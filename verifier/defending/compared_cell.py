@@ -58,6 +58,20 @@ class Asked:
     jobs: int = 1
     example_texts: int | None = None
     """Training texts that examples are sought for."""
+    limits: tuple[str, ...] = ()
+    """Options of `attack` that say how far the attacks of the table may go."""
+    cluster: str | None = None
+    """A Ray cluster, for what can work on one."""
+
+    @property
+    def timed(self) -> tuple[str, ...]:
+        """1 and 1.0 are the same argument."""
+        return ("--seconds", str(float(self.seconds)))
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """The options of commands that can work on a cluster."""
+        return ("--jobs", str(self.jobs), *(() if self.cluster is None else ("--cluster", self.cluster)))
 
 
 def examples_folder(attack: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +14,18 @@ from .compared_cell import Cell, Figures
 DIGITS = {"#Query": 1, "train": 1, "MMWS": 2, "open": 0, "unbreakable": 0, "claims": 0}
 """Of a column, by how its name begins or ends; shares have four."""
 SAYS_LITTLE = " (says little)"
-DEFINITION = (
-    "Clean: texts answered rightly, of all. Aua: those still answered rightly under the attack, of all; Suc: broken, "
-    "of those attacked; #Query: sentences asked about, before any cache, mean over attacked texts. certified@r: proved "
-    "or evaluated in full to withstand every sentence with r swaps, of all; unbroken@r: not known to be broken by r. "
-    "MMWS: mean of the least number of swaps over texts that have one, low and high end. PR@r: mean share of sentences "
-    "with at most r swaps that keep their label. rho* of the texts, rho of training texts: 1 - mean kappa. vote@r: "
-    "the vote over all random texts withstands r swaps, of all texts, each at its confidence. A cell is the mean "
-    "over seeds, in brackets the least and the greatest."
-)
+DEFINITIONS = {
+    "Under attack": "Clean: texts answered rightly, of all. Aua: those still answered rightly under the attack, of "
+    "all; Suc: broken, of those attacked; #Query: sentences asked about, before any cache, mean over attacked texts.",
+    "Certified": "certified@r: proved or evaluated in full to withstand every sentence with r swaps, of all; "
+    "unbroken@r: not known to be broken by r. MMWS: mean of the least number of swaps over texts that have one, low "
+    "and high end. open: texts whose ends do not meet; unbreakable: that no number of swaps breaks.",
+    "Measured": "PR@r: mean share of sentences with at most r swaps that keep their label. rho* of the texts, rho of "
+    "training texts: 1 - mean kappa. vote@r: the vote over all random texts withstands r swaps, of all texts, each at "
+    "its confidence. train s: seconds of the training.",
+}
+"""What columns mean, by the part of the table that they stand in."""
+DEFINITION = f"{' '.join(DEFINITIONS.values())} A cell is the mean over seeds, in brackets the least and the greatest."
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,13 @@ def columns_of(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.figures))
 
 
+def part_of(column: str) -> str:
+    """Which part of DEFINITIONS a column belongs to."""
+    if column == "Clean" or column.endswith((" Aua", " Suc", " #Query")):
+        return "Under attack"
+    return "Certified" if column.startswith(("certified@", "unbroken@", "MMWS", "open", "unbreakable")) else "Measured"
+
+
 def shown(name: str, found: tuple[float, float, float] | None) -> str:
     if found is None:
         return "-"
@@ -129,26 +138,6 @@ def as_latex(rows: Sequence[Row]) -> str:
     lines += [" & ".join(cell.translate(LATEX) for cell in header) + " \\\\", "\\midrule"]
     lines += [" & ".join(cell.translate(LATEX) for cell in row) + " \\\\" for row in body]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", f"% {DEFINITION}", ""])
-
-
-def as_page(rows: Sequence[Row], remarks: Sequence[str]) -> str:
-    """A plain page."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    header, *body = as_table(rows)
-    said = "".join(f"<li>{html.escape(remark)}</li>" for remark in remarks)
-    style = (
-        "body{font:15px sans-serif;margin:2em}td,th{padding:.3em .7em;border-bottom:1px solid #ccc;text-align:right}"
-    )
-    style += "td:nth-child(-n+3),th:nth-child(-n+3){text-align:left}"
-    return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Defences</title><style>{style}</style>\n'
-        f"<h1>Defences</h1>\n<ul>{said}</ul>\n<table>\n{line(header, 'th')}\n"
-        + "\n".join(line(row, "td") for row in body)
-        + f"\n</table>\n<p>{html.escape(DEFINITION)}</p></html>\n"
-    )
 
 
 def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,16 +13,21 @@ from swapproof.models.defences.synonym_pairs import read_synonyms
 
 from ..attacks.recipes import recipe_named
 from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
+from ..pages.sheets.defended_sheet import defended_sheet
+from ..pages.sheets.sheet import sheet_page
+from ..replaying.estimate import duration
 from ..runs.life import require, write_json
 from ..runs.run_folder import write_atomically
 from .cell_figures import figures_of, vacuous_in
-from .cell_steps import ANSWERED, Command, as_process, steps_of, take
+from .cell_steps import ANSWERED, BY_KAPPA, Command, as_process, steps_of, take
 from .compared_cell import Asked, Cell
-from .defence_rows import DEFINITION, Known, Row, as_csv, as_json, as_latex, as_page, rows_of
+from .defence_rows import DEFINITION, Known, Row, as_csv, as_json, as_latex, rows_of
 from .defended_cells import cells_of, defended_named, method_keys
 from .synonym_overlap import overlap, sentence
 
 TABLE = "table.json"
+AT_ONCE = 1.0
+"""Seconds; a network that took less was there already."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,10 @@ def defend(
         read_synonyms(options.synonyms)
     for name in options.asked.attacks:
         recipe_named(name)
+    require(
+        options.asked.kappa or BY_KAPPA not in options.asked.attacks,
+        f"--attacks {BY_KAPPA} takes the words of the greatest kappa: give --rho too",
+    )
     methods = defended_named(options.methods)
     cells = cells_of(
         sources,
@@ -74,16 +84,31 @@ def defend(
     write_json(out / TABLE, {"unfinished": True})
     found: list[Known] = []
     code = HOLDS
+    spent: list[float] = []
     for cell in cells:
+        began = time.monotonic()
         wanted = sorted({one.examples for one in cells if one.base == cell.folder and one.examples is not None})
         failed, worst = all_steps(cell, options.asked, wanted, command, said)
         code = worst if code != UNCHECKED and worst != HOLDS else code
         figures = {} if failed else figures_of(cell, options.asked)
         found.append(Known(cell, figures, failed, () if failed else vacuous_in(cell)))
+        spent.append(time.monotonic() - began)
+        said(progress(spent, len(cells)))
     rows, remarks = rows_of(found), remarks_of(cells)
+    if options.asked.attacks:
+        limits = " ".join(options.asked.limits)
+        remarks.append(f"attacks: {limits}" if limits else "attacks: no limits but the swaps of each task")
     remarks += [f"{row.source}, {row.defended}: {said}" for row in rows for said in (*row.failed, *row.vacuous)]
-    publish(out, rows, remarks)
+    publish(out, rows, remarks, facts_of(cells, options))
     return Defences(rows, remarks, code)
+
+
+def progress(spent: Sequence[float], number: int) -> str:
+    """How many networks are done, and how long the others take if they take as long on average as those that were not
+    there already."""
+    taken = [seconds for seconds in spent if seconds >= AT_ONCE]
+    left = sum(taken) / len(taken) * (number - len(spent)) if taken else 0.0
+    return f"defend: {len(spent)} of {number} networks are done" + (f"; about {duration(left)} left" if left else "")
 
 
 def all_steps(
@@ -123,9 +148,21 @@ def remarks_of(cells: Sequence[Cell]) -> list[str]:
     return [f"{'; '.join(names)}: {said}" for said, names in found.items()]
 
 
-def publish(out: Path, rows: Sequence[Row], remarks: Sequence[str]) -> None:
+def facts_of(cells: Sequence[Cell], options: DefendOptions) -> list[tuple[str, str]]:
+    """What the table is about: recipes or tasks, how many texts, how long each."""
+    asked = options.asked
+    sources = dict.fromkeys((cell.source, str(cell.origin or cell.task)) for cell in cells)
+    return [
+        *sources,
+        ("texts", "all" if asked.limit is None else f"the first {asked.limit:,}"),
+        ("seconds a text", f"{asked.seconds:g}"),
+        ("attacks", " ".join([", ".join(asked.attacks) or "none", *asked.limits])),
+    ]
+
+
+def publish(out: Path, rows: Sequence[Row], remarks: Sequence[str], facts: Sequence[tuple[str, str]]) -> None:
     table: dict[str, Any] = {"rows": as_json(rows), "remarks": list(remarks), "definition": DEFINITION}
-    files = {"table.csv": as_csv(rows), "table.tex": as_latex(rows), "table.html": as_page(rows, remarks)}
-    for name, text in files.items():
+    for name, text in {"table.csv": as_csv(rows), "table.tex": as_latex(rows)}.items():
         write_atomically(out / name, text.encode())
+    write_atomically(out / "table.html", sheet_page(defended_sheet(rows, remarks, facts)).written())
     write_json(out / TABLE, table)

@@ -34,6 +34,14 @@ class Made:
     """Texts for which the network does not hold, and why: the deployed model is run on these."""
 
 
+def beside_itself(task: Task, trust: Trust) -> Made | None:
+    """A model that is read, and run on the texts that this leaves open; None where it cannot be run."""
+    try:
+        return Made(task, open_deployed(task, trust).identity, (), trust)
+    except (ValueError, NotImplementedError):
+        return None
+
+
 @dataclass(frozen=True, eq=False)
 class Beside:
     """Opened from the folder `deployed` of a run, which holds copies of its files and a task that names them."""

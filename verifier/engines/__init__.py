@@ -6,6 +6,7 @@ NAMES = (
     *(
         "beam",
         "local",
+        "local-released",
         "pdp",
         "pdp-released",
         "genetic",
@@ -14,6 +15,7 @@ NAMES = (
         "leap",
         "a2t",
         "hotflip",
+        "best",
         "mcts",
         "random",
     ),

@@ -10,43 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.query import Query
-from swapproof.models.deployed.classifier import Rows
-from swapproof.models.deployed.decision import Decision
 
 from ..attacks.attack_goals import Goal
 from ..attacks.attacked_text import Attacked, Spent
 from ..attacks.recipes import RECIPES
 from ..attacks.searches.importance_search import ByImportance
 from ..attacks.searches.search_protocol import Search
-from ..attacks.sentence_answers import OfNetwork, Without
+from ..attacks.sentence_answers import OfNetwork
+from ..attacks.timed_answers import TimedAnswers
 from ..interval import Interval
 from .protocol import Budget, Findings, Sentence
 
 Array = NDArray[Any]
 SEED = 1
-
-
-@dataclass(frozen=True, eq=False)
-class InTime:
-    """What the network answers, while the budget lasts."""
-
-    network: OfNetwork
-    budget: Budget
-
-    @property
-    def decision(self) -> Decision:
-        return self.network.decision
-
-    def answered(self, rows: Rows) -> Array:
-        if self.budget.spent:
-            raise Spent
-        return self.network.answered(rows)
-
-    def without(self, words: Array, way: Without) -> Array:
-        return self.network.without(words, way)
-
-    def slopes(self, row: Array, words: Array, options: Array) -> Array:
-        return self.network.slopes(row, words, options)
 
 
 @dataclass(frozen=True)
@@ -65,7 +41,7 @@ class Attack:
         if not places or interval.closed or most < max(1, interval.low):
             return
         attacked = Attacked(
-            InTime(OfNetwork.of(query, places), budget),
+            TimedAnswers(OfNetwork.of(query, places), budget.deadline),
             Goal(),
             query.label,
             tuple(len(query.space.choices[position]) for position in query.space.swappable),

@@ -20,8 +20,8 @@ from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
-from swapproof.proofs.certificate import Joint, Linear, Node, Open, Slopes
-from swapproof.proofs.tree_reader import preorder, replaced
+from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slopes
+from swapproof.proofs.writing.tree_reader import preorder, replaced
 
 from ..interval import Level
 from .all_rivals import AllRivals

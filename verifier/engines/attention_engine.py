@@ -1,6 +1,7 @@
 """The engine for networks that attend: what single swaps do, and bounds of what they do together, with words split.
 
-The bound is that of proofs/attending/attention_leaf.py, in exact integers; where sentences are few they are evaluated.
+The bound is that of the leaf `attention` in float64; where it does not fit, the exact leaf itself. Where sentences are
+few, and the bound says too little, they are evaluated.
 """
 
 from __future__ import annotations
@@ -18,30 +19,38 @@ from swapproof.encodings.query import Query
 from swapproof.encodings.regions.assignments import Choices
 from swapproof.encodings.regions.boxes import Boxed
 from swapproof.encodings.regions.questions import question_of
-from swapproof.encodings.regions.region_search import Bounded, Effort, Region, Search, Split
+from swapproof.encodings.regions.region_search import CLEAR, Bounded, Effort, Region, Search, Split
 from swapproof.encodings.regions.shared_tables import Stopped as OutOfTime
-from swapproof.proofs import certificate, check
-from swapproof.proofs.attending.attention_leaf import Attention
+from swapproof.encodings.smooth.attention_depth import attention_layers, told_of
+from swapproof.proofs import check
+from swapproof.proofs.writing import certificate
 
+from ..attending.quick_bound import BITS as QUICK_BITS
+from ..attending.quick_bound import Unfit
 from ..interval import Interval
-from ..screening.exact_leaf import checked_network, leaf_of, masks_of
+from ..screening.exact_leaf import checked_network, leaf_of, masks_of, quick_leaf_of
 from .protocol import Bound, Budget, Finding, Findings, Stopped
-from .smooth_engines import BITS, Smooth, Work
+from .smooth_engines import ROUNDED, Smooth, Work, leaves_of
 
-FEW, FEW_OF_PART = 4000, 300
-"""Sentences of a budget that are sooner evaluated than bounded, and of a part of them: check.py takes long for them."""
+FEW = 4000
+"""Sentences of a region that are evaluated where the bound says too little, before words are split."""
 ROOM = 2.5
-"""Times what the longest bound took must be left for another one: the checker makes it again."""
-SPLITS = 12
-"""Regions of one budget that are bounded."""
+"""Times what the longest bound took must be left for another one: the screening makes it again."""
+SPLITS, EXACT_SPLITS = 200, 12
+"""Regions of one budget that are bounded in float64, and by the exact leaf."""
+FIRST = 3
+"""Swaps that are bounded first."""
+SURE = 2.0
+"""Times what the screening takes for clear."""
 
 
 @dataclass(eq=False)
 class Attending(Search):
     """One text, whose regions are bounded by the leaf."""
 
-    leaf: Attention | None = None
-    rivals: tuple[int, ...] = ()
+    query: Query | None = None
+    network: check.Network | None = None
+    exactly: bool = field(default=False, init=False)
     longest: float = field(default=0.0, init=False)
     tried: int = field(default=0, init=False)
 
@@ -49,32 +58,42 @@ class Attending(Search):
         """Only for all swaps of the region."""
         started = time.monotonic()
         self.tried += 1
-        if self.effort.deadline - started < ROOM * self.longest or self.tried > SPLITS:
+        if self.effort.deadline - started < ROOM * self.longest or self.tried > (
+            EXACT_SPLITS if self.exactly else SPLITS
+        ):
             raise OutOfTime
         self.effort.boxes += 1
-        margins = np.full((choices.swaps + 1, len(self.rivals)), -np.inf)
-        margins[choices.swaps] = self.bound(choices)
+        least, jumps = self.bound(choices)
+        margins = np.full((choices.swaps + 1, len(least)), -np.inf)
+        margins[choices.swaps] = least
         self.longest = max(self.longest, time.monotonic() - started)
-        return Boxed(margins, {})
+        return Boxed(margins, jumps)
 
-    def bound(self, choices: Choices) -> Floats:
-        if self.leaf is None:
-            raise TypeError("a search without its leaf")
+    def bound(self, choices: Choices) -> tuple[Floats, dict[int, float]]:
+        """Of each rival; and how far swapping a word may lower the margins."""
+        if self.query is None or self.network is None:
+            raise TypeError("a search without its network")
+        rivals = self.query.rivals
+        if not self.exactly:
+            try:
+                quick = quick_leaf_of(self.query, self.network)
+                found = [quick.bound(choices.options, choices.swaps, rival) for rival in rivals]
+            except Unfit:
+                self.exactly = True
+            else:
+                worst = min(found, key=lambda each: each.least)
+                return np.array([each.least for each in found]) / SURE, worst.falls
+        leaf = leaf_of(self.query, self.network, QUICK_BITS, self.effort.deadline)
         try:
-            view = self.leaf.view(masks_of(choices.options), choices.swaps)
-            found = [self.leaf.margin(view, rival) for rival in self.rivals]
+            view = leaf.view(masks_of(choices.options), choices.swaps)
+            ratios = [leaf.margin(view, rival) for rival in rivals]
         except check.Refused:
-            return np.full(len(self.rivals), -np.inf)
-        return np.array([above / below for above, below in found])
+            return np.full(len(rivals), -np.inf), {}
+        return np.array([above / below for above, below in ratios]), {}
 
     @cached_property
     def few(self) -> int:
-        return FEW_OF_PART
-
-    def prove(self, choices: Choices, *, bounded: bool) -> Region | None:
-        if not self.effort.spent and 0 < choices.count() <= (self.few if self.tried else FEW):
-            return self.evaluated(choices)
-        return super().prove(choices, bounded=bounded)
+        return FEW
 
 
 @dataclass(eq=False)
@@ -87,17 +106,45 @@ class AttendingWork(Work):
             budget = interval.low if interval.high == 1 else min(self.last, max(interval.low, 1))
             if budget < interval.low or (interval.high is not None and budget >= interval.high):
                 return
-            search.found, search.tried = None, 0
+            search.found, search.near, search.tried = None, [], 0
             region = search.prove(self.question.whole(budget), bounded=True)
             before = interval
-            interval = (yield from self.hand(search.found)) if region is None else (yield self.bound(budget, region))
+            if region is not None:
+                interval = yield from self.settle(interval, budget, region)
+            else:
+                interval = yield from self.hand(search.found)
+                if interval is before:
+                    yield Stopped(ROUNDED)
             if interval is before:
-                yield Stopped("a sentence within rounding of breaking the text")
                 return
 
-    def bound(self, budget: int, region: Region) -> Bound:
+    def at_once(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
+        """The greatest budget for which the bound of the whole text holds: it is less for every swap more."""
+        most = self.last if interval.high is None else min(self.last, interval.high - 1)
+        proved, failed, budget = max(0, interval.low - 1), most + 1, min(max(FIRST, interval.low), most)
+        try:
+            while proved < budget < failed:
+                found = self.search.box(self.question.whole(budget))
+                if (found.margins[budget] > CLEAR).all():
+                    proved = budget
+                    budget = min(2 * budget, most) if failed > most else (proved + failed) // 2
+                else:
+                    failed = budget
+                    budget = (proved + failed) // 2
+        except OutOfTime:
+            pass
+        if proved >= max(1, interval.low):
+            interval = yield from self.settle(interval, proved, Bounded(self.question.whole(proved)))
+        return interval
+
+    def bound(self, budget: int, region: Region) -> Bound | None:
         """At level real: softmax and divisions are fused by runtimes."""
-        return Bound(budget + 1, certificate.Precision(self.bits(region), self.tree(region)), "real")
+        bounded = any(isinstance(leaf, Bounded) for leaf in leaves_of(region))
+        bits = self.bits(region)
+        if bits is None:
+            return None
+        bits = max(bits, QUICK_BITS if bounded else 0)
+        return Bound(budget + 1, certificate.Precision(bits, self.tree(region)), "real")
 
     def tree(self, region: Region) -> certificate.Node:
         match region:
@@ -115,15 +162,20 @@ class AttentionEngine(Smooth):
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
         if not divides(query.network.nodes):
+            yield Stopped("this network does not attend: `boxes` and `sequence` are for it")
+            return
+        layers = attention_layers(query.network.nodes)
+        if layers > 1:
+            yield Stopped(f"{told_of(layers)}: `sequence`")
             return
         question, network = question_of(query), checked_network(query.network)
         if network is None:
             yield Stopped("a network without a canonical form")
             return
-        search = Attending(question, Effort(budget.deadline), with_boxes=False, rivals=query.rivals)
-        search.leaf = leaf_of(query, network, BITS[0], budget.deadline)
+        search = Attending(question, Effort(budget.deadline), with_boxes=False, query=query, network=network)
         work = AttendingWork(query, question, search, self.most, self.last(question))
         try:
+            interval = yield from work.at_once(interval)
             interval = yield from work.attack(interval)
             yield from work.climb(interval, bounded=True)
         except OutOfTime:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Enumerate
+from swapproof.proofs.writing.certificate import Enumerate
 
 from ..interval import Interval, Level
 from ..ladder.truth import Judge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.ties import always_tied
-from swapproof.proofs.certificate import Linear, Node, Open, Rivals
+from swapproof.proofs.writing.certificate import Linear, Node, Open, Rivals
 
 from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
@@ -97,6 +97,8 @@ class Exact:
     joint: bool = True
     """Whether joint bounds may be used."""
     effort: Effort = FAST
+    goes_on: ClassVar[bool] = True
+    """Asked again, it goes on from what it covered."""
 
     @property
     def name(self) -> str:

@@ -11,8 +11,8 @@ from swapproof.encodings.bounds.chosen_slopes import GRID, Relaxation
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.errors import BadInput
-from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
-from swapproof.proofs.tree_reader import below
+from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
+from swapproof.proofs.writing.tree_reader import below
 
 Choices = frozenset[int]
 

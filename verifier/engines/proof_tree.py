@@ -10,8 +10,8 @@ from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.sentence_counts import suffix_counts, up_to
-from swapproof.proofs.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
-from swapproof.proofs.tree_reader import below, preorder
+from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
+from swapproof.proofs.writing.tree_reader import below, preorder
 
 from .word_search import Record
 

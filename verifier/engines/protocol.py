@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.query import Query
-from swapproof.proofs.certificate import Node as Tree
+from swapproof.proofs.writing.certificate import Node as Tree
 
 from ..interval import Cover, Interval, Level
 

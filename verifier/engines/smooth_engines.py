@@ -31,7 +31,7 @@ from swapproof.encodings.regions.region_search import (
 )
 from swapproof.encodings.regions.shared_tables import Stopped as OutOfTime
 from swapproof.encodings.regions.shared_tables import margins_of
-from swapproof.proofs import certificate
+from swapproof.proofs.writing import certificate
 
 from ..interval import Interval
 from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
@@ -42,6 +42,8 @@ TRIED, TRIED_LEAVES = 48, 4
 """Sentences, and leaves, on which a precision is tried."""
 LEEWAY = 2.0
 """Times the width of the intervals of those sentences."""
+ROUNDED = "a sentence within rounding of breaking the text, where the model keeps its answer"
+IMPRECISE = f"numbers that are too large, or margins too small, for a proof at a precision of {BITS[-1]} bits"
 LONGEST_WITNESS = 12
 HOPELESS = 8.0
 """Where boxes are so many times too wide, splitting words does not help in time."""
@@ -133,16 +135,15 @@ class Work:
                     f"{choices.count()} sentences with up to {budget} swaps, and at most {self.most} are evaluated"
                 )
                 return
-            self.search.found = None
+            self.search.found, self.search.near = None, []
             region = self.search.prove(choices, bounded=bounded)
             if region is None:
                 interval, before = (yield from self.hand(self.search.found)), interval
                 if interval is before:
-                    yield Stopped("a sentence within rounding of breaking the text")
+                    yield Stopped(ROUNDED)
                     return
                 continue
-            before = interval
-            interval = yield self.bound(budget, region)
+            interval, before = (yield from self.settle(interval, budget, region)), interval
             if interval is before:
                 return
 
@@ -169,8 +170,21 @@ class Work:
             proved = np.flatnonzero(search.box(self.question.whole(most)).margins.min(axis=1) > CLEAR)
         if len(proved) and proved[-1] >= max(1, interval.low):
             budget = int(proved[-1])
-            interval = yield self.bound(budget, Bounded(self.question.whole(budget)))
+            interval = yield from self.settle(interval, budget, Bounded(self.question.whole(budget)))
         return interval
+
+    def settle(self, interval: Interval, budget: int, region: Region) -> Generator[Finding, Interval, Interval]:
+        """First the model is asked about sentences that rounding may decide: if none breaks the text, all of the region
+        is proved."""
+        if self.search.near:
+            interval, before = (yield Doubtful(np.array(self.search.near, dtype=np.int64))), interval
+            if interval is not before:
+                return interval
+        bound = self.bound(budget, region)
+        if bound is None:
+            yield Stopped(IMPRECISE)
+            return interval
+        return (yield bound)
 
     def hand(self, found: Broken | None) -> Generator[Finding, Interval, Interval]:
         if found is None:
@@ -181,10 +195,12 @@ class Work:
 
     # ---- what is proved
 
-    def bound(self, budget: int, region: Region) -> Bound:
+    def bound(self, budget: int, region: Region) -> Bound | None:
+        """None where no precision does."""
         if self.holds_in_float32(region):
             return Bound(budget + 1, certificate.Precision(BITS[0], self.tree(region)), "kernel")
-        return Bound(budget + 1, certificate.Precision(self.bits(region), self.tree(region)), "real")
+        bits = self.bits(region)
+        return None if bits is None else Bound(budget + 1, certificate.Precision(bits, self.tree(region)), "real")
 
     def holds_in_float32(self, region: Region) -> bool:
         """Whether the level `kernel` is worth asking for: boxes were of that level, and what is tried is clear."""
@@ -210,9 +226,9 @@ class Work:
             case Split(word, options, left, right):
                 return certificate.Words(word, options, self.tree(left), self.tree(right))
 
-    def bits(self, region: Region) -> int:
+    def bits(self, region: Region) -> int | None:
         """The least precision at which evaluated leaves stay clear."""
-        return next((bits for bits in BITS[:-1] if self.clear(region, Ends(2.0**-bits))), BITS[-1])
+        return next((bits for bits in BITS if self.clear(region, Ends(2.0**-bits))), None)
 
     def width(self, choices: Choices, ends: Ends) -> float:
         """The greatest width of the margins of some sentences, those with many swaps among them."""

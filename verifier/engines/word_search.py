@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.selection import Places
-from swapproof.proofs.certificate import Node
+from swapproof.proofs.writing.certificate import Node
 
 Array = NDArray[Any]
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 
+from swapproof.encodings.attended.attended_layout import layout_of
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.onnx_files.refusals import divides
 
 from ..derived.deployed_beside import Made, keep_deployed
 from ..derived.mixed_work import MixedWork
+from ..derived.read_then_run import ReadThenRun
 from ..engines.engine_table import engines_named
 from ..gates.baseline import required_of
 from ..pages.report_file import write_report
 from ..replaying.replaying import Replaying
 from ..runs.binding import binding_of
 from ..runs.jobs.text_by_text import Hands
+from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ..runs.life import Outcome, RunPlan, begun, published, settle, settling_facts
-from ..runs.run_folder import Run
+from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import summary_of
 from ..runs.store import Store
 from ..runs.work import Work
@@ -31,8 +34,8 @@ from .settling import Settling
 from .token_length import length_of
 
 ATTENTION = (
-    'attention, or another division by what the words say: read where [model] says road = "read"; one layer is proved '
-    "about over the reals, which takes longer than to run it"
+    "attention of several layers, or another division by what the words say: read where [model] says "
+    'road = "read", which takes longer than to run it'
 )
 Known = tuple[Model, Inputs, Trial]
 """A model, its texts as tokens, and what was seen when both were tried."""
@@ -46,10 +49,20 @@ def read(task: Task, limit: int | None) -> Known:
 
 def tried_out(task: Task, model: Model, inputs: Inputs) -> Known:
     trial = tried(model, length_of(task, model), inputs, smooth=True)
-    if task.model.road is None and divides(trial.network.nodes):
+    if task.model.road is None and divides(trial.network.nodes) and not reads_attention(task, trial):
         raise Unsupported(ATTENTION)
     Checker.open(binding_of(model.path, inputs), model).try_network(trial.network)
     return model, inputs, trial
+
+
+def reads_attention(task: Task, trial: Trial) -> bool:
+    """One layer, as far as the task leaves the road open: what reading leaves open is run."""
+    return task.model.kind == "onnx" and layout_of(trial.network) is not None
+
+
+def runs_rest(task: Task, known: Known) -> bool:
+    """Whether texts that reading leaves open are run."""
+    return task.model.road is None and divides(known[2].network.nodes)
 
 
 def certify_reading(
@@ -62,8 +75,11 @@ def certify_reading(
     said = remarks if made is None else (*remarks, *made.remarks, *made.identity.remarks)
     facts = settling_facts(binding, inputs, trial, names, asked.seconds, said)
     plan = required_of(asked.baseline, RunPlan.of_network(run, task, model, inputs, binding, facts))
-    work: Work = Settling(run.folder, binding, names, asked.seconds, asked.trust, given=model.given)
-    if made is not None and made.misfits:
+    reading = Settling(run.folder, binding, names, asked.seconds, asked.trust, given=model.given)
+    work: Work = reading
+    if made is not None and task.model.road is None and task is made.task:
+        work = ReadThenRun.of(reading, Replaying(run.folder, asked.seconds, asked.trust, beside=True))
+    elif made is not None and made.misfits:
         running = Replaying(run.folder, asked.seconds, asked.trust, beside=True)
         work = MixedWork(run.folder, work, running, frozenset(made.misfits))
     with begun(plan, resume=asked.resume, shown=asked.progress):
@@ -74,8 +90,10 @@ def certify_reading(
 
 def settle_and_report(plan: RunPlan, work: Work, asked: CertifyOptions) -> Outcome:
     """What is left to do of a run that has begun, on either road."""
-    facts = {"radius": json.dumps(asked.radius)}
-    settle(plan, work, Hands(asked.jobs, asked.cluster), doing="certify", facts=facts, shown=asked.progress)
+    listed = write_atomically(plan.run.folder / LEFT_OUT, left_out(plan.inputs.freezing))
+    facts = {"radius": json.dumps(asked.radius), FACT: listed}
+    hands = Hands(asked.jobs, asked.cluster, apart=asked.apart)
+    settle(plan, work, hands, doing="certify", facts=facts, shown=asked.progress)
     with Store.open(plan.run.store, readonly=True) as store:
         outcome = published(plan.run, summary_of(store))
     write_report(plan.run)

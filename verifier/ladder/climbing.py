@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from swapproof.encodings.query import Query
+from swapproof.proofs.onnx_file import Refused
 
 from ..engines.enumeration import Enumeration, Sweep
 from ..engines.protocol import (
@@ -21,6 +22,7 @@ from ..engines.protocol import (
     Doubtful,
     Engine,
     Finding,
+    Findings,
     Sentence,
     Stopped,
     Unchecked,
@@ -33,6 +35,14 @@ from .truth import beaten, firm_within, refutes
 
 Check = Callable[[Bound], str | None]
 """Builds and checks the certificate of a bound: None when accepted, else the refusal. May raise Unchecked."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How long an engine is asked at a time, and who keeps what is known after each."""
+
+    seconds: float
+    keep: Callable[[Climb], None]
 
 
 @dataclass
@@ -161,12 +171,13 @@ def climb(
     budget: Budget,
     check: Check,
     known: Known | None = None,
+    steps: Steps | None = None,
 ) -> Verdict:
     """Narrow min_swaps of one text; the original sentence is judged first, and settles texts already wrong.
 
     An engine whose proof is refused, or could not be checked in time, is not asked on: it would find the same proof
     again. The next may settle the text, and a refusal stays in the verdict. Where evidence contradicts evidence nothing
-    more is asked.
+    more is asked. With `steps` an engine that can go on from what it covered is asked for so many seconds at a time.
     """
     started, requests, evaluations = time.monotonic(), replay.requests, replay.evaluations
     original = query.space.original
@@ -190,20 +201,14 @@ def climb(
         if state.interval.closed or state.contradiction or budget.spent:
             break
         own, began = shared(budget, engines[number + 1 :]), time.monotonic()
-        steps = engine.narrow(query, state.interval, own)
-        finding = next(steps, None)
-        while finding is not None:
-            refused, state.late = len(state.refused), False
-            state.take(finding, engine.name)
-            if state.contradiction or state.late or len(state.refused) > refused:
-                steps.close()
-                break
-            try:
-                finding = steps.send(state.interval)
-            except StopIteration:
-                finding = None
+        if steps is None or not getattr(engine, "goes_on", False):
+            ask(engine, state, own)
+        else:
+            step_by_step(engine, state, own, steps)
         if own is not budget:
             budget.evaluations += own.evaluations
+        if steps is not None:
+            steps.keep(state)
         state.tell(engine.name, time.monotonic() - began)
     if doubt is None and state.contradiction is None:
         state.look_for_rounding(budget)
@@ -221,9 +226,49 @@ def climb(
         claims=state.claims,
         dispute=state.dispute,
         refused=state.refused,
-        highest="kernel" if query.network.is_smooth else "float32",
+        unproved="real" if query.network.is_smooth else "float32",
         history=state.history,
     )
+
+
+def stopping(steps: Findings) -> Findings:
+    """An engine that asks the checker itself, and is told that time is up or numbers are too large, gives up."""
+    try:
+        yield from steps
+    except Refused as refused:
+        yield Stopped(str(refused))
+
+
+def ask(engine: Engine, state: Climb, budget: Budget) -> None:
+    """All that it finds, taken; an engine whose proof is refused or too late is asked no further."""
+    steps = stopping(engine.narrow(state.query, state.interval, budget))
+    finding = next(steps, None)
+    while finding is not None:
+        refused, state.late = len(state.refused), False
+        state.take(finding, engine.name)
+        if state.contradiction or state.late or len(state.refused) > refused:
+            steps.close()
+            break
+        try:
+            finding = steps.send(state.interval)
+        except StopIteration:
+            finding = None
+
+
+def step_by_step(engine: Engine, state: Climb, budget: Budget, steps: Steps) -> None:
+    """The same, a little at a time; twice as long where a step came no further."""
+    seconds = steps.seconds
+    while True:
+        before, reasons, refused = state.interval, state.reasons, len(state.refused)
+        step = Budget(min(budget.deadline, time.monotonic() + seconds))
+        ask(engine, state, step)
+        budget.evaluations += step.evaluations
+        steps.keep(state)
+        over = state.interval.closed or state.contradiction or state.late or len(state.refused) > refused
+        if over or budget.spent or not step.spent:
+            return
+        state.reasons = reasons
+        seconds *= 1 if state.interval is not before else 2
 
 
 def judged(state: Climb, doubt: str | None, budget: Budget) -> tuple[Status, str | None]:

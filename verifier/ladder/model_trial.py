@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.agreement import Agreement, agree, outputs, random_sentences
-from swapproof.encodings.errors import BadInput, Disagreement
+from swapproof.encodings.errors import BadInput, Disagreement, Unsupported
 from swapproof.encodings.network import Indices, Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
+from swapproof.encodings.query import Query
+from swapproof.encodings.regions.arithmetic import LIMIT, Ends
+from swapproof.encodings.regions.questions import question_of
+from swapproof.encodings.regions.shared_tables import margins_of
 from swapproof.encodings.space import SwapSpace
 
 from ..smooth_remarks import SEEN, remarks_seen
@@ -27,6 +31,8 @@ REAL, RANDOM = 64, 64
 LENGTHS, TEXTS = 3, 4
 """Different lengths tried when the model takes any, and texts of each when every text has a network of its own."""
 BOTH_WAYS = "; a witness must break the text both alone and in a batch"
+FINEST = 2.0**-64
+"""Of the precisions that proofs of smooth networks have."""
 FITTING = 8
 """Sentences whose answers are compared alone and together."""
 
@@ -139,6 +145,7 @@ def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = Fa
             agreement = agree(network, own.outputs if dependence is None else alone(own), tokens)
         except Disagreement as error:
             raise Disagreement(explained(own, network, tokens, str(error))) from None
+        refuse_immense(model, network, space)
         if best is None or agreement.difference > best[1].difference:
             best = network, agreement
     if best is None:
@@ -207,6 +214,19 @@ def samples(
         else:
             for space in some[:TEXTS]:
                 yield network_for(model, space, smooth=smooth), np.array([space.original], dtype=np.int64), space
+
+
+def refuse_immense(model: Model, network: Network, space: SwapSpace) -> None:
+    """Proofs of smooth networks are of numbers below 2**40: Unsupported where a text as it stands makes larger ones."""
+    if not network.is_smooth:
+        return
+    question = question_of(Query.of(network, space, 0))
+    _, ends = margins_of(question, question.whole(0), Ends(FINEST))
+    if not np.isfinite(ends).all():
+        raise Unsupported(
+            f"{model.named}: numbers of {LIMIT:.2g} and more between its layers, as huge weights make them: proofs of "
+            "recurrent and attending networks are of smaller ones"
+        )
 
 
 def refuse_misfits(model: Model, network: Network, inputs: Inputs) -> None:

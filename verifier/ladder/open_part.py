@@ -18,8 +18,8 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.sentence_counts import counts
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import option_counts
-from swapproof.proofs.certificate import Count, Enumerate, Joint, Linear, Node, Open, Slopes, Words
-from swapproof.proofs.tree_reader import below, preorder, replaced
+from swapproof.proofs.writing.certificate import Count, Enumerate, Joint, Linear, Node, Open, Slopes, Words
+from swapproof.proofs.writing.tree_reader import below, preorder, replaced
 
 from ..engines.open_leaves import after_each
 from ..engines.proof_tree import LEAF

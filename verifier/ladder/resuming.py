@@ -2,30 +2,37 @@
 
 Its certificate was accepted when it was written, and is the same file still: its proof is not searched or checked
 again. What is kept of the search beyond it was never checked: whatever becomes of it is checked like any other proof.
+So with a text at which a process died before: how far the next one came is kept from second to second.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, option_counts, swaps_of, words_of
-from swapproof.proofs.certificate import Lower, encode_tree
-from swapproof.proofs.tree_reader import decode_tree
+from swapproof.proofs.writing.certificate import Lower, encode_tree
+from swapproof.proofs.writing.tree_reader import decode_tree
 
-from ..interval import Cover, Proof
-from ..runs.run_folder import Run
+from ..engines.protocol import Bound, Unchecked
+from ..interval import Cover, Interval, Proof
+from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import STAGE
-from ..runs.store import Store
+from ..runs.store import ILL_FORMED, Store
 from ..runs.store import intact as undamaged
 from .text_verdict import Known, Verdict
 
 KEPT = "kept"
 """The stage of the store that holds, for open texts, how far their search came, and in how much time."""
+
+STEP = 1.0
+"""Seconds of a search that a kill may cost, of a text at which a process died before."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +103,54 @@ def had_less(kept: str | None, seconds: float | None) -> bool:
     """Whether the time of a try was less than this; None is no limit."""
     before = 0.0 if kept is None else json.loads(kept).get("seconds", 0.0)
     return before is not None and (seconds is None or before < seconds)
+
+
+@dataclass(frozen=True)
+class Spent:
+    seconds: float = 0.0
+    evaluations: int = 0
+    requests: int = 0
+
+    def added(self, verdict: Verdict) -> Verdict:
+        """What all tries cost together."""
+        return replace(
+            verdict,
+            seconds=verdict.seconds + self.seconds,
+            evaluations=verdict.evaluations + self.evaluations,
+            requests=verdict.requests + self.requests,
+        )
+
+
+def write_begun(path: Path, query: Query, interval: Interval, engine: str, spent: Spent) -> None:
+    proof, witness = interval.low_evidence, interval.high_evidence
+    line: dict[str, Any] = {
+        "about": [query.space.digest, query.label],
+        "engine": engine,
+        "spent": [spent.seconds, spent.evaluations, spent.requests],
+        "lower": None,
+        "witness": None if witness is None else [int(token) for token in query.space.sentence(witness.swaps)],
+        "kept": kept_line(None, interval.cover, query),
+    }
+    if proof is not None:
+        tree = base64.b64encode(encode_tree(proof.tree, option_counts(query.space), query.rivals)).decode()
+        line["lower"] = {"low": interval.low, "level": proof.level, "tree": tree, "engine": proof.engine}
+    write_atomically(path, json.dumps(line).encode(), durable=False)
+
+
+def read_begun(path: Path, query: Query, check: Callable[[Bound], str | None]) -> tuple[Known, Spent] | None:
+    """What may be begun with; None where there is nothing that can be read, of this text. The proof is checked again:
+    nobody noted the hash of this file."""
+    with suppress(OSError, *ILL_FORMED):
+        line = json.loads(path.read_bytes())
+        if line["about"] != [query.space.digest, query.label]:
+            return None
+        low, proof, lower = 0, None, line["lower"]
+        if lower is not None:
+            bound = Bound(int(lower["low"]), tree_in(lower, query), lower["level"])
+            with suppress(Unchecked):
+                if check(bound) is None:
+                    low, proof = bound.low, Proof(bound.tree, bound.level, str(lower["engine"]))
+        witness = None if line["witness"] is None else tuple(int(token) for token in line["witness"])
+        cover = kept_cover(line["kept"], query)
+        return Known(low, proof, witness, cover, str(line["engine"])), Spent(*line["spent"])
+    return None

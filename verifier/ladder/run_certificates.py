@@ -18,7 +18,12 @@ from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, options_of, words_of
-from swapproof.proofs.certificate import (
+from swapproof.proofs.check import check_certificate
+from swapproof.proofs.enclosures import LIMIT_BITS
+from swapproof.proofs.lower import Model as CheckedModel
+from swapproof.proofs.lower import read_model
+from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.writing.certificate import (
     Count,
     File,
     Input,
@@ -29,10 +34,6 @@ from swapproof.proofs.certificate import (
     encode_tree,
     write_certificate,
 )
-from swapproof.proofs.check import check_certificate
-from swapproof.proofs.lower import Model as CheckedModel
-from swapproof.proofs.lower import read_model
-from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..engines.protocol import Bound, Unchecked
 from ..interval import Level
@@ -58,6 +59,8 @@ SMOOTH_LEVELS: tuple[WitnessLevels, ...] = (("real", "kernel", "replay"), *WITNE
 
 
 LONGEST = 3600.0
+TOO_LARGE = f"a number of 2**{LIMIT_BITS} or more"
+"""How the checker's refusal begins that says nothing against a proof but that it is of numbers too large for it."""
 REMEMBERED = 8
 """Proofs that were accepted: the last of a climb is asked for again, in the certificate."""
 
@@ -157,12 +160,15 @@ class Checker:
         return statement_of(self.binding, text, query, network)
 
     def refusal(self, text: Text, query: Query, bound: Bound) -> str | None:
-        """Why the certificate of this bound is not accepted; None when it is."""
+        """Why the certificate of this bound is not accepted; None when it is. Raises Unchecked where there is no time
+        for that, or numbers are beyond what proofs may be about."""
         statement = self.statement(text, query)
         lower = Lower(bound.low - 1, bound.level, bound.tree)
         refusal = self.refused(replace(statement, lower=lower))
         if refusal is None:
             self.accepted.append(key(statement, lower))
+        elif refusal.startswith(TOO_LARGE) and bound.level == "real":
+            raise Unchecked(f"its proof is refused: {refusal}")
         return refusal
 
     def certificate(self, text: Text, query: Query, verdict: Verdict) -> Certificate | Denied | None:

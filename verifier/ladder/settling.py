@@ -27,10 +27,10 @@ from ..runs.work import Lost, Settled
 from ..tasks.deployed_model import Trust
 from ..tasks.inputs import Text
 from ..tasks.opened_model import opened_in
-from .climbing import climb
+from .climbing import Climb, Steps, climb
 from .replay import Original
 from .rereading import Reading
-from .resuming import KEPT, Earlier, kept_line, left_open
+from .resuming import KEPT, STEP, Earlier, Spent, kept_line, left_open, read_begun, write_begun
 from .run_certificates import Certificate, Checker, Denied
 from .station import Station
 from .text_verdict import Verdict
@@ -105,8 +105,22 @@ class Settling:
         if before is not None and (lower := before.lower(query)) is not None:
             checker.recall(text, query, lower)
         replay = station.replay.of(space)
-        verdict = climb(query, replay, engines_named(self.engines), budget, check, known)
-        verdict = verdict if before is None else before.added(verdict)
+        earlier, steps = Spent(), None
+        if (begun := Run(self.folder).begun(text.id)).exists():
+            if (found := read_begun(begun, query, check)) is not None and (known is None or found[0].low >= known.low):
+                known, earlier = found
+
+            def keep(state: Climb) -> None:
+                spent = Spent(
+                    earlier.seconds + time.monotonic() - started,
+                    earlier.evaluations + budget.evaluations,
+                    earlier.requests + replay.requests - requests,
+                )
+                write_begun(begun, query, state.interval, state.engine, spent)
+
+            requests, steps = replay.requests, Steps(STEP, keep)
+        verdict = climb(query, replay, engines_named(self.engines), budget, check, known, steps)
+        verdict = earlier.added(verdict if before is None else before.added(verdict))
         verdict = as_given(station.original, text, reread(station.reading, text, verdict))
         verdict = fooling_both(station.beside, text, verdict)
         checker.until = self.end(started, ENDING)

@@ -44,8 +44,8 @@ class Verdict:
     """Both sides of a contradiction with a solver, for inspection."""
     refused: tuple[Bound, ...] = ()
     """Proofs of engines that the checker refused, for inspection."""
-    highest: Level = "float32"
-    """The strongest level that any proof about this network could have: that of a low end of 0, which needs none."""
+    unproved: Level = "float32"
+    """What is said of a low end of 0, which no proof is needed for: of a smooth network the weakest level."""
     history: tuple[Step, ...] = ()
     """The engines that were asked, in order."""
 
@@ -55,7 +55,7 @@ class Verdict:
         if self.interval.low > self.interval.low_float32:
             return "real"
         proof = self.interval.low_evidence
-        return self.highest if proof is None else proof.level
+        return self.unproved if proof is None else proof.level
 
 
 @dataclass(frozen=True)

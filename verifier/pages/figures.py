@@ -78,21 +78,22 @@ def bars_of(summary: Mapping[str, Any]) -> Iterator[Bar]:
         yield Bar("ambiguous", ((summary["ambiguous"], "ambiguous", "rows?status=ambiguous"),))
 
 
-def accuracy_curve(summary: Mapping[str, Any]) -> Markup:
-    """Accuracy under attack by number of swaps: the band between what is proved and what is not yet broken."""
+def accuracy_curve(summary: Mapping[str, Any], attacks: Sequence[tuple[str, Sequence[float]]] = ()) -> Markup:
+    """Accuracy under attack by number of swaps: the band between what is proved and what is not yet broken; beside it
+    what single attacks leave unbroken, from 0 swaps on."""
     shares = [(int(radius), both["low"], both["high"]) for radius, both in summary["accuracy_under_attack"].items()]
     shares.insert(0, (0, summary["accuracy"], summary["accuracy"]))
     last = shares[-1][0]
     step = (WIDTH - LEFT - RIGHT) / (last + 1)
 
-    def corners(which: int) -> list[str]:
+    def steps(each: Sequence[float]) -> list[str]:
         points = []
-        for radius, *both in shares:
-            y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * both[which]
+        for (radius, *_), share in zip(shares, each, strict=False):
+            y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
             points += [f"{LEFT + step * radius:.1f},{y:.1f}", f"{LEFT + step * (radius + 1):.1f},{y:.1f}"]
         return points
 
-    low, high = corners(0), corners(1)
+    low, high = (steps([share[which] for share in shares]) for which in (1, 2))
     # The high end is a broad line under the thin one of the low end: where they coincide both are seen.
     drawn = [
         axis(1.0, percent=True),
@@ -100,6 +101,8 @@ def accuracy_curve(summary: Mapping[str, Any]) -> Markup:
         f'<polyline class="high" points="{" ".join(high)}"/>',
         f'<polyline class="low" points="{" ".join(low)}"/>',
     ]
+    for number, (_, unbroken) in enumerate(attacks):
+        drawn.append(f'<polyline class="attack attack-{number % LINES}" points="{" ".join(steps(unbroken))}"/>')
     for radius in range(0, last + 1, max(1, (last + 1) // 16)):
         x = LEFT + step * (radius + 0.5)
         drawn.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}">{radius}</text>')

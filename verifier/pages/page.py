@@ -17,12 +17,14 @@ from ..gates.known_ends import REPLAY
 from ..gates.requirements import required
 from ..runs.run_summary import DEFINITIONS
 from .figures import accuracy_curve, cactus, histogram, settled_times
-from .headline import claimed_radius, headline, swaps
+from .headline import claimed_radius, down, headline, swaps, up
 from .packed_rows import Choices, Page, rows_of
 from .text_groups import grouped
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from .beside.shown_beside import Beside
 
 WEAKEST_FIRST = "Weakest for the model first: texts that few swaps break; those already wrong come last."
 MOST_ROWS = 200_000
@@ -37,9 +39,11 @@ def page(
     facts: Mapping[str, str],
     lines: Iterable[Mapping[str, Any]],
     choices: Choices | None = None,
+    beside: Beside | None = None,
 ) -> Page:
     """The page of a run with this summary and these facts; its lines, weakest first, are gone through more than once
-    and not kept. `choices`: the words of every text that can be swapped, where the page has room for them."""
+    and not kept. `choices`: the words of every text that can be swapped, where the page has room for them; `beside`:
+    what was left out of the swaps, and what attacks and other runs found."""
     claim, times = headline(summary), settled_times(lines)
     radius = claimed_radius(summary) if claim is None else claim.radius
     text = template().render(
@@ -49,6 +53,7 @@ def page(
         kind=banner(summary),
         interval=interval,
         percent=percent,
+        not_broken=not_broken,
         required=required,
         kept_and_left_out=kept_and_left_out(summary),
         grounds=partial(by_ground, summary),
@@ -59,7 +64,10 @@ def page(
         radii=chosen_radii(summary),
         rows_held=min(MOST_ROWS, summary["texts"]),
         histogram=histogram(summary),
-        curve=accuracy_curve(summary),
+        curve=accuracy_curve(summary, beside.curves if beside else ()),
+        curves=[name for name, _ in beside.curves] if beside else [],
+        parts=beside.parts if beside else (),
+        others=beside.runs if beside else (),
         cactus=cactus(times),
         engines=list(times),
         grouped_at=swaps(radius),
@@ -70,7 +78,8 @@ def page(
         js=own_file("report.js"),
     )
     before, after = text.split(PACKED)
-    rows = partial(rows_of, {"labels": summary["labels"]}, Held(lines), choices)
+    about = {"labels": summary["labels"], **(beside.about if beside else {})}
+    rows = partial(rows_of, about, Held(lines), choices)
     return Page(f"{before}{PACKED}".encode(), rows, after.encode())
 
 
@@ -191,4 +200,14 @@ def skipped_rows(summary: Mapping[str, Any]) -> str | None:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    """Rounded down, as the headline is: what is claimed is never more than what was found."""
+    return f"{down(share, 2)} %"
+
+
+def not_broken(low: float, high: float) -> str:
+    """The high end of a share, rounded up; where both ends are one number it is shown as the low end is."""
+    return percent(low) if low == high else f"{up(high, 2)} %"
+
+
+def both_ends(low: float, high: float) -> str:
+    return percent(low) if low == high else f"{percent(low)} to {not_broken(low, high)}"

@@ -229,7 +229,7 @@
   // ---- one text
   function detailOf(row) {
     const { line } = row;
-    const parts = [...claimOf(line), ...leftOutOf(line), ...wordsOf(row), ...historyOf(line), ...checkOf(line)];
+    const parts = [...claimOf(line), ...leftOutOf(line), ...wordsOf(row), ...droppedOf(line), ...othersOf(line), ...historyOf(line), ...checkOf(line)];
     return el("tr", { class: "detail", id: `detail-${line.id}` }, el("td", { colspan: "8" }, ...parts));
   }
 
@@ -269,10 +269,38 @@
   }
 
   function leftOutOf(line) {
-    const parts = [`${number(line.positions)} words, ${number(line.candidates)} single swaps`];
-    if (line.cut) parts.push(`${number(line.cut)} words beyond the model's length are not read`);
-    if (line.unknown) parts.push(`${number(line.unknown)} words are unknown to the vocabulary and do not move unless asked`);
-    return [el("p", { class: "more" }, `${parts.join("; ")}. What was left out of the swaps of all texts, and why, is counted under “The swaps”.`)];
+    const words = (count) => (count === 1 ? "1 word" : `${number(count)} words`);
+    const parts = [`${words(line.positions)}, ${line.candidates === 1 ? "1 single swap" : `${number(line.candidates)} single swaps`}`];
+    if (line.cut) parts.push(`${words(line.cut)} beyond the model's length ${line.cut === 1 ? "is" : "are"} not read`);
+    if (line.unknown) parts.push(`${words(line.unknown)} unknown to the vocabulary: not swapped unless asked`);
+    const counted = about.left_out ? "" : " What was left out of the swaps of all texts, and why, is counted under “The swaps”.";
+    return [el("p", { class: "more" }, `${parts.join("; ")}.${counted}`)];
+  }
+
+  // The candidates that its words did not get, word by word, with the reasons.
+  function droppedOf(line) {
+    if (!about.left_out) return [];
+    const numbers = about.left_out.texts[line.id] ?? [];
+    if (!numbers.length) return [el("p", { class: "more" }, "No candidate of its words was left out.")];
+    const lists = numbers.map((number) => about.left_out.words[number]);
+    const count = lists.reduce((sum, [, reasons]) => sum + reasons.reduce((own, [, found]) => own + found.length, 0), 0);
+    const items = lists.flatMap(([word, reasons]) => [el("dt", {}, word), el("dd", {}, ...reasons.flatMap(([reason, found], place) => [place ? "; " : "", found.join(", "), " ", el("span", { class: "more" }, `(${reason})`)]))]);
+    return [el("details", {}, el("summary", {}, `What was left out of its swaps, and why: ${number(count)} candidate${count === 1 ? "" : "s"}`), el("dl", { class: "words" }, ...items))];
+  }
+
+  // What other runs found of it, as they were given to `report --beside`.
+  function othersOf(line) {
+    return (about.beside?.[line.id] ?? []).flatMap(([name, said, marks]) => [heading(name), el("p", { dir: "auto" }, ...shaded(said, marks))]);
+  }
+  function shaded(said, marks) {
+    const points = Array.from(said);
+    const pieces = [];
+    let at = 0;
+    for (const { characters: [start, end], shade } of marks) {
+      pieces.push(points.slice(at, start).join(""), el("mark", { class: `shade-${shade}` }, points.slice(start, end).join("")));
+      at = end;
+    }
+    return [...pieces, points.slice(at).join("")];
   }
 
   function wordsOf({ line, places }) {

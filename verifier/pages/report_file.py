@@ -9,6 +9,7 @@ from typing import Any
 from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import STAGE, summary_of
 from ..runs.store import Store
+from .beside.shown_beside import beside
 from .packed_rows import read_choices
 from .page import page, weakness
 
@@ -30,7 +31,9 @@ def write_report(run: Run) -> None:
     choices = read_choices(run.spaces)
     with Store.open(run.store, readonly=True) as store:
         lines = Stored(store, weakest_first(store))
-        write_atomically(run.report, page(summary_of(store), store.facts(), lines, choices).written())
+        summary = summary_of(store)
+        shown = page(summary, store.facts(), lines, choices, beside(run, summary, lines))
+        write_atomically(run.report, shown.written())
 
 
 def weakest_first(store: Store) -> list[int]:

@@ -10,7 +10,7 @@ from ..exit_codes import HOLDS, INCOMPLETE
 from ..runs.results import pieces
 from ..runs.run_summary import DEFINITIONS
 from .headline import headline
-from .page import chosen_radii, ends, evaluated, grounds, interval, kept_and_left_out, percent, skipped_rows
+from .page import both_ends, chosen_radii, ends, evaluated, grounds, interval, kept_and_left_out, percent, skipped_rows
 from .terminal import terminal
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def radius_table(summary: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right")
     for radius, low, high in chosen_radii(summary):
         parts = map(percent, grounds(summary, radius, low) if parted else ())
-        under_attack = percent(low) if low == high else f"{percent(low)} to {percent(high)}"
+        under_attack = both_ends(low, high)
         table.add_row(str(radius), percent(low), *parts, under_attack)
     return table
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.network import Floats, Indices
-from swapproof.proofs import box_certificate as tree
+from swapproof.proofs.writing import box_certificate as tree
 
 from .ascent import Ascended, Multipliers
 from .query_bounds import InputRegions

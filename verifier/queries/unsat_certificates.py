@@ -18,9 +18,9 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.onnx_files.numeric_input import NumericModel
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
-from swapproof.proofs import box_certificate as tree
 from swapproof.proofs import check, check_box
-from swapproof.proofs.certificate import File
+from swapproof.proofs.writing import box_certificate as tree
+from swapproof.proofs.writing.certificate import File
 
 from ..runs.external_tensors import location, tensors
 from .search_tree import TreeLayer, TreeRecord

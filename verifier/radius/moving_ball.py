@@ -8,7 +8,7 @@ import numpy as np
 
 from swapproof.encodings.bounds.normal_form import Functions, Stack
 from swapproof.encodings.network import Floats
-from swapproof.proofs.balls.ball_certificate import Norm
+from swapproof.proofs.writing.ball_certificate import Norm
 
 SMALLEST = 1e-300
 

@@ -40,9 +40,11 @@ def nearest_word(
     balls: Sequence[Ball],
     vectors: Floats,
     own: int,
-    breaks: Callable[[Floats], bool],
+    breaks: Callable[[int], bool],
+    among: Indices | None = None,
 ) -> WordsFound:
-    """`vectors` [words, width]; `own` is the row that stands there, or -1."""
+    """`vectors` [words, width]; `own` is the row that stands there, or -1; `among`: the only rows that are looked at.
+    `breaks`, of a row, whether onnxruntime says so."""
     ball = balls[0]
     away = np.abs(vectors - ball.center) / ball.widths
     distance = away.max(axis=1) if ball.norm == "linf" else np.sqrt((away**2).sum(axis=1))
@@ -50,13 +52,15 @@ def nearest_word(
     others = order[order != own]
     same = int((distance[others] == 0).sum())
     farthest = float(distance[others].max(initial=0.0))
+    if among is not None:
+        others = others[np.isin(others, among)]
     for first in range(0, len(others), CHUNK):
         rows: Indices = others[first : first + CHUNK]
         logits = stack.values(vectors[rows])[1]
         margin = np.min([logits[:, b.label] - logits[:, b.rival] for b in balls], axis=0)
         close = CLOSE * (1.0 + np.abs(logits).max(axis=1))
         for place in np.flatnonzero(margin <= close):
-            if breaks(vectors[rows[place]]):
-                row = int(rows[place])
+            row = int(rows[place])
+            if breaks(row):
                 return WordsFound(row, float(distance[row]), False, same, farthest)
-    return WordsFound(None, np.inf, True, same, farthest)
+    return WordsFound(None, np.inf, among is None, same, farthest)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.network import Floats, Indices
-from swapproof.proofs import box_certificate as tree
-from swapproof.proofs import check, check_box
-from swapproof.proofs.balls import check_ball
-from swapproof.proofs.balls.ball_certificate import Ball as ProvedBall
-from swapproof.proofs.balls.ball_certificate import BallStatement, Norm, write_ball_certificate
-from swapproof.proofs.certificate import File
+from swapproof.proofs import ball_forms, check, check_ball, check_box
+from swapproof.proofs.lower import Lowered
+from swapproof.proofs.writing import box_certificate as tree
+from swapproof.proofs.writing.ball_certificate import Ball as ProvedBall
+from swapproof.proofs.writing.ball_certificate import BallStatement, Norm, write_ball_certificate
+from swapproof.proofs.writing.certificate import File
 
 from ..queries.unsat_certificates import Again, Mending
 from .behind_embedding import Behind
@@ -30,6 +30,8 @@ ROUNDS = 4
 """How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
 """The proof that linear bounds suffice for."""
+PRECISIONS, FINE = (24, 28, 32, 40, 56), 18
+"""Of forms: the first of them at which rounding makes errors of at most 2**-FINE at the center."""
 BITS = 20
 """Of a radius: it is rounded down to so many."""
 
@@ -59,18 +61,27 @@ class Claims:
     rivals: Sequence[int]
     norm: Norm
     balls: list[ProvedBall] = field(default_factory=list)
+    precision: int | None = None
 
     def __post_init__(self) -> None:
+        lowered, numbers = self.lowered(), self.numbers
+        scale = math.lcm(1 << check.GRID, *{number.denominator for number in numbers})
+        self.whole = check_ball.Whole(lowered.data, lowered.numbers, scale, [int(n * scale) for n in numbers])
+
+    def lowered(self) -> Lowered:
+        """The network as the checker reads it."""
         model = check_ball.read_model(self.behind.model.path.read_bytes())
         lowered = model.lower()
         if lowered.sha256 != self.behind.canonical.sha256:
             raise check.Refused("the checker reads another network than the bounds are of")
         self.digest, self.outputs = lowered.sha256, model.outputs
-        numbers = list(map(Fraction, self.center.astype(np.float64).tolist()))
-        scale = math.lcm(1 << check.GRID, *{number.denominator for number in numbers})
-        self.whole = check_ball.Whole(lowered.data, lowered.numbers, scale, [int(n * scale) for n in numbers])
+        return lowered
 
-    def place(self, free: Indices) -> ExactCase:
+    @property
+    def numbers(self) -> list[Fraction]:
+        return list(map(Fraction, self.center.astype(np.float64).tolist()))
+
+    def place(self, free: Indices) -> ExactCase | FormCase:
         """For balls in these inputs."""
         moving = check_ball.Moving(self.whole, free.tolist(), math.inf)
         return ExactCase(self, free, check_box.Space(moving, math.inf))
@@ -90,6 +101,7 @@ class Claims:
             self.rivals,
             self.norm,
             self.balls,
+            self.precision,
         )
 
     def certificate(self) -> bytes:
@@ -134,6 +146,46 @@ class ExactCase:
 
     def keep(self, radius: Fraction, trees: Sequence[bytes]) -> None:
         """Says it in the certificate."""
+        self.claims.balls.append(ProvedBall(runs(self.free), radius, trees))
+
+
+@dataclass(eq=False)
+class FormClaims(Claims):
+    """Of a smooth network, by forms."""
+
+    def __post_init__(self) -> None:
+        lowered = self.lowered()
+        network = ball_forms.Network(lowered.data, lowered.numbers)
+        for precision in PRECISIONS:
+            self.precision = precision
+            self.forms = ball_forms.BallForms(network, precision, self.numbers, math.inf)
+            if max(form.e for form in self.forms.fixed) < 1 << precision - FINE:
+                break
+
+    def place(self, free: Indices) -> FormCase:
+        return FormCase(self, free)
+
+
+@dataclass(eq=False)
+class FormCase:
+    """The inputs that move."""
+
+    claims: FormClaims
+    free: Indices
+
+    def proved(self, radius: Fraction, trees: Sequence[bytes], until: float, again: Again) -> tuple[bytes, ...] | None:
+        """No trees, where forms prove the ball."""
+        claims = self.claims
+        claims.forms.stop = until
+        widths = [Fraction(w) for w in claims.widths.tolist()]
+        halves = [radius * widths[i % len(widths)] for i in self.free.tolist()]
+        try:
+            found = claims.forms.beaten(claims.label, claims.rivals, self.free.tolist(), halves, claims.norm)
+        except check.Refused:
+            return None
+        return () if all(found) else None
+
+    def keep(self, radius: Fraction, trees: Sequence[bytes]) -> None:
         self.claims.balls.append(ProvedBall(runs(self.free), radius, trees))
 
 

@@ -37,6 +37,7 @@ def measure_msr(
     padding: bool = False,
     saliency: bool = False,
     lime: int = 0,
+    same_part_of_speech: bool = False,
     jobs: int = 1,
     resume: bool = True,
     progress: bool = False,
@@ -46,7 +47,8 @@ def measure_msr(
 
     `norm`: "l2" or "linf". `words`: "one" (each word by itself), "all", or how many move together. `units`: "raw", or
     "scaled" by the range of each dimension. `saliency`: exact effects of words beside their radii; `lime`: samples of
-    LIME too. `seconds`: time for each text; the checks are within it. `cluster`: of Ray, whose machines work.
+    LIME too. `same_part_of_speech`: the nearest such word too. `seconds`: time for each text; the checks are within
+    it. `cluster`: of Ray, whose machines work.
     """
     seconds = SECONDS if seconds is None else seconds
     require(norm in ("l2", "linf"), f"--norm {norm!r}: can be l2 or linf")
@@ -56,18 +58,22 @@ def measure_msr(
     require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0")
     require(lime >= 0, f"lime = {lime}: a number of samples")
     require(words == "one" or not (saliency or lime), "--saliency and --lime are of --words one")
+    require(words == "one" or not same_part_of_speech, "--same-part-of-speech is of --words one")
     if lime:
         explainer_of()
-    question = RadiusQuestion("l2" if norm == "l2" else "linf", words, units, padding, saliency or lime > 0, lime)
+    question = RadiusQuestion(
+        "l2" if norm == "l2" else "linf", words, units, padding, saliency or lime > 0, lime, same_part_of_speech
+    )
     run = Run(Path(out))
     refuse_foreign(run.folder)
     with connected(cluster), TemporaryDirectory(prefix="swapproof-") as folder:
         given = read_task(task)
         refuse_unmeasured(given.require, "measure --quantity msr")
         setting = RadiusSetting.of(given, Path(folder), limit)
+        if same_part_of_speech:
+            require(bool(setting.same_part_of_speech.name), "no tagger")
         setting.widths(units)  # refused before a folder is made
-        first = len(setting.inputs.texts[0].encoded.tokens)
-        behind = setting.room(first).behind
+        behind = setting.room(setting.inputs.texts[0].encoded.tokens).behind
         about = {
             "file": setting.path.name,
             "sha256": setting.binding.model_sha256,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,22 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.canonical_layers import Curved, Pairs
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Floats, Indices
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.models.deployed.classifier import Copy
 from swapproof.models.vocabulary import WordVocabulary
-from swapproof.proofs.balls.ball_certificate import Norm
+from swapproof.proofs.writing.ball_certificate import Norm
 
 from ..ladder.token_length import length_of
 from ..runs.binding import OWN, Binding, binding_of, copies_of
 from ..runs.run_folder import EMBEDDINGS
 from ..synonyms.embeddings import read_vectors
+from ..synonyms.part_of_speech import SamePartOfSpeech, same_part_of_speech
 from ..tasks.inputs import Inputs, Text, read_inputs
 from ..tasks.opened_model import opened
 from ..tasks.task import Task, onnx_of
-from .behind_embedding import Behind, cut_behind, without_head
+from .behind_embedding import Behind, Cutter, behind_name, without_head
 from .moving_network import PlainNetwork
+from .smooth.smooth_forms import SmoothNetwork
 
 Array = NDArray[Any]
 CELLS = 1 << 22
@@ -48,6 +51,8 @@ class RadiusQuestion:
     """Effects of words beside their radii."""
     lime: int = 0
     """Samples of LIME for each text; 0: LIME is not asked."""
+    same_part_of_speech: bool = False
+    """The nearest word of the same part of speech, too."""
 
     def fact(self) -> dict[str, Any]:
         """As the store of the run says it."""
@@ -59,12 +64,13 @@ class RadiusQuestion:
             "padding": self.padding,
             "saliency": self.saliency,
             "lime": self.lime,
+            "same_part_of_speech": self.same_part_of_speech,
         }
 
     @classmethod
     def of(cls, fact: Mapping[str, Any]) -> RadiusQuestion:
         """Raises LookupError or TypeError."""
-        names = ("norm", "words", "units", "padding", "saliency", "lime")
+        names = ("norm", "words", "units", "padding", "saliency", "lime", "same_part_of_speech")
         return cls(*(fact[name] for name in names))
 
 
@@ -73,7 +79,15 @@ class Rooms:
     """The network behind the embedding for texts of one length, in all its forms."""
 
     behind: Behind
-    plain: PlainNetwork
+    plain: PlainNetwork | SmoothNetwork
+
+    @cached_property
+    def forms(self) -> SmoothNetwork:
+        """The network as forms need it."""
+        form = self.behind.canonical.form
+        if isinstance(self.plain, SmoothNetwork) or form is None:
+            return self.plain  # type: ignore[return-value]
+        return SmoothNetwork.of(form)
 
     @classmethod
     def open(cls, path: Path, width: int) -> Rooms:
@@ -81,7 +95,8 @@ class Rooms:
         form = behind.canonical.form
         if form is None:
             raise Unsupported(f"{path}: {behind.canonical.reason}")
-        return cls(behind, PlainNetwork.of(form))
+        smooth = any(isinstance(step, Pairs | Curved) for step in form.steps)
+        return cls(behind, SmoothNetwork.of(form) if smooth else PlainNetwork.of(form))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +113,8 @@ class RadiusSetting:
     names: Mapping[int, str]
     folder: Path
     """Where networks behind the embedding are written."""
-    rooms: dict[int, Rooms] = field(default_factory=dict)
+    cutter: Cutter | None = None
+    rooms: dict[str, Rooms] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, folder: Path, limit: int | None = None, *, every_word: bool = False) -> RadiusSetting:
@@ -110,9 +126,9 @@ class RadiusSetting:
         model = opened(task)
         length = length_of(task, model)
         inputs = read_inputs(task, length, limit, model.roles)
-        first = len(inputs.texts[0].encoded.tokens)
-        table = cut_behind(model, first, folder / behind_name(first))
-        return cls(task, inputs, model.path, model, table, *words_of(inputs, len(table)), folder)
+        cutter = Cutter.of(model)
+        table = cutter.table
+        return cls(task, inputs, model.path, model, table, *words_of(inputs, len(table)), folder, cutter)
 
     @classmethod
     def of_vectors(cls, task: Task, folder: Path, limit: int | None) -> RadiusSetting:
@@ -127,7 +143,7 @@ class RadiusSetting:
         if not without_head(path, folder / behind_name(length)):
             (folder / behind_name(length)).write_bytes(path.read_bytes())
         setting = cls(task, inputs, path, None, vectors, *words_of(inputs, len(vectors)), folder)
-        behind = setting.room(length).behind
+        behind = setting.room(inputs.texts[0].encoded.tokens).behind
         if behind.positions != length:
             raise BadInput(
                 f"{path}: reads {behind.positions} vectors of {vectors.shape[1]}, and [model] length is {length}"
@@ -161,6 +177,10 @@ class RadiusSetting:
         plain = {"output": None, "scores": "logits", "threshold": None, "column": None}
         return dict(OWN if self.model.given is None else OWN | plain)
 
+    @cached_property
+    def same_part_of_speech(self) -> SamePartOfSpeech:
+        return same_part_of_speech()
+
     @property
     def labels(self) -> int:
         return len(self.inputs.labels)
@@ -170,14 +190,15 @@ class RadiusSetting:
         """[candidates, width]: the vectors of all words."""
         return np.asarray(self.vectors[self.candidates], dtype=np.float64)
 
-    def room(self, length: int) -> Rooms:
-        """That of texts of this many tokens."""
-        if length not in self.rooms:
-            path = self.folder / behind_name(length)
-            if self.model is not None and not path.exists():
-                cut_behind(self.model, length, path)
-            self.rooms[length] = Rooms.open(path, self.vectors.shape[1])
-        found = self.rooms[length]
+    def room(self, tokens: Sequence[int]) -> Rooms:
+        """That of texts of as many tokens of which the model computes the same beside their embedding."""
+        name = behind_name(len(tokens)) if self.cutter is None else self.cutter.named(tokens)
+        if name not in self.rooms:
+            path = self.folder / name
+            if self.cutter is not None and not path.exists():
+                self.cutter.write(tokens, path)
+            self.rooms[name] = Rooms.open(path, self.vectors.shape[1])
+        found = self.rooms[name]
         if found.behind.classes < self.labels:
             raise BadInput(
                 f"{self.path}: {found.behind.classes} outputs for the {self.labels} classes of [model] labels"
@@ -219,10 +240,6 @@ class RadiusSetting:
         if norm == "linf":
             return float((points.max(axis=0) - points.min(axis=0)).max())
         return widest(points)
-
-
-def behind_name(length: int) -> str:
-    return f"behind-{length}.onnx"
 
 
 def words_of(inputs: Inputs, rows: int) -> tuple[Indices, dict[int, str]]:

@@ -57,6 +57,7 @@ def summarise_radii(lines: Iterable[Mapping[str, Any]], question: RadiusQuestion
         "lost": lost,
         "measured": len(measured),
         "exact": sum(line["status"] == "exact" for line in measured),
+        "dimensions": next((line["dimensions"] for line in measured), None),
         "diameter": diameter,
         "safe_radius": ends([line["safe_radius"] for line in measured]),
         "sets": len(parts),
@@ -65,6 +66,7 @@ def summarise_radii(lines: Iterable[Mapping[str, Any]], question: RadiusQuestion
         "normalised": normalised(ends(parts), diameter),
         "proved_share": None if not parts else round(sum(part["low"] > 0 for part in parts) / len(parts), DIGITS),
         "words_that_change_it": sum(part.get("swap") is not None for part in parts),
+        **({"alike": alike(parts)} if question.same_part_of_speech else {}),
         "any_word": {how: sum(part.get("any_word") == how for part in parts) for how in ("proved", "evaluated")},
         "agreement": agreements(measured),
         "same_vector": sum(part.get("same_vector", 0) for part in parts),
@@ -85,6 +87,16 @@ def ends(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "low": mean([part["low"] for part in parts]),
         "high": mean(highs),
         "with_high": len(highs),
+    }
+
+
+def alike(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Words that a word of the same part of speech changes, and the mean distances of both nearest words of these."""
+    both = [part for part in parts if part.get("swap_alike") is not None]
+    return {
+        "words": len(both),
+        "distance": mean([part["swap_alike"]["distance"] for part in both]),
+        "of_any": mean([part["swap"]["distance"] for part in both if part["swap"] is not None]),
     }
 
 

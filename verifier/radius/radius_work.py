@@ -81,6 +81,7 @@ class RadiusSettler:
             **opening(text, predicted),
             "moving": asked.pop("words"),
             **asked,
+            "dimensions": self.setting.vectors.shape[1],
             "diameter": self.diameter,
             **measured.part,
             "certificate": name,

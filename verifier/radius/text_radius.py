@@ -32,10 +32,12 @@ from .moving_ball import Ball
 from .moving_network import Moving, moving_network
 from .nearest_point import border_points, drawn_in, refined, replayed
 from .nearest_words import WordsFound, nearest_word
-from .proved_balls import PLAIN, Claims, ExactCase, finest_radius, rounded_down
+from .proved_balls import PLAIN, Claims, ExactCase, FormCase, FormClaims, finest_radius, rounded_down
 from .radius_setting import RadiusQuestion, RadiusSetting, Rooms
 from .saliency import agreement, effects, lime_weights
 from .several_words import SentenceSearch
+from .smooth.smooth_balls import SmoothMoving, near_points, safe_radius
+from .smooth.smooth_forms import BallForms, SmoothNetwork
 
 Array = NDArray[Any]
 GAP = 1e-3
@@ -57,6 +59,10 @@ CHEAPEST = 1e-4
 SEARCHED_AGAIN = 200
 """Regions of a leaf that the checker does not follow."""
 AGREEING = 1e-3
+MANY_NEURONS = 400
+"""That move; from there on forms prove balls faster than bounds by substitution, and nearly as large."""
+SMOOTH_SHARE = 0.8
+"""Of the time of a text, for the proofs of a smooth network; the rest is for points and words."""
 PROVING = 0.9
 """The part of the time of a text that is left for search and checks; the rest is for writing it down."""
 
@@ -76,7 +82,7 @@ class Words:
 
     words: tuple[int, ...]
     free: Indices
-    moving: Moving
+    moving: Moving | SmoothMoving
     balls: list[Ball]
     low: Fraction = Fraction(0)
     trees: tuple[bytes, ...] = ()
@@ -84,12 +90,18 @@ class Words:
     point: Floats | None = None
     point_distance: float = math.inf
     found: WordsFound | None = None
+    like: WordsFound | None = None
+    """The same among words of the same part of speech, where it was asked."""
     sentence: dict[int, str] | None = None
     """Words that change the class together, by the words they replace."""
     sentence_distance: float = math.inf
-    exact_case: ExactCase | None = None
+    exact_case: ExactCase | FormCase | None = None
     cost: float = 0.0
     """Seconds that the checker took for a proof without splits."""
+
+    @property
+    def neurons(self) -> int:
+        return 0 if isinstance(self.moving, SmoothMoving) else sum(map(len, self.moving.stack.layers))
 
     @property
     def closed(self) -> bool:
@@ -108,9 +120,11 @@ class TextRadius:
     until: float
     evaluations: int = 0
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    by_forms: bool = False
+    """Whether forms prove the balls: of smooth networks, and where trees would take the checker too long."""
 
     def __post_init__(self) -> None:
-        self.room: Rooms = self.setting.room(len(self.text.encoded.tokens))
+        self.room: Rooms = self.setting.room(self.text.encoded.tokens)
         self.center = self.setting.center(self.text)
         self.finest = finest_radius(self.widths)
         self.exact_center: Floats = self.center.astype(np.float64)
@@ -150,19 +164,27 @@ class TextRadius:
         if self.predicted != label:
             return Measured({"status": "already_wrong", "safe_radius": {"low": 0.0, "high": 0.0}, "words": []}, None, 1)
         rivals = [rival for rival in range(self.setting.labels) if rival != label]
-        sets = [self.begun(words, rivals) for words in self.sets(rivals)]
+        smooth = isinstance(self.room.plain, SmoothNetwork)
+        sets = [self.begun(words, rivals, look=not smooth) for words in self.sets(rivals)]
         try:
-            claims = Claims(self.room.behind, self.center, self.widths, label, rivals, self.question.norm)
+            self.by_forms = smooth or max(each.neurons for each in sets) > MANY_NEURONS
+            kind = FormClaims if self.by_forms else Claims
+            claims = kind(self.room.behind, self.center, self.widths, label, rivals, self.question.norm)
             for each in sets:
                 each.exact_case = claims.place(each.free)
         except (check.Refused, check.Unusable) as error:
             raise Unsupported(f"{self.setting.path}: outside the format of certificates: {error}") from None
+        began, own = time.monotonic(), self.until - time.monotonic()
         for each in sets:
-            self.prove_plainly(each)
+            self.prove_plainly(each, began + (SMOOTH_SHARE if smooth else 1.0) * own)
+        for each in sets if smooth else []:
+            # What is cheap for rectifiers costs more than a proof here, and comes after it.
+            if time.monotonic() < self.until:
+                self.look(each)
         left = sorted(sets, key=lambda each: min(each.high, 1e300))
         for number, each in enumerate(left):
             rest = self.until - time.monotonic()
-            if rest > 0 and not each.closed:
+            if rest > 0 and not each.closed and not self.by_forms:
                 self.improve(each, rest / (len(left) - number))
         for each in sorted(sets, key=lambda each: each.words):
             if each.low and each.exact_case is not None:
@@ -187,15 +209,24 @@ class TextRadius:
     def begun(self, words: tuple[int, ...], rivals: Sequence[int], *, look: bool = True) -> Words:
         """A set with the points and words at which the class was seen to change."""
         free = self.free_of(words)
-        moving = moving_network(self.room.plain, self.values, free)
+        plain = self.room.plain
+        moving: Moving | SmoothMoving
+        if isinstance(plain, SmoothNetwork):
+            moving = SmoothMoving(BallForms(plain, self.values, free, self.question.norm))
+        else:
+            moving = moving_network(plain, self.values, free)
         widths = np.tile(self.widths, len(free) // len(self.widths))
         balls = [Ball(self.exact_center[free], widths, self.question.norm, self.text.label, rival) for rival in rivals]
         found = Words(words, free, moving, balls)
         if look:
-            self.look_for_words(found)
-            self.look_for_sentences(found)
-            self.look_for_points(found, self.starts(found))
+            self.look(found)
         return found
+
+    def look(self, each: Words) -> None:
+        """For words and points at which the class changes."""
+        self.look_for_words(each)
+        self.look_for_sentences(each)
+        self.look_for_points(each, self.starts(each))
 
     def breaks(self, free: Indices, point: Floats) -> bool:
         """Whether onnxruntime answers with another class there."""
@@ -211,23 +242,50 @@ class TextRadius:
         token = self.text.encoded.tokens[int(each.free[0]) // width]
         rows = self.setting.candidates
         own = int(np.searchsorted(rows, token)) if token in self.setting.names else -1
-        each.found = nearest_word(
-            each.moving.stack, each.balls, self.setting.words, own, lambda point: self.breaks(each.free, point)
-        )
+        place = int(each.free[0]) // width
+
+        def breaks(row: int) -> bool:
+            return self.stands_for(each.free, {place: int(rows[row])}) and self.breaks(
+                each.free, self.setting.words[row]
+            )
+
+        among = each.moving.among(each.balls[0], self.setting.words) if isinstance(each.moving, SmoothMoving) else None
+        each.found = nearest_word(each.moving.stack, each.balls, self.setting.words, own, breaks, among)
         each.high = min(each.high, upwards(each.found.distance))
+        if self.question.same_part_of_speech and each.words[0] < len(self.text.encoded.words):
+            words, keeps, at = self.text.encoded.words, self.setting.same_part_of_speech.keeps, each.words[0]
+
+            def breaks_alike(row: int) -> bool:
+                return keeps(words, at, [self.setting.names[int(rows[row])]])[0] and breaks(row)
+
+            vectors, stack = self.setting.words, each.moving.stack
+            each.like = nearest_word(stack, each.balls, vectors, own, breaks_alike, among)
+
+    def stands_for(self, free: Indices, swaps: Mapping[int, int]) -> bool:
+        """Whether the model computes the same beside the embedding with these tokens in these places."""
+        cutter = self.setting.cutter
+        if cutter is None or not cutter.fixed:
+            return True
+        tokens = list(self.text.encoded.tokens)
+        for place, token in swaps.items():
+            tokens[place] = token
+        return cutter.named(tokens) == self.room.behind.model.path.name
 
     def look_for_sentences(self, each: Words) -> None:
         """Of several words, each of one token: the nearest sentence of other words that onnxruntime confirms."""
         places = [self.places[word] for word in each.words]
         if len(places) < 2 or any(count != 1 for _, count in places):
             return
+        if isinstance(each.moving, SmoothMoving) and not each.moving.cheap:
+            return
         search = SentenceSearch(each.moving.stack, each.balls, self.setting.words, self.random)
         for _, rows in search.run():
             point = search.points(rows[None])[0]
-            if self.breaks(each.free, point):
-                token = self.setting.candidates
-                # Inputs are in the order of their tokens.
-                ordered = sorted(each.words, key=lambda word: self.places[word])
+            token = self.setting.candidates
+            # Inputs are in the order of their tokens.
+            ordered = sorted(each.words, key=lambda word: self.places[word])
+            swaps = {self.places[w][0]: int(token[row]) for w, row in zip(ordered, rows, strict=True) if row >= 0}
+            if self.stands_for(each.free, swaps) and self.breaks(each.free, point):
                 named = {
                     w: self.setting.names[int(token[row])] for w, row in zip(ordered, rows, strict=True) if row >= 0
                 }
@@ -256,8 +314,11 @@ class TextRadius:
 
     def look_for_points(self, each: Words, starts: Floats) -> None:
         """Narrows the high end by the nearest point that onnxruntime confirms."""
-        stack, kind = each.moving.stack, self.room.behind.model.kind
+        stack = each.moving.stack
         for ball in each.balls:
+            if isinstance(each.moving, SmoothMoving):
+                self.take_point(each, ball, near_points(each.moving, ball, starts))
+                continue
             met = border_points(stack, ball, starts)
             beaten = starts[ball.margin(stack, starts) <= 0]
             met = np.concatenate([met, beaten])
@@ -266,17 +327,26 @@ class TextRadius:
             near = drawn_in(stack, ball, met)
             nearest = near[np.argmin([ball.distance(point) for point in near])]
             near = np.concatenate([drawn_in(stack, ball, refined(stack, ball, nearest, self.random)[None]), near])
-            point = replayed(ball, near, lambda at: self.breaks(each.free, at), kind)
-            if point is None:
-                continue
-            distance = upwards(ball.distance(point))
-            if distance < each.point_distance:
-                each.point, each.point_distance = point, distance
-                each.high = min(each.high, distance)
+            self.take_point(each, ball, near)
+
+    def take_point(self, each: Words, ball: Ball, near: Floats) -> None:
+        """The nearest of these points that onnxruntime confirms."""
+        point = replayed(ball, near, lambda at: self.breaks(each.free, at), self.room.behind.model.kind)
+        if point is None:
+            return
+        distance = upwards(ball.distance(point))
+        if distance < each.point_distance:
+            each.point, each.point_distance = point, distance
+            each.high = min(each.high, distance)
 
     def plain_radius(self, each: Words) -> float:
         """The greatest radius that linear bounds alone hold for safe, by halving."""
         most = each.high if math.isfinite(each.high) else FURTHEST * self.diameter
+        if isinstance(each.moving, SmoothMoving):
+            return safe_radius(each.moving, each.balls, most)
+        if self.by_forms:
+            forms = BallForms(self.room.forms, self.values, each.free, self.question.norm)
+            return safe_radius(SmoothMoving(forms), each.balls, most)
         safe = [plainly_safe(each.moving, ball.with_radius(most)) for ball in each.balls]
         if all(safe):
             return most
@@ -289,13 +359,15 @@ class TextRadius:
                 high = middle
         return low
 
-    def prove_plainly(self, each: Words) -> None:
+    def prove_plainly(self, each: Words, until: float) -> None:
         """A ball by linear bounds, which the checker accepts."""
+        if time.monotonic() >= until:
+            return
         found, proof = self.plain_radius(each), tuple(PLAIN for _ in each.balls)
         for part in SHRINKING:
             radius = rounded_down(part * found, self.finest)
             began = time.monotonic()
-            accepted = radius > 0 and self.accepts(each, radius, proof, math.inf)
+            accepted = radius > 0 and self.accepts(each, radius, proof, until)
             each.cost = max(each.cost, time.monotonic() - began)
             if accepted:
                 return
@@ -306,10 +378,14 @@ class TextRadius:
             return False
         balls = [ball.with_radius(float(radius)) for ball in each.balls]
 
+        moving = each.moving
+
         def again(number: int, lows: Sequence[Fraction], highs: Sequence[Fraction], phases: bool) -> bytes:
+            if isinstance(moving, SmoothMoving):
+                return b""
             part = np.array([floor_float(end) for end in lows]), np.array([-floor_float(-end) for end in highs])
             way = WAYS[0] if phases else WAYS[1]
-            met, _ = search(each.moving, balls[number], way, until - time.monotonic(), SEARCHED_AGAIN, part)
+            met, _ = search(moving, balls[number], way, until - time.monotonic(), SEARCHED_AGAIN, part)
             return met.record.encoded() if met.answer == "unsat" and met.record is not None else b""
 
         found = each.exact_case.proved(radius, trees, until, again)
@@ -353,6 +429,8 @@ class TextRadius:
     ) -> tuple[list[bytes] | None, list[Floats]]:
         """Proofs against each rival, None if one was not found; and points at which one wins."""
         trees: list[bytes] = []
+        if isinstance(each.moving, SmoothMoving):
+            return None, []
         until = time.monotonic() + seconds
         for ball in each.balls:
             rest = until - time.monotonic()
@@ -433,7 +511,14 @@ class TextRadius:
             swap = {"to": to, "distance": upwards(found.distance)}
         proved = float(each.low) > found.farthest * (1 + 1e-9)
         safe = "proved" if proved else "evaluated" if found.harmless else None
-        return {"swap": swap, "any_word": safe, "same_vector": found.same}
+        part: dict[str, Any] = {"swap": swap, "any_word": safe, "same_vector": found.same}
+        if self.question.same_part_of_speech:
+            row = None if each.like is None else each.like.row
+            part["swap_alike"] = None
+            if each.like is not None and row is not None:
+                to = self.setting.names[int(self.setting.candidates[row])]
+                part["swap_alike"] = {"to": to, "distance": upwards(each.like.distance)}
+        return part
 
 
 def upwards(distance: float) -> float:

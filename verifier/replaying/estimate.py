@@ -14,6 +14,8 @@ from swapproof.models.deployed.classifier import Classifier, NoAnswer
 from swapproof.models.deployed.swapped_text import SwapText
 from swapproof.models.errors import BadInput
 
+from ..pages.progress import LONGEST as LONGEST
+from ..pages.progress import duration as duration
 from .sentence_order import SentenceOrder
 from .simple_prover import FIRST, MOST
 
@@ -22,7 +24,6 @@ TRIED, SIZES = 8, (16, 96)
 PATIENCE = 5.0
 """Seconds that timing may take, once two texts are timed."""
 RADII = 4
-LONGEST = 10 * 365 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,3 @@ def timing(classifier: Classifier, text: SwapText) -> Cost:
 
 def large(number: int) -> str:
     return f"{number:,}" if number < 10**9 else f"{number:.1e}"
-
-
-def duration(seconds: float) -> str:
-    for unit, size in (("days", 86_400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= LONGEST / 2:
-            return "years"
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 1 else "1 s at most"

@@ -14,19 +14,19 @@ from swapproof.models.deployed.classifier import Classifier
 from swapproof.models.deployed.onnx_classifier import OnnxClassifier
 
 from ..gates.baseline import required_of
-from ..ladder.certifying import settle_and_report
 from ..runs.binding import binding_of_deployed
 from ..runs.life import Outcome, RunPlan, begun, facts_about, require
 from ..runs.run_folder import Run
 from ..runs.vacuity import mostly_unknown
 from ..tasks.certify_options import CertifyOptions
-from ..tasks.deployed_model import open_deployed
+from ..tasks.deployed_model import FOREIGN
 from ..tasks.inputs import Inputs, read_plain
 from ..tasks.task import Task
+from .apart_classifier import open_apart
+from .attacks_first import engines_of_running
 from .estimate import Estimate, duration, estimated
 from .replaying import Replaying
 
-ENGINES = "greedy,simple"
 TRIED = 256
 """Texts that the model is tried on before anything is claimed."""
 SAID_ANYWAY = (
@@ -40,12 +40,15 @@ def certify_running(
     run: Run, task: Task, asked: CertifyOptions, *, obstacle: str | None, remarks: tuple[str, ...]
 ) -> Outcome:
     """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
+    from ..ladder.certifying import settle_and_report  # it has certify on the other road below it
+
     endpoint = task.model.kind == "endpoint"
     alone = asked.jobs == 1 and asked.cluster is None
     require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
     threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
+    engines = engines_of_running(asked.engines, obstacle)
     inputs = read_plain(task, asked.limit)
-    classifier = open_deployed(task, asked.trust, threads)
+    classifier = open_apart(task, asked.trust, threads, FOREIGN)
     identity = classifier.identity
     binding = binding_of_deployed(identity, inputs)
     model = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
@@ -53,10 +56,10 @@ def certify_running(
     odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
     vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
     said = (*why_run(obstacle), *remarks, *identity.remarks, *odd)
-    facts = facts_about(binding, inputs, said, model, ENGINES, asked.seconds, observed=vacuous)
+    facts = facts_about(binding, inputs, said, model, ",".join(engines), asked.seconds, observed=vacuous)
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = required_of(asked.baseline, RunPlan(run, task, inputs, binding, identity.files, own, facts))
-    work = Replaying(run.folder, asked.seconds, asked.trust, threads)
+    work = Replaying(run.folder, asked.seconds, asked.trust, threads, engines=engines)
     with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:
             swaps = [text.swaps for text in inputs.texts]

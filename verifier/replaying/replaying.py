@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from swapproof.models.deployed.classifier import Classifier
 from swapproof.models.deployed.decision import Decision
 
+from ..attacks.sentence_answers import unknown_word
 from ..ladder.resuming import KEPT, left_open
 from ..runs.results import lost as unsettled
 from ..runs.run_folder import Run, write_atomically
@@ -24,7 +25,7 @@ from ..tasks.inputs import Text
 from ..tasks.task import read_task
 from .asking import Asking
 from .replayed_line import LEVEL, line_of
-from .simple_prover import Found, prove
+from .simple_prover import Found, Ways, prove
 from .transcript import known_from, read_transcript, statement_of, transcript_of, written
 
 SPENT = ("seconds", "evaluations", "requests")
@@ -37,6 +38,7 @@ class Station:
     work: Replaying
     classifier: Classifier
     decision: Decision
+    unknown: str
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)
@@ -52,6 +54,8 @@ class Replaying:
     threads: int = 1
     beside: bool = False
     """Whether the model is the one in the folder `deployed` of the run."""
+    engines: tuple[str, ...] = ("greedy", "simple")
+    """Attacks, then the cheap one, then the enumeration."""
     earlier: Mapping[int, tuple[Mapping[str, Any], bytes | None]] = field(default_factory=dict)
     """Of texts that less time left open: their lines and transcripts."""
 
@@ -61,7 +65,8 @@ class Replaying:
     def open(self) -> Station:
         run = Run(self.folder)
         task = read_task(run.deployed / "task.toml" if self.beside else run.task)
-        return Station(self, open_deployed(task, self.trust, self.threads), task.model.decision)
+        classifier = open_deployed(task, self.trust, self.threads)
+        return Station(self, classifier, task.model.decision, unknown_word(task.model.unknown))
 
     def moved(self, folder: Path) -> Replaying:
         return replace(self, folder=folder)
@@ -99,7 +104,7 @@ class Replaying:
             run.transcripts.mkdir(exist_ok=True)
             write_atomically(run.begun(text.id), json.dumps(begun).encode(), durable=False)
 
-        found = prove(asking, until, known, keep)
+        found = prove(asking, until, known, keep, self.ways(station, text))
         transcript = transcript_of(statement, swaps, found)
         spent = spent_until_now()
         spent["seconds"] = round(spent["seconds"], 4)
@@ -108,6 +113,15 @@ class Replaying:
         kept = json.dumps({"seconds": self.seconds}) if line["status"] == "open" else None
         data = None if transcript is None else written(transcript)
         return Settled(text.id, line, None, kept=kept, transcript=data)
+
+    def ways(self, station: Station, text: Text) -> Ways:
+        attacks = [name for name in self.engines if name not in ("greedy", "simple")]
+        ways = Ways(cheap="greedy" in self.engines, enumerates="simple" in self.engines)
+        if not attacks:
+            return ways
+        from .attacks_first import AttacksFirst
+
+        return replace(ways, attacks=AttacksFirst(attacks, station.unknown, text.id).sentences)
 
     def known(self, text: Text, statement: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any]]:
         """What an earlier try found of a text, and what it spent: one that was killed, or had less time."""

@@ -6,7 +6,7 @@ What it finds holds for the model as it answered here. No number is bounded: eac
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,13 +74,26 @@ class Unsteady(Exception):
     """An answer that is another one when the same sentence is asked about otherwise."""
 
 
+@dataclass(frozen=True)
+class Ways:
+    """`attacks` find sentences first; the cheap attack and the enumeration follow, each if it is wanted."""
+
+    attacks: Callable[[Asking, float], Iterable[tuple[str, Row]]] = lambda asking, until: ()
+    cheap: bool = True
+    enumerates: bool = True
+
+
 def prove(
-    asking: Asking, until: float, known: Found | None = None, keep: Callable[[Found], None] | None = None
+    asking: Asking,
+    until: float,
+    known: Found | None = None,
+    keep: Callable[[Found], None] | None = None,
+    ways: Ways | None = None,
 ) -> Found:
     """`until`: in seconds of time.monotonic(); `known`: what an earlier try found, to go on from there."""
     found = Found(keep=keep)
     try:
-        climb(asking, until, known, found)
+        climb(asking, until, known, found, Ways() if ways is None else ways)
     except Unreachable as error:  # no sentence's fault: the text is tried again when the run is gone on with
         raise BadInput(f"{error}; what is finished stays, and the same command goes on from there") from None
     except NoAnswer as error:
@@ -90,7 +103,7 @@ def prove(
     return found
 
 
-def climb(asking: Asking, until: float, known: Found | None, found: Found) -> None:
+def climb(asking: Asking, until: float, known: Found | None, found: Found, ways: Ways) -> None:
     answers, margins = asking.judged(asking.original)
     found.predicted = int(answers[0])
     if found.predicted != asking.label:
@@ -102,14 +115,21 @@ def climb(asking: Asking, until: float, known: Found | None, found: Found) -> No
         found.harmless, found.least = known.harmless, min(found.least, known.least)
         if known.witness is not None:
             take(asking, known.witness, found, known.engine)
+    for name, row in ways.attacks(asking, until):
+        take(asking, row, found, name)
+    if not (ways.enumerates or ways.cheap):
+        found.order, found.reason = order, "only attacks were asked for, and they prove nothing"
+        return
     if known is None or known.order is None:
         order = singles(asking, order, until, found)
-        if found.reason is None and found.harmless == 1:
+        if ways.cheap and found.reason is None and found.harmless == 1:
             for rows in dangerous(asking, order):
                 take(asking, rows[0], found, "greedy")
     else:
         order = known.order
     found.order = order
+    if not ways.enumerates:
+        found.reason = found.reason or "only attacks were asked for, and they prove nothing"
     while found.reason is None and found.harmless + 1 < (found.high or len(order.counts)):
         swaps = found.harmless + 1
         before = known.partly if known is not None else None

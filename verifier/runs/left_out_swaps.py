@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import chain
 from typing import Any
 
+from swapproof.encodings.errors import BadInput
+
 from ..synonyms.freezing import TOUCHING_MARK, Freezing, obstacles, outside, touching_marks
 from ..tasks.inputs import Inputs
 from ..tasks.task import read_task
+from .run_folder import LEFT_OUT as LEFT_OUT
 from .run_folder import Run, sha256
 
-LEFT_OUT = "left_out.csv"
 FACT = "left_out"
 """The fact of the store that holds its SHA-256."""
 HEADER = ["word", "candidate", "reason", "positions"]
@@ -26,11 +28,29 @@ HEADER = ["word", "candidate", "reason", "positions"]
 
 def left_out(freezing: Freezing) -> Iterator[bytes]:
     """Every swap that was left out, the reason, and at how many positions."""
-    rows: Iterable[Iterable[object]] = ([*row, times] for row, times in sorted(freezing.dropped.items()))
+    return in_rows(freezing.dropped)
+
+
+def in_rows(dropped: Mapping[tuple[str, str, str], int]) -> Iterator[bytes]:
+    rows: Iterable[Iterable[object]] = ([*row, times] for row, times in sorted(dropped.items()))
     for row in chain([HEADER], rows):
         line = StringIO()
         csv.writer(line, lineterminator="\n").writerow(row)
         yield line.getvalue().encode()
+
+
+def left_out_together(runs: Sequence[Run]) -> Iterator[bytes]:
+    """The list of runs of different texts, put together."""
+    dropped: Counter[tuple[str, str, str]] = Counter()
+    for run in runs:
+        path = run.folder / LEFT_OUT
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                for row in csv.DictReader(file, strict=True):
+                    dropped[row["word"], row["candidate"], row["reason"]] += int(row["positions"])
+        except (OSError, ValueError, TypeError, LookupError, csv.Error) as error:
+            raise BadInput(f"{path}: not the list of a run ({type(error).__name__}: {error})") from None
+    return in_rows(dropped)
 
 
 def uncovered(run: Run, facts: Mapping[str, str]) -> str | None:

@@ -169,10 +169,16 @@ def facts_about(
         "model": dict(model),
         "engines": engines.split(","),
         "seconds_per_text": seconds,
-        "data": {"skipped": inputs.skipped, "defects": list(inputs.defects)},
+        "data": data_of(inputs),
         "versions": versions(*AT_WORK),
     }
     return {"engines": engines, "seconds": json.dumps(seconds), "about": json.dumps(about, ensure_ascii=False)}
+
+
+def data_of(inputs: Inputs) -> dict[str, Any]:
+    """What was skipped of the data; `ended`: of a shard behind which the others have no text."""
+    ended = {"ended": True} if inputs.ended else {}
+    return {"skipped": inputs.skipped, "defects": list(inputs.defects), **ended}
 
 
 @contextmanager
@@ -261,6 +267,9 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
                     extend(plan, store)
                     return
                 if state == READY and not anew:
+                    if not has_its_files(plan):
+                        copy_inputs(plan)
+                        write_accounts(plan)
                     if before.get("seconds") != facts.get("seconds") or not run.manifest.exists():
                         write_accounts(plan)
                         store.set_facts({name: facts[name] for name in ("seconds", "about") if name in facts})
@@ -283,6 +292,18 @@ def begin(plan: RunPlan, *, made: bool, anew: bool) -> None:
             if made:
                 run.folder.rmdir()
         raise
+
+
+def has_its_files(plan: RunPlan) -> bool:
+    """Whether all that a run is made from is there, as long as it was: a folder may have been copied in part."""
+    run = plan.run
+    sizes = {run.texts: sum(map(len, text_lines(plan.inputs)))}
+    sizes[run.spaces] = sum(len(text.frozen.line.encode()) + 1 for text in plan.inputs.texts)
+    for copy in plan.copies:
+        source = copy.path.stat().st_size if copy.content is None else len(copy.content)
+        sizes[run.folder / copy.name] = source
+    here = all(path.is_file() and path.stat().st_size == size for path, size in sizes.items())
+    return here and run.certificates.is_dir() and run.task.is_file() and run.manifest.is_file()
 
 
 def has_other_texts(plan: RunPlan, before: Mapping[str, str]) -> bool:

@@ -21,22 +21,47 @@ from .store import Store, intact, is_store
 FOLDER = re.compile(r"radius-(0|[1-9][0-9]*)")
 
 
+OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "radius": ("--radius", ("pr",)),
+    "seconds": ("--seconds", ("pr", "kappa", "msr")),
+    "samples": ("--samples", ("pr", "vote")),
+    "epsilon": ("--epsilon", ("pr",)),
+    "delta": ("--delta", ("pr", "vote")),
+    "width": ("--stop-when-width", ("pr",)),
+    "sampled": ("--sampled", ("pr",)),
+    "brute_force": ("--brute-force", ("kappa",)),
+    "euba": ("--euba", ("kappa",)),
+    "variant": ("--euba-variant", ("kappa",)),
+    "jobs": ("--jobs", ("pr", "kappa", "msr", "vote")),
+    "require": ("--require", ("kappa", "pr")),
+    "cluster": ("--cluster", ("pr", "msr", "vote")),
+    "norm": ("--norm", ("msr",)),
+    "words": ("--words", ("msr",)),
+    "units": ("--units", ("msr",)),
+    "padding": ("--padding", ("msr",)),
+    "saliency": ("--saliency", ("msr",)),
+    "lime": ("--lime", ("msr",)),
+    "same_part_of_speech": ("--same-part-of-speech", ("msr",)),
+}
+"""Of each option its name and the quantities that have it; all have the others."""
+
+
 @dataclass(frozen=True)
 class MeasureOptions:
-    """The options of `measure`, as they were given; each quantity refuses those of the other."""
+    """The options of `measure`, as they were given; each quantity refuses those that it does not have."""
 
     quantity: str
     radius: str | None = None
     limit: int | None = None
     seconds: float | None = None
     samples: int | None = None
-    epsilon: str = "0.025"
-    delta: str = "0.005"
+    epsilon: str | None = None
+    delta: str | None = None
     width: str | None = None
     sampled: bool = False
     brute_force: bool = False
     euba: int | None = None
-    variant: str = "paper"
+    variant: str | None = None
     jobs: int = 1
     resume: bool = True
     require: tuple[str, ...] = ()
@@ -47,12 +72,16 @@ class MeasureOptions:
     padding: bool = False
     saliency: bool = False
     lime: int | None = None
+    same_part_of_speech: bool = False
 
-    @property
-    def of_radii(self) -> bool:
-        """Whether something was asked that only radii have."""
-        given = (self.norm, self.words, self.units, self.lime)
-        return self.padding or self.saliency or any(one is not None for one in given)
+    def refuse_others(self) -> None:
+        """Options that another quantity has and this one would pass over."""
+        plain = MeasureOptions(self.quantity)
+        every = {quantity for _, quantities in OPTIONS.values() for quantity in quantities}
+        for name, (option, quantities) in OPTIONS.items() if self.quantity in every else ():
+            if self.quantity not in quantities and getattr(self, name) != getattr(plain, name):
+                told = " or ".join(quantities)
+                raise BadInput(f"{option} is one of the options that belong to --quantity {told}")
 
 
 def question_of(folder: Path) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from swapproof.proofs.certificate import Count, decimal
+from swapproof.proofs.writing.certificate import Count, decimal
 
 from ..interval import Interval
 from ..ladder.text_verdict import Step, Verdict

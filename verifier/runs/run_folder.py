@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ CERTIFICATE = re.compile(r"[0-9]{6}\.json")
 UNFINISHED = re.compile(r"\..*\.unfinished(-journal)?")
 BEHIND = re.compile(r"behind-[0-9]+\.onnx")
 """The network behind the embedding, for texts of so many tokens."""
+LEFT_OUT, BESIDE = "left_out.csv", "beside.json"
+"""Every swap that was left out, and what stands on the page of other runs."""
 EMBEDDINGS = "embeddings.npy"
 """Of a model that reads vectors: those of its words."""
 MOST_TEXTS = 1_000_000
@@ -104,6 +106,11 @@ class Run:
         """What was found of a text so far, for whoever goes on with it after a kill."""
         return self.transcripts / f".{id:06d}.begun.unfinished"
 
+    def mark_begun(self, id: int) -> None:
+        with writing(self.transcripts):
+            self.transcripts.mkdir(exist_ok=True)
+            self.begun(id).touch()
+
     def contents(self, tensors: Iterable[str] = ()) -> list[Path]:
         """Every file that a run may write, but its store; `tensors` are the external data files of its model."""
         fixed = [
@@ -116,6 +123,8 @@ class Run:
             self.results,
             self.summary,
             self.report,
+            self.folder / LEFT_OUT,
+            self.folder / BESIDE,
         ]
         found = [*fixed, *(self.folder / name for name in tensors)]
         found += [path for path in self.deployed.rglob("*") if path.is_file()]
@@ -205,12 +214,40 @@ def held(run: Run) -> Iterator[None]:
         file.close()
 
 
-def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True, named: bool = True) -> str:
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """As `write_atomically`, of several files, whose folders are synced once."""
+    unfinished = {path: path.with_name(f".{path.name}.unfinished") for path in contents}
+    opened = []
+    folders = {path.parent for path in contents}
+    with writing(next(iter(folders), Path())):
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        try:
+            for path, content in contents.items():
+                opened.append(unfinished[path].open("wb"))
+                opened[-1].write(content)
+                opened[-1].flush()
+            for file in opened:  # all are on their way to the disk before any is waited for
+                os.fsync(file.fileno())
+                file.close()
+            for path, other in unfinished.items():
+                other.replace(path)
+            for folder in folders:
+                sync_folder(folder)
+        except BaseException:
+            with suppress(OSError):
+                for file in opened:
+                    file.close()
+                for other in unfinished.values():
+                    other.unlink(missing_ok=True)
+            raise
+
+
+def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool = True) -> str:
     """Replace a file in one step, its bytes on the disk before its name is, and its name when this returns. Returns
     the SHA-256 of its bytes.
 
-    Not `durable`: a power cut can leave other bytes, or the file before. Not `named`: a power cut can leave the file
-    before, until the folder is synced.
+    Not `durable`: a power cut can leave other bytes, or the file before.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
     digest = hashlib.sha256()
@@ -224,7 +261,7 @@ def write_atomically(path: Path, data: bytes | Iterable[bytes], *, durable: bool
                 if durable:
                     os.fsync(file.fileno())
             unfinished.replace(path)
-            if durable and named:
+            if durable:
                 sync_folder(path.parent)
         except BaseException:
             with suppress(OSError):

@@ -129,12 +129,13 @@ class Store:
                 self._write("DELETE FROM results WHERE id = ?", (id,))
                 self._write("DELETE FROM leases WHERE id = ?", (id,))
 
-    def lease(self, stage: str, id: int, worker: str) -> None:
-        """Says who works on a text from now on. A power cut may take it: then nobody works any more."""
+    def lease(self, stage: str, ids: Iterable[int], worker: str) -> None:
+        """Says who works on texts from now on. A power cut may take it: then nobody works any more."""
         self._write("PRAGMA synchronous = NORMAL")
         try:
             with self.together():
-                self._write("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time()))
+                for id in ids:
+                    self._write("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time()))
         finally:
             self._write("PRAGMA synchronous = FULL")
 

@@ -34,6 +34,8 @@ class Seen:
     candidates: int = 0
     answers: Counter[tuple[int, int]] = field(default_factory=Counter)
     """(gold class, class that the model answers) -> texts."""
+    unanswered: int = 0
+    """Texts to which the model has no answer."""
     stated: int = 0
     """Texts for which the data say what the deployed system answered."""
     otherwise: list[int] = field(default_factory=list)
@@ -44,7 +46,8 @@ class Seen:
         self.words += line["positions"]
         self.unknown += line["unknown"]
         self.candidates += line["candidates"]
-        if line["predicted"] is None:
+        if line["predicted"] is None or line["predicted"] < 0:
+            self.unanswered += 1
             return
         self.answers[line["label"], line["predicted"]] += 1
         if "answer" in line:
@@ -56,7 +59,7 @@ class Seen:
         """The gravest first; `about` as in the summary: labels, swaps, and what was observed of the scores."""
         names: Sequence[str] = about.get("labels") or ()
         found = [self.no_candidates(about.get("swaps") or {}), self.unknown_words(), self.other_answers()]
-        found += [self.constant(names) or self.other_order(names) or self.chance(names)]
+        found += [self.no_answers(), self.constant(names) or self.other_order(names) or self.chance(names)]
         return [*(sentence for sentence in found if sentence is not None), *about.get("observed", ())]
 
     def no_candidates(self, swaps: Mapping[str, Any]) -> str | None:
@@ -82,6 +85,11 @@ class Seen:
             f"the model answers {len(self.otherwise):,} of {self.stated:,} texts otherwise than the data say that the "
             f"deployed system did (texts {named}{rest}): it is not what is deployed"
         )
+
+    def no_answers(self) -> str | None:
+        if self.answered or not self.unanswered:
+            return None
+        return f"the model answers none of the {self.texts:,} texts with a class: NaN, an error, or a process that died"
 
     @property
     def answered(self) -> int:

@@ -1,4 +1,4 @@
-"""The leaf `attention` of a text, as proofs/check.py has it: exact integers, for engines and the screening alike."""
+"""The leaf `attention` of a text, for engines and the screening: exactly as proofs/check.py has it, or in float64."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from swapproof.encodings.network import Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs import check
-from swapproof.proofs.attending.attention_leaf import Attention
+from swapproof.proofs.attention_leaf import Attention
+
+from ..attending.quick_bound import QuickLeaf
 
 
 @lru_cache(maxsize=2)
@@ -24,10 +26,23 @@ def checked_network(network: Network) -> check.Network | None:
     return check.Network(made.data, numbers, "" if made.float32 else "it has no claims at level float32")
 
 
-def leaf_of(query: Query, network: check.Network, bits: int, deadline: float) -> Attention:
-    """Raises Refused where the network is beyond the checker, and when time is up."""
+@lru_cache(maxsize=1)
+def space_of(query: Query, network: check.Network) -> check.Space:
+    """Laid out once for all who look at one query. Raises Refused where the network is beyond the checker."""
     text = [token for _, integers in inputs_of(query.space) for token in integers]
-    return check.Space(network, words_of(query.space), query.label, text, deadline).attention(bits)
+    return check.Space(network, words_of(query.space), query.label, text)
+
+
+def leaf_of(query: Query, network: check.Network, bits: int, deadline: float) -> Attention:
+    """Raises Refused when time is up."""
+    space = space_of(query, network)
+    space.stop = deadline
+    return space.attention(bits)
+
+
+@lru_cache(maxsize=1)
+def quick_leaf_of(query: Query, network: check.Network) -> QuickLeaf:
+    return QuickLeaf(space_of(query, network))
 
 
 def masks_of(options: Sequence[Sequence[int]]) -> list[int]:

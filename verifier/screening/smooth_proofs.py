@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.query import Query
@@ -17,14 +18,18 @@ from swapproof.encodings.regions.assignments import Choices
 from swapproof.encodings.regions.boxes import Segment, boxed
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
+from swapproof.encodings.regions.region_search import CLEAR
 from swapproof.encodings.regions.shared_tables import Stopped, margins_of
-from swapproof.proofs import certificate
-from swapproof.proofs.attending.attention_leaf import Attention
-from swapproof.proofs.certificate import encode_tree
-from swapproof.proofs.errors import BadInput
-from swapproof.proofs.tree_reader import decode_tree
+from swapproof.proofs.attention_leaf import Attention
+from swapproof.proofs.exact_network import Network
+from swapproof.proofs.writing import certificate
+from swapproof.proofs.writing.certificate import encode_tree
+from swapproof.proofs.writing.errors import BadInput
+from swapproof.proofs.writing.tree_reader import decode_tree
 
-from .exact_leaf import checked_network, leaf_of, masks_of
+from ..attending.quick_bound import BITS as QUICK_BITS
+from ..attending.quick_bound import Unfit
+from .exact_leaf import checked_network, leaf_of, masks_of, quick_leaf_of
 from .form.unsure import Unsure
 
 BITS, MOST_BITS = 32, 64
@@ -59,6 +64,12 @@ class Screened:
         self.ends: dict[int, Ends] = {}
         self.leaves: dict[int, Attention] = {}
         self.evaluated = 0
+
+    @cached_property
+    def plainly(self) -> Question:
+        """Evaluated element by element, as check.py does: by differences other numbers are rounded to its units, so
+        that ends near 0 may be better than its own."""
+        return replace(self.question, layout=None)
 
     @property
     def late(self) -> bool:
@@ -118,7 +129,11 @@ class Screened:
         if self.evaluated > MOST:
             raise Unsure(f"more than {MOST} sentences")
         try:
-            _, ends = margins_of(self.question, choices, self.arithmetic(bits), lambda: self.late)
+            rows, ends = margins_of(self.question, choices, self.arithmetic(bits), lambda: self.late)
+            near = ~(ends[:, 0][:, self.columns(rivals)] > CLEAR * max(1.0, 2.0 ** (BITS - bits))).all(axis=1)
+            if self.question.layout is not None and near.any():
+                given = choices, self.arithmetic(bits), lambda: self.late, rows.rows[near]
+                ends[near] = margins_of(self.plainly, *given)[1]
         except Stopped:
             raise Unsure("out of time") from None
         if not (ends[:, 0][:, self.columns(rivals)] > 0).all():
@@ -145,16 +160,25 @@ class Screened:
             raise Unsure(f"a leaf of boxes: {margins.min():.3g}")
 
     def attend(self, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
-        """By the checker's own leaf."""
+        """By the bound of the leaf in float64 where it is clear, else by the checker's own leaf."""
         if choices.count() == 0:
             return
         network = checked_network(self.query.network)
         if network is None or self.kind is KernelEnds:
             raise Unsure("a leaf of attention at another level, or without a canonical network")
+        if bits >= QUICK_BITS and self.attends_clearly(network, choices, rivals):
+            return
         if bits not in self.leaves:
             self.leaves[bits] = leaf_of(self.query, network, bits, self.stop)
         if not self.leaves[bits].proved(masks_of(choices.options), choices.swaps, sorted(rivals)):
             raise Unsure("a leaf of attention")
+
+    def attends_clearly(self, network: Network, choices: Choices, rivals: frozenset[int]) -> bool:
+        try:
+            quick = quick_leaf_of(self.query, network)
+            return all(quick.bound(choices.options, choices.swaps, rival).least > CLEAR for rival in sorted(rivals))
+        except Unfit:
+            return False
 
     def read_apart(self, number: int, part: Segment, choices: Choices) -> bool:
         """Whether a piece, if it is of a segment, reads no more that depends on its word than it may."""
@@ -176,7 +200,7 @@ def limited(choices: Choices, word: int, options: frozenset[int]) -> Choices:
 
 def screen_witness(query: Query, swaps: Sequence[tuple[int, int]], levels: Collection[str]) -> None:
     """Raises Unsure unless in the sentence with these (position, token) swaps some rival surely wins at all levels."""
-    question = question_of(query)
+    question = replace(question_of(query), layout=None)
     if "float32" in levels or ("kernel" in levels and not canonical_of(query.network).float32):
         raise Unsure("a level that this network has not")
     options = [(0,)] * len(question.tokens)

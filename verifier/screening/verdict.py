@@ -25,10 +25,10 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import Frame, SwapSpace
 from swapproof.encodings.word_options import inputs_of, swaps_of, words_of
-from swapproof.proofs.certificate import decimal
 from swapproof.proofs.check import Count, Verdict, verdict_of
 from swapproof.proofs.lower import Model as CheckedModel
 from swapproof.proofs.onnx_file import Refused, Unusable
+from swapproof.proofs.writing.certificate import decimal
 
 from .form.agreed_network import Agreed, Apart, agreed
 from .form.statement import MOST_SWAPS, bound, decoded, well_formed, whole

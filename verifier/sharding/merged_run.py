@@ -17,16 +17,15 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
-from ..ladder.resuming import KEPT
-from ..pages.report_file import write_report
-from ..runs.life import READY, Outcome, published
+from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out_together
+from ..runs.life import READY, Outcome
 from ..runs.manifest import QUESTION, Unlike, read_manifest, write_manifest
 from ..runs.results import written
-from ..runs.run_folder import Run, existing, held, is_free, remove_own, sha256, write_atomically
-from ..runs.run_summary import STAGE, summary_of
+from ..runs.run_folder import UNFINISHED, Run, existing, held, is_free, remove_own, sha256, write_atomically
 from ..runs.store import Store, writing
 from ..tasks.inputs import digest_of_rows
 from ..tasks.task import read_task
+from .merged_kinds import Kind, kind_of
 
 ALIKE = {
     "model": "the model",
@@ -38,10 +37,11 @@ ALIKE = {
     "radius": "--radius",
     "require": "--require",
     "swapproof": "the version of swapproof",
+    QUESTION: "what is measured",
+    "vectors": "the vectors of words",
 }
 """Facts that must be the same for runs to be of one task."""
-ANSWER = ("predicted", "min_swaps", "status", "level")
-"""What two runs that have a text in common must say alike."""
+MADE_OF_LINES = (LEFT_OUT, "robust_fraction.png")
 OWN_FILES = ("texts", "spaces", "results", "summary", "report", "store", "lock", "manifest")
 
 
@@ -51,6 +51,7 @@ class Part:
 
     run: Run
     store: Store
+    kind: Kind
     facts: Mapping[str, str]
     manifest: Mapping[str, Any]
     begin: int
@@ -62,12 +63,18 @@ class Part:
         return self.begin + int(json.loads(self.facts["total"]))
 
     @property
+    def ended(self) -> bool:
+        """Whether the data have no text behind its last one, where shards had counted rows that were skipped. A run
+        of which --limit left texts out does not say so."""
+        return bool(self.about["data"].get("ended"))
+
+    @property
     def about(self) -> dict[str, Any]:
         return dict(json.loads(self.facts["about"]))
 
 
 def merge(folders: Sequence[str | Path], out: str | Path) -> Outcome:
-    """Put finished runs of `certify` together into a new folder, the first text of all of them first.
+    """Put finished runs of shards together into a new folder, the first text of all of them first.
 
     Refused are runs of different tasks, runs with texts left to do, a run given twice, missing texts, and texts with
     two answers. A run whose texts another one has too, with the same answers, adds nothing.
@@ -91,8 +98,8 @@ def merge(folders: Sequence[str | Path], out: str | Path) -> Outcome:
             try:
                 put_together(run, parts)
                 with Store.open(run.store, readonly=True) as store:
-                    outcome = published(run, summary_of(store))
-                write_report(run)
+                    question = json.loads(parts[0].facts.get(QUESTION, "{}"))
+                    outcome = parts[0].kind.publish(run, store, question)
             except BaseException:
                 remove_own(run, [name for name, _ in json.loads(parts[0].facts["model"])[1:]], store=True)
                 run.lock.unlink(missing_ok=True)
@@ -106,8 +113,7 @@ def opened(folder: Path, stores: ExitStack) -> Part:
     run = existing(folder)
     store = stores.enter_context(Store.open(run.store, readonly=True))
     facts = store.facts()
-    if QUESTION in facts:
-        raise BadInput(f"{folder}: a run of `attack` or `measure`; only runs of `certify` can be put together")
+    kind = kind_of(facts, folder)
     try:
         manifest = read_manifest(run.manifest.read_bytes())
         rows = manifest["made_from"]["data"].get("rows")
@@ -118,10 +124,10 @@ def opened(folder: Path, stores: ExitStack) -> Part:
         raise BadInput(f"{run.manifest}: cannot be read ({error.strerror}); copy all of the run") from error
     except (Unlike, LookupError, TypeError, ValueError) as error:
         raise BadInput(f"{run.manifest}: not the manifest of a run ({error}); copy all of the run") from error
-    part = Part(run, store, facts, manifest, begin, together)
+    part = Part(run, store, kind, facts, manifest, begin, together)
     if facts.get("state") != READY:
         raise BadInput(f"{folder}: the run there was stopped while it began; give its command again")
-    left = part.end - begin - sum(1 for _ in store.finished(STAGE))
+    left = part.end - begin - sum(1 for _ in store.finished(kind.stage))
     if left:
         raise BadInput(f"{folder}: {left} of its {part.end - begin} texts are not settled; give its command again")
     for path in (run.texts, run.spaces, run.task):
@@ -169,15 +175,17 @@ def refuse_misfits(parts: Sequence[Part]) -> None:
                     f"{part.run.folder}: its text {id} is another, or has other swaps, than text {its} of "
                     f"{other.run.folder}, and both are text {part.begin + id} of the task"
                 )
-            one, two = other.store.result(STAGE, its), part.store.result(STAGE, id)
-            unlike = [name for name in ANSWER if one[name] != two[name]]
+            one, two = other.store.result(part.kind.stage, its), part.store.result(part.kind.stage, id)
+            unlike = [name for name in part.kind.alike if one.get(name) != two.get(name)]
             if unlike:
                 raise BadInput(
                     f"{part.run.folder}: of text {part.begin + id} of the task it says another "
                     f"{unlike[0]} than {other.run.folder}; leave one of them out"
                 )
+    ended = any(part.ended and part.end == end for part in parts)
     for part in parts:
         begin, beyond = part.together or (first.begin, end)
+        beyond = min(beyond, end) if ended else beyond
         missing = [f"{one} to {two - 1}" for one, two in ((begin, first.begin), (end, beyond)) if one < two]
         if missing:
             raise BadInput(
@@ -189,7 +197,7 @@ def refuse_misfits(parts: Sequence[Part]) -> None:
 def put_together(run: Run, parts: Sequence[Part]) -> None:
     """Every text once, from the first run that has it; the store says `ready` when all is there."""
     first, begin = parts[0], parts[0].begin
-    copy_files(first, run)
+    copy_files(parts, run)
     write_atomically(run.texts, numbered_lines(parts, lambda part: part.run.texts))
     write_atomically(run.spaces, numbered_lines(parts, lambda part: part.run.spaces))
     total = parts[-1].end - begin
@@ -202,6 +210,9 @@ def put_together(run: Run, parts: Sequence[Part]) -> None:
         "about": json.dumps(about, ensure_ascii=False),
         "state": "merging",
     }
+    facts.pop(FACT, None)
+    if all(FACT in part.facts for part in parts):
+        facts[FACT] = write_atomically(run.folder / LEFT_OUT, left_out_together([part.run for part in parts]))
     Store.create(run.store, facts)
     run.certificates.mkdir()
     if any(part.run.transcripts.is_dir() for part in parts):
@@ -209,18 +220,19 @@ def put_together(run: Run, parts: Sequence[Part]) -> None:
     with Store.open(run.store) as store, run.spaces.open("rb") as spaces:
         number = 0
         for part in parts:
-            jobs, kept = part.store.jobs(), dict.fromkeys(id for id, _ in part.store.finished(KEPT))
+            stage, kept_stage = part.kind.stage, part.kind.kept
+            jobs, kept = part.store.jobs(), dict.fromkeys(id for id, _ in part.store.finished(kept_stage))
             with store.together():
                 for id in range(part.end - part.begin):
-                    line = part.store.result(STAGE, id)
+                    line = part.store.result(stage, id)
                     evidence = renumbered_evidence(
                         part.run, line, run, number, hashlib.sha256(next(spaces)).hexdigest()
                     )
-                    store.put(STAGE, number, written(renumbered(line, number)), evidence, job=jobs[id])
+                    store.put(stage, number, written(renumbered(line, number)), evidence, job=jobs[id])
                     if id in kept:
-                        store.put(KEPT, number, part.store.line(KEPT, id), None)
+                        store.put(kept_stage, number, part.store.line(kept_stage, id), None)
                     number += 1
-        write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(STAGE)))
+        write_atomically(run.results, (f"{line}\n".encode() for line in store.lines(first.kind.stage)))
         manifest = dict(first.manifest)
         manifest["sha256"] = {**manifest["sha256"], "texts": facts["texts"], "spaces": facts["spaces"]}
         made_from = manifest["made_from"]
@@ -238,19 +250,19 @@ def put_together(run: Run, parts: Sequence[Part]) -> None:
         store.set_facts({"state": READY})
 
 
-def copy_files(part: Part, run: Run) -> None:
-    """What all of the runs have alike: model, vocabulary, the task of the copies, and a deployed model beside."""
-    own = {getattr(part.run, name) for name in OWN_FILES}
-    evidence = {part.run.certificates, part.run.transcripts, part.run.refused}
-    tensors = [part.run.folder / name for name, _ in json.loads(part.facts["model"])[1:]]
+def copy_files(parts: Sequence[Part], run: Run) -> None:
+    """What all of the runs have alike, and the networks behind the embedding for texts of other lengths: everything
+    but texts, what was found of them, and what is made of that."""
     with writing(run.folder):
-        for path in (part.run.task, part.run.model, part.run.vocabulary, *tensors):
-            if path.is_file() and path not in own | evidence:
-                target = run.folder / path.relative_to(part.run.folder)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-        if part.run.deployed.is_dir():
-            shutil.copytree(part.run.deployed, run.deployed)
+        for source in (part.run for part in parts):
+            own = {getattr(source, name) for name in OWN_FILES} | {source.folder / name for name in MADE_OF_LINES}
+            evidence = {source.certificates, source.transcripts, source.refused}
+            for path in sorted(source.folder.rglob("*")):
+                target = run.folder / path.relative_to(source.folder)
+                mine = path in own or evidence & set(path.parents) or path.name.startswith(source.store.name)
+                if path.is_file() and not mine and not UNFINISHED.fullmatch(path.name) and not target.exists():
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, target)
 
 
 def apart(parts: Sequence[Part]) -> list[Part]:
@@ -332,7 +344,8 @@ def renumbered_evidence(source: Run, line: Mapping[str, Any], run: Run, number: 
         except (OSError, ValueError) as error:
             raise BadInput(f"{old}: cannot be read; copy all of the run, or give its command again") from error
         if name == "certificate":
-            return write_atomically(new, compact({**found, "id": number, "synonyms": space}))
+            about = {"id": number, "synonyms": space}
+            return write_atomically(new, compact({**found, **{key: about[key] for key in about.keys() & found.keys()}}))
         return write_atomically(new, compact({**found, "id": number}))
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ..runs.store import writing
 from ..tasks.given_rows import given_rows
 from ..tasks.task import read_task
 
+COMMANDS = ("certify", "attack", "measure")
 MOST = 10_000
 """Shards: their files are numbered with four digits."""
 SCRIPT = """\
@@ -22,11 +24,11 @@ SCRIPT = """\
 #SBATCH --array=0-{last}
 #SBATCH --ntasks=1
 #SBATCH --cpus-per-task=1
-# `sbatch array.sh`, in an environment that has the command swapproof. Options of `certify` may follow.
+# `sbatch array.sh`, in an environment that has the command swapproof. Options of `{name}` may follow.
 # A shard that was stopped goes on when it is submitted again. When all are done:
 #     swapproof merge {folder}/run-* --out {folder}/whole
 shard=$(printf '%04d' "$SLURM_ARRAY_TASK_ID") || exit 2
-exec swapproof certify {folder}/shard-"$shard".toml --out {folder}/run-"$shard" \\
+exec swapproof {name} {folder}/shard-"$shard".toml{options} --out {folder}/run-"$shard" \\
     --jobs "${{SLURM_CPUS_PER_TASK:-1}}" "$@"
 """
 
@@ -38,12 +40,18 @@ class Shards:
     texts: int
 
 
-def write_shards(task: str | Path, count: int, out: str | Path, limit: int | None = None) -> Shards:
+def write_shards(
+    task: str | Path, count: int, out: str | Path, limit: int | None = None, doing: str = "certify"
+) -> Shards:
     """Cut the first `limit` texts of a task into `count` shards of nearly the same number of texts.
 
     A shard is the task itself with other `rows`: it names the same files, by their whole paths, which every machine
-    must see. Its spaces are frozen where it is run; they depend on nothing but its own texts.
+    must see. Its spaces are frozen where it is run; they depend on nothing but its own texts. `doing`: the command of
+    each shard, with its options.
     """
+    name, *options = shlex.split(doing) or [""]
+    if name not in COMMANDS:
+        raise BadInput(f"--run {doing!r}: begins with {', '.join(COMMANDS)}, such as 'attack --method pdp'")
     if not 1 <= count <= MOST:
         raise BadInput(f"--count {count}: from 1 to {MOST}")
     folder = Path(out).absolute()
@@ -65,8 +73,13 @@ def write_shards(task: str | Path, count: int, out: str | Path, limit: int | Non
         files.append(folder / f"shard-{shard:04d}.toml")
         write_atomically(files[-1], given.model_copy(update={"data": data}).resolved(notes).encode())
     script = folder / "array.sh"
-    write_atomically(script, SCRIPT.format(last=count - 1, folder=shlex.quote(str(folder))).encode())
+    write_atomically(script, script_of(count, folder, name, options).encode())
     return Shards(tuple(files), script, number)
+
+
+def script_of(count: int, folder: Path, name: str, options: Sequence[str]) -> str:
+    given = "".join(f" {shlex.quote(option)}" for option in options)
+    return SCRIPT.format(last=count - 1, folder=shlex.quote(str(folder)), name=name, options=given)
 
 
 def refuse_others(folder: Path) -> None:

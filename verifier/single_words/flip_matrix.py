@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,17 +17,16 @@ from swapproof.encodings.bounds.shallow_margin import is_shallow
 from swapproof.encodings.network import Network
 
 from ..pages.progress import progress as shown_progress
-from .brute_force import Answers, flips_by_force
+from .brute_force import Answers
 from .euba.euba_flips import Euba
-from .exact_flips.flips import FlipSearch
 from .kept_parts import Kept, MatrixPart
+from .part_search import PartWork, Piece, Searched, in_processes
 from .subject import Subject
 
 TOGETHER = 64
 """Texts in a part of the exact search,"""
 SHALLOW_TOGETHER = 4096
 """where a part takes seconds; and with one hidden layer, where texts are bounded together."""
-COUNTS = ("sentences", "bounded", "evaluated", "exactly")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +44,25 @@ class FlipMatrix:
         return self.unknown is None or not self.unknown.any()
 
 
+@dataclass(frozen=True)
+class Crowd:
+    """How many processes work, and the run whose model they open."""
+
+    folder: Path
+    jobs: int = 1
+
+
 def exactly(
-    network: Callable[[int], Network], words: NDArray[np.int64], subjects: Sequence[Subject], kept: Kept, *, shown: bool
+    network: Callable[[int], Network],
+    words: NDArray[np.int64],
+    subjects: Sequence[Subject],
+    kept: Kept,
+    *,
+    shown: bool,
+    seconds: float = math.inf,
+    crowd: Crowd | None = None,
 ) -> FlipMatrix:
-    """Over the reals; texts of one class and one length at a time."""
+    """Over the reals; texts of one class and one length at a time, with so many seconds for each of them."""
     groups: dict[tuple[int, int], list[int]] = {}
     for number, subject in enumerate(subjects):
         groups.setdefault((len(subject.tokens), subject.label), []).append(number)
@@ -53,19 +70,25 @@ def exactly(
     for (length, _), numbers in groups.items():
         together = SHALLOW_TOGETHER if is_shallow(network(length)) else TOGETHER
         parts += [numbers[first : first + together] for first in range(0, len(numbers), together)]
+    searched = Searched(words, subjects, seconds)
 
     def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
-        group = [subjects[number] for number in numbers]
-        found = FlipSearch(network(len(group[0].tokens)), words, group, group[0].label, advance).run()
-        counts = {name: getattr(found, name) for name in COUNTS}
-        return MatrixPart(found.flipped, None, {**counts, "unsure": len(found.unsure)})
+        return searched.exactly(network, numbers, advance)
 
-    flipped, _, about = found_by_parts(
-        subjects, len(words), parts, search, kept, shown=shown, unit=lambda number: len(subjects[number].positions)
+    flipped, unknown, about = found_by_parts(
+        subjects,
+        len(words),
+        parts,
+        search,
+        kept,
+        shown=shown,
+        unit=lambda number: len(subjects[number].positions),
+        crowd=crowd,
+        searched=searched,
     )
     return FlipMatrix(
         flipped,
-        None,
+        unknown if unknown.any() else None,
         {
             "kind": "exact",
             "level": "real",
@@ -91,17 +114,18 @@ def by_force(
     kept: Kept,
     *,
     shown: bool,
+    crowd: Crowd | None = None,
 ) -> FlipMatrix:
     """As the deployed model answers, each text within so many seconds."""
+    searched = Searched(words, subjects, seconds, batch)
 
     def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
-        (number,) = numbers
-        flipped, unknown = flips_by_force(answers, words, subjects[number], time.monotonic() + seconds, batch)
-        advance(1)
-        return MatrixPart(flipped[None], unknown[None])
+        return searched.by_force(answers, numbers, batch, advance)
 
     parts = [[number] for number in range(len(subjects))]
-    flipped, unknown, about = found_by_parts(subjects, len(words), parts, search, kept, shown=shown)
+    flipped, unknown, about = found_by_parts(
+        subjects, len(words), parts, search, kept, shown=shown, crowd=crowd, searched=searched
+    )
     return FlipMatrix(
         flipped, unknown, {"kind": "brute force", "level": "replay"}, about["cpu_seconds"], about["seconds"]
     )
@@ -139,6 +163,8 @@ def found_by_parts(
     name: str = "kappa",
     unit: Callable[[int], int] = lambda number: 1,
     again: Callable[[Sequence[int], MatrixPart], None] = lambda numbers, part: None,
+    crowd: Crowd | None = None,
+    searched: Searched | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
     """A, what of it is not known, and the sums of what the parts say about themselves.
 
@@ -150,7 +176,15 @@ def found_by_parts(
     known = kept.numbers()
     work = [sum(map(unit, numbers)) for numbers in parts]
     done = sum(amount for number, amount in enumerate(work) if number in known)
+    left = [Piece(number, tuple(numbers)) for number, numbers in enumerate(parts) if number not in known]
     with shown_progress(name, sum(work), done, shown=shown) as advance:
+        if crowd is not None and searched is not None and crowd.jobs > 1 and len(left) > 1:
+            jobs = min(crowd.jobs, len(left))
+            with closing(in_processes(PartWork(crowd.folder, searched), left, jobs)) as found:
+                for number, part in found:
+                    kept.put(number, part)
+                    advance(work[number])
+            known = kept.numbers()
         for number, numbers in enumerate(parts):
             if number in known:
                 part = kept.get(number)

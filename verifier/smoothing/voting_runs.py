@@ -21,6 +21,7 @@ from swapproof.models.deployed.smoothing.smoothed_classifier import SmoothedClas
 from .. import exit_codes
 from ..counting.whole_runs.sample_request import share
 from ..runs.binding import binding_of_deployed
+from ..runs.jobs.ray_cluster import connected
 from ..runs.jobs.text_by_text import Hands
 from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle
 from ..runs.manifest import QUESTION
@@ -58,6 +59,8 @@ class VoteOptions:
     jobs: int = 1
     resume: bool = True
     progress: bool = False
+    cluster: str | None = None
+    """Of Ray: auto, ray://HOST:PORT or HOST:PORT."""
 
 
 @dataclass(eq=False)
@@ -170,8 +173,8 @@ def measure_vote(task: str | Path, out: str | Path, options: VoteOptions | None 
     facts |= {QUESTION: json.dumps(question)}
     own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
     plan = RunPlan(run, given, inputs, binding, identity.files, own, facts, extends=False)
-    with begun(plan, resume=asked.resume):
-        work, hands = voting_of(run.folder, question), Hands(asked.jobs)
+    with connected(asked.cluster), begun(plan, resume=asked.resume):
+        work, hands = voting_of(run.folder, question), Hands(asked.jobs, asked.cluster)
         settle(plan, work, hands, doing="vote", facts={}, shown=asked.progress)
         with Store.open(run.store, readonly=True) as store:
             summary = summary_of_votes(store.results(STAGE), len(inputs.texts), delta, inputs.labels)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from swapproof.encodings.smooth.attention_depth import attention_layers_of_file, told_of
 from swapproof.models.defences.state_growth import drawn_vectors, growth_of_layers, recurrent_cells, said_of
 from swapproof.models.deployed.classifier import Deployment
 from swapproof.models.deployed.kinds import open_classifier
@@ -82,6 +83,9 @@ def of_onnx(pointed: Pointed) -> Facts:
     road = road_of(pointed, roles=roles)
     if contents.recurrent:
         facts["recurrent"] = f"{', '.join(contents.recurrent)}: {growth_told(contents)}"
+    layers = attention_layers_of_file(contents.proto.graph)
+    if layers:
+        facts["attention"] = told_of(layers)
     return facts | road_facts(road)
 
 

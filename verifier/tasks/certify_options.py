@@ -24,3 +24,5 @@ class CertifyOptions:
     baseline: Path | None = None
     cluster: str | None = None
     """Of Ray: whose machines work."""
+    apart: bool = False
+    """The model is code of others: each text is settled in a process that may die."""

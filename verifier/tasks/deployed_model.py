@@ -10,6 +10,9 @@ from swapproof.models.deployed.kinds import open_classifier
 
 from .task import Task
 
+FOREIGN = ("callable", "sklearn", "hf")
+"""Kinds whose models are code of others, which may end the process that they are in: it is not the command's."""
+
 
 @dataclass(frozen=True)
 class Trust:

@@ -42,16 +42,27 @@ def given_rows(
     data: DataSection, model: ModelSection, encode: Encode, limit: int | None = None
 ) -> tuple[list[Given], Defects]:
     """The rows, and those that were skipped."""
+    found, defects, _ = rows_and_end(data, model, encode, limit)
+    return found, defects
+
+
+def rows_and_end(
+    data: DataSection, model: ModelSection, encode: Encode, limit: int | None = None
+) -> tuple[list[Given], Defects, bool]:
+    """The same, and whether the data of a shard end with them, so that the shards behind it have no texts: rows were
+    skipped that had been counted. One row more is read to know it."""
     defects = Defects(skip=data.on_error == "skip")
     begin, end = (0, None) if data.rows is None else data.rows
     limits = [most for most in (None if limit is None else begin + limit, data.limit, end) if most is not None]
     most = min(limits) if limits else None
+    may_end = data.shard_of is not None and defects.skip and most is not None
+    beyond = most + 1 if may_end and most is not None else most
     try:
         rows = labelled_rows(data, model, most, defects)
         if data.sample is None:
-            found = list(first(rows, encode, most, defects))
+            found = list(first(rows, encode, beyond, defects))
         else:
-            found = drawn(rows, encode, data, len(model.labels), defects)[:most]
+            found = drawn(rows, encode, data, len(model.labels), defects)[:beyond]
     except BrokenRows:
         raise
     except BadText as error:
@@ -60,9 +71,11 @@ def given_rows(
     if not found:
         skipped = f", but for {defects.number} that were skipped: {defects.lines[0]}" if defects.lines else ""
         raise BadInput(f"{data.file}: has no rows{skipped}")
+    ended = may_end and most is not None and len(found) <= most
     if begin >= len(found):
-        raise BadInput(f"{data.file}: {len(found)} texts, and [data] rows begins at {begin}, counted from 0")
-    return found[begin:], defects
+        none = "; the shards before it have them all, and merge needs no run of this one" if ended else ""
+        raise BadInput(f"{data.file}: {len(found)} texts, and [data] rows begins at {begin}, counted from 0{none}")
+    return found[begin:most], defects, ended
 
 
 def labelled_rows(data: DataSection, model: ModelSection, most: int | None, defects: Defects) -> Iterator[Labelled]:

@@ -29,7 +29,7 @@ from ..synonyms.sources import Source, raw_wordnet, read_antonyms, read_text
 from ..synonyms.spaces_file import read_spaces
 from ..synonyms.stop_words import STOP_WORDS
 from ..synonyms.synonym_tables import read_synonyms
-from .given_rows import given_rows
+from .given_rows import rows_and_end
 from .sections import SwapsSection
 from .task import Task
 
@@ -78,6 +78,8 @@ class Inputs:
     """Rows of the data that could not be used."""
     defects: tuple[str, ...] = ()
     """Why not, of the first of them."""
+    ended: bool = False
+    """Of a shard: rows that had been counted were skipped, and no text is left for the shards behind it."""
     vocabulary_content: bytes | None = None
     """Of the vocabulary.json of a run, where it is not the file of the task."""
 
@@ -146,7 +148,7 @@ def inputs_of(
 ) -> Inputs:
     model, data = task.model, task.data
     check_length(length)
-    rows, defects = given_rows(data, model, lambda text: vocabulary.encode(text, length), limit)
+    rows, defects, ended = rows_and_end(data, model, lambda text: vocabulary.encode(text, length), limit)
     if len(rows) > MOST_TEXTS:
         raise Unsupported(f"{data.file}: {len(rows):,} texts; a run holds {MOST_TEXTS:,}: set [data] limit")
     # Frozen spaces know a text by its row in the data; the texts of a run are numbered from 0.
@@ -173,6 +175,7 @@ def inputs_of(
         texts_digest(texts),
         defects.number,
         lines,
+        ended=ended,
     )
 
 

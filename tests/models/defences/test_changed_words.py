@@ -10,6 +10,7 @@ from small_learners import BODIES, SYNONYMS, WORDS, learner, setting, started
 
 from swapproof.models.defences.changed_words import A2t, Masked, Rand, SpDefence, Substituted
 from swapproof.models.defences.listed_examples import Ada, MixAda, listed
+from swapproof.models.defences.live_examples import AdaLive
 from swapproof.models.defences.synonym_hull import Ascc, Dne, hull_points, present, second_order
 from swapproof.models.defences.synonym_pairs import neighbour_table
 from swapproof.models.errors import BadInput
@@ -75,7 +76,7 @@ def test_sp_defense_takes_the_worst_word_of_the_vocabulary_to_first_order() -> N
     from swapproof.models.defences.changed_words import worst_swaps
 
     network = learner(Mean(3, ()), seed=2)
-    places, words = worst_swaps(network, TOKENS, LABELS)
+    places, words = worst_swaps(network, TOKENS, LABELS, torch.arange(2, len(WORDS)))
     for text, label, place, word in zip(TOKENS, LABELS, places.tolist(), words.tolist(), strict=True):
         losses = {}
         for at in (text != 0).nonzero()[:, 0].tolist():
@@ -86,11 +87,38 @@ def test_sp_defense_takes_the_worst_word_of_the_vocabulary_to_first_order() -> N
         assert losses[place, word] == pytest.approx(max(losses.values()), abs=1e-6)
 
 
+def test_live_examples_are_the_best_swaps_of_the_network_as_it_is(folder: Path) -> None:
+    """Greedy with one swap: exactly the texts that some single swap breaks, each by the swap of the greatest loss."""
+    rule = started(AdaLive("s.json", texts=1.0, words=0.1), BODIES["cnn"], folder)
+    for seed in range(6):
+        network = learner(BODIES["cnn"], rule, seed=seed)
+        answers = network.logits(network.vectors(TOKENS), TOKENS != 0).argmax(dim=1)
+        sentences, broken = rule.attacked(network, TOKENS, answers)  # type: ignore[attr-defined]
+        for text, label, sentence, fooled in zip(TOKENS, answers, sentences, broken.tolist(), strict=True):
+            ways = {}
+            for place in (text != 0).nonzero()[:, 0].tolist():
+                for other in SYNONYMS.get(WORDS[int(text[place])], []):
+                    swapped = text.clone()
+                    swapped[place] = WORDS.index(other)
+                    ways[tuple(swapped.tolist())] = network.loss(swapped[None], label[None]).item()
+            before = network.loss(text[None], label[None]).item()
+            if max(ways.values(), default=-1.0) > before:
+                assert ways[tuple(sentence.tolist())] == pytest.approx(max(ways.values()), abs=1e-6)
+            else:
+                assert torch.equal(sentence, text)
+            answer = network.logits(network.vectors(sentence[None]), sentence[None] != 0).argmax()
+            assert fooled == bool(answer != label)
+        wrong = 1 - answers
+        assert not rule.attacked(network, TOKENS, wrong)[1].any()  # type: ignore[attr-defined]
+    assert rule.learn(learner(BODIES["cnn"], rule), TOKENS, LABELS, 0.0) > 0
+
+
 def test_special_words_are_those_of_other_classes() -> None:
     from swapproof.models.defences.changed_words import special_words
 
     tokens = torch.tensor([[2, 2, 2, 7, 0], [2, 7, 1, 0, 0], [5, 7, 2, 0, 0], [5, 7, 0, 0, 0]])
-    found = special_words(tokens, torch.tensor([0, 0, 1, 1]), setting(BODIES["mean"]).shape, 1.0)
+    shape = setting(BODIES["mean"]).shape
+    found = special_words(tokens, torch.tensor([0, 0, 1, 1]), shape, 1.0, torch.arange(2, shape.vocabulary))
     assert [one.tolist() for one in found] == [[5], [2]]  # log 4 > 1; padding, unknown and shared words are none
 
 

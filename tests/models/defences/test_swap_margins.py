@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_learners import BODIES, SYNONYMS, WORDS, learner, started
 
-from swapproof.models.defences.swap_margins import CrownIbp, Ibp, SwapHinge
+from swapproof.models.defences.swap_margins import CrownIbp, Ibp, SmoothIbp, SwapHinge
 from swapproof.models.defences.synonym_pairs import neighbour_table
 
 torch = pytest.importorskip("torch")
@@ -103,7 +103,7 @@ def test_certified_training_raises_what_can_be_certified(tmp_path: Path) -> None
     """On two texts, from the same weights, for the worst sentence of each."""
     (tmp_path / "s.json").write_text(json.dumps(SYNONYMS), encoding="utf-8")
     tokens, labels = torch.tensor([[2, 8, 0, 0, 0], [5, 9, 0, 0, 0]]), torch.tensor([1, 0])
-    for defence in (Ibp("s.json"), CrownIbp("s.json"), SwapHinge("s.json", rounds=1)):
+    for defence in (Ibp("s.json"), CrownIbp("s.json"), SmoothIbp("s.json"), SwapHinge("s.json", rounds=1)):
         rule = started(defence, BODIES["cnn"], tmp_path)
         network = learner(BODIES["cnn"], rule, seed=3)
         steps = torch.optim.Adam(network.weights.values(), lr=0.15)
@@ -116,6 +116,20 @@ def test_certified_training_raises_what_can_be_certified(tmp_path: Path) -> None
             assert margins(network, rows, label)[:, 1 - label].min() > 0
 
 
+def test_smooth_ibp_learns_through_averaged_vectors_and_holds_states(tmp_path: Path) -> None:
+    """The table that it reads is the averaged one, and rows of recurrent matrices stay within l1."""
+    (tmp_path / "s.json").write_text(json.dumps(SYNONYMS), encoding="utf-8")
+    rule = started(SmoothIbp("s.json", rounds=1, l1=0.5), BODIES["lstm"], tmp_path)
+    network = learner(BODIES["lstm"], rule, seed=3)
+    own = network.weights["embedding"]
+    torch.testing.assert_close(network.table[8], (own[8] + own[7]) / 2)  # movie and film
+    rule.hold(dict(network.weights))
+    assert network.weights["forward.weight_state"].abs().sum(dim=1).max() <= 0.5 + ROUNDING
+    assert [said for holds, said in SmoothIbp("s", l1=1.0).rules(BODIES["cnn"]) if not holds] == [
+        "l1 is for recurrent networks, not for 'cnn'"
+    ]
+
+
 def test_networks_that_a_defence_does_not_fit_are_refused_by_name(tmp_path: Path) -> None:
     from swapproof.models.architectures.recurrent_network import Gru
     from swapproof.models.architectures.transformer_network import Transformer
@@ -123,6 +137,9 @@ def test_networks_that_a_defence_does_not_fit_are_refused_by_name(tmp_path: Path
     def complaints(defence: Any, body: Any) -> list[str]:
         return [complaint for holds, complaint in defence.rules(body) if not holds]
 
-    assert "ibp and crown-ibp need interval bounds, and 'transformer'" in complaints(Ibp("s"), Transformer())[0]
+    assert (
+        "ibp, crown-ibp and smooth-ibp need interval bounds, and 'transformer'"
+        in complaints(Ibp("s"), Transformer())[0]
+    )
     assert "'gru'" in complaints(CrownIbp("s"), Gru())[0]
     assert "in 'bilstm' they do not" in complaints(SwapHinge("s"), BODIES["bilstm"])[0]

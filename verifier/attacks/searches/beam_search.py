@@ -20,12 +20,18 @@ class Beam:
     width: int | None
 
     def run(self, attacked: Attacked) -> None:
-        beam = attacked.original[None]
-        attacked.ask(beam)
-        while not attacked.broken:
+        attacked.ask(attacked.original[None])
+        self.shorter(attacked)
+
+    def shorter(self, attacked: Attacked) -> None:
+        """From the text on, as long as no sentence with fewer swaps than the one that is known was found and one more
+        swap can give one."""
+        beam, known, swaps = attacked.original[None], attacked.fewest, 0
+        while attacked.fewest == known and (known is None or swaps + 1 < known):
             parts = [attacked.extensions(row) for row in beam]
             rows = distinct(np.concatenate(parts))
             if not len(rows):
                 return
             scores = attacked.ask(rows).scores
+            swaps += 1
             beam = rows[np.argsort(-scores, kind="stable")[: self.width]]

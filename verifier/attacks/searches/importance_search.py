@@ -14,6 +14,8 @@ from .search_protocol import undo_needless
 
 Array = NDArray[Any]
 Order = Literal["unknown", "delete", "saliency", "gradient", "random"]
+DIGITS = 10
+"""Of importance that count: in which order floats were added up must not decide between equal words."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def ranked(attacked: Attacked, order: Order) -> list[int]:
     if order == "random":
         return list(attacked.random.permutation(words).tolist())
     importance = importance_of(attacked, words, order)
-    return [words[place] for place in np.argsort(-importance, kind="stable").tolist()]
+    return [words[place] for place in np.argsort(-np.round(importance, DIGITS), kind="stable").tolist()]
 
 
 def importance_of(attacked: Attacked, words: Sequence[int], order: Order) -> Array:

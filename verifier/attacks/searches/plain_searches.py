@@ -13,9 +13,8 @@ from ..attacked_text import Attacked
 class SingleWords:
     """Every sentence with one swap, in the order of the text and of its options, until `most` reach the goal.
 
-    SP-Attack (Xu et al.) takes 50 words of the greatest kappa for every position, and stops after 50 successes. Of
-    these the paper publishes the one with the greatest 3 cos - 20 perplexity ratio; without a language model we keep
-    the one with the best score, and say so.
+    SP-Attack (Xu et al.) takes 50 words of the greatest kappa for every position, and stops after 50 successes. Which
+    of these is kept is the text's affair: the most natural, or that with the best score.
     """
 
     most: int = 50

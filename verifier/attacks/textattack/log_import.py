@@ -105,7 +105,7 @@ def imported(work: Attacking, texts: Sequence[Text], path: Path) -> tuple[Import
         raise BadInput(f"{path}: none of its rows is of a text of this task")
     remarks = (f"{len(left)} rows of {path.name} are of no text of this task (row {min(left)})",) if left else ()
     own = {one.name: getattr(work, one.name) for one in fields(Attacking)}
-    return Imported(**{**own, "method": METHOD}, log=log), remarks
+    return Imported(**{**own, "method": METHOD, "searched": {}}, log=log), remarks
 
 
 def accounts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.proofs import check as checker
-from swapproof.proofs.certificate import merkle_root
+from swapproof.proofs.writing.certificate import merkle_root
 
 from ...runs.external_tensors import external_files
 from ...runs.manifest import read_manifest
@@ -29,7 +29,7 @@ ENVELOPE = "statement.dsse.json"
 TRUSTED = (
     *("check.py", "smooth_leaves.py", "smooth_intervals.py", "smooth_blocks.py", "enclosures.py", "exact_network.py"),
     *("lower.py", "smooth_operators.py", "onnx_graph.py", "onnx_file.py"),
-    *("attending/attention_leaf.py", "attending/attention_sums.py"),
+    *("attention_leaf.py", "attention_sums.py"),
 )
 """What `python -I -S check.py` runs."""
 CHECKERS = ("FORMAT.md", "check.html", "check.js", *TRUSTED)

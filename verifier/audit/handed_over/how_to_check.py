@@ -8,7 +8,7 @@ or in how many sentences with so many swaps it keeps it. FORMAT.md says what is 
 holds. Three commands:
 
     python3 -I -S check.py run
-    sha256sum *.py attending/*.py
+    sha256sum *.py
     swapproof bundle --verify THIS_FILE.zip --public-key THEIR_KEY.pub.pem
 
 1. Checks every certificate in exact arithmetic with Python's standard library alone. Believe it only when its last

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
@@ -17,7 +17,7 @@ from swapproof.encodings.solvers.one_thread import ONE_THREAD
 from swapproof.models.errors import unreadable
 from swapproof.proofs import check
 
-from ...exit_codes import HOLDS, INCOMPLETE, UNCHECKED
+from ...bench.checker_timings import Timing, Timings
 from ...pages.progress import progress
 from ...pages.terminal import terminal
 from ...runs.overwriting import json_with, refuse_to_replace
@@ -27,39 +27,6 @@ from ...runs.store import unwritable
 SECONDS = 600.0
 OURS = "import sys; from swapproof.verifier.cli import main; sys.exit(main())"
 """The command swapproof, of this very installation."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """One checker on the run, in a process of its own with one thread: seconds from its start to its end.
-
-    `accepted` is None when it was stopped for want of time; then `seconds` is what it had.
-    """
-
-    checker: str
-    seconds: float
-    cpu_seconds: float
-    accepted: bool | None
-    last: str
-    """Its last line."""
-
-
-@dataclass(frozen=True)
-class Timings:
-    """Of one run; `made_seconds` are those of all its texts together, as results.jsonl has them."""
-
-    run: str
-    texts: int
-    certificates: int
-    megabytes: float
-    made_seconds: float
-    checkers: tuple[Timing, ...]
-
-    @property
-    def exit_code(self) -> int:
-        if any(timing.accepted is False for timing in self.checkers):
-            return UNCHECKED
-        return INCOMPLETE if any(timing.accepted is None for timing in self.checkers) else HOLDS
 
 
 def bench_check(folder: Path, seconds: float = SECONDS, json_file: Path | None = None) -> Timings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,9 @@ from ...bench.asked_texts import lines_to, queries
 from ...bench.deep_answers import DeepAnswer
 from ...bench.deep_asking import Asked, Claiming, Contestant, Enumerating, Ours
 from ...bench.deep_table import DeepTable
+from ...bench.each_radius import asked_of
 from ...bench.surroundings import surroundings
+from ...engines.attention_engine import ATTENTION
 from ...engines.outside.margin_bounds import MarginBounds
 from ...engines.smooth_engines import BOXES, SEQUENCE
 from ...ladder.model_trial import tried
@@ -32,7 +34,7 @@ from ...tasks.opened_model import opened
 from ...tasks.task import read_task
 
 SECONDS, RADIUS = 10.0, 4
-DEFAULT = ("boxes", "sequence", "enumerate", "lirpa-ibp", "lirpa-crown")
+DEFAULT = ("attention", "boxes", "sequence", "enumerate", "lirpa-ibp", "lirpa-crown")
 
 
 def bench_deep(
@@ -43,9 +45,11 @@ def bench_deep(
     radius: int = RADIUS,
     progress: bool = False,
     json_file: Path | None = None,
+    each_radius: bool = False,
 ) -> DeepTable:
     """Every way on each of the first `limit` texts that the model answers rightly, `seconds` for each.
 
+    `each_radius`: every radius below is asked for too, alone, as in table 3 of the PDP paper.
     `json_file` receives a line about the machine, one for every answer as soon as it is there, and one with the totals.
     """
     if not (seconds > 0 and math.isfinite(seconds)):
@@ -67,24 +71,37 @@ def bench_deep(
     solvers = [one.engine.solver.distribution for one in chosen if isinstance(one, Claiming)]
     about = surroundings(task_path, seconds, solvers)
     answers, totals, wrong = list[DeepAnswer](), dict[int, tuple[int, ...]](), 0
+    radii, alone = range(1 if each_radius else radius, radius + 1), list[tuple[int, DeepAnswer]]()
     with (
         lines_to(json_file) as write,
-        shown_progress("bench", len(inputs.texts) * len(chosen), shown=progress) as advance,
+        shown_progress("bench", len(inputs.texts) * len(chosen) * len(radii), shown=progress) as advance,
     ):
         write(about)
         for text, query in queries(model, inputs.texts, smooth=True):
             replay = deployed.of(query.space)
             if replay.answer(np.array(query.space.original)) != query.label:
                 wrong += 1
-                advance(len(chosen))
+                advance(len(chosen) * len(radii))
                 continue
             totals[text.id] = sentences_up_to(query.space.counts(), radius)
-            for one in chosen:
-                answers.append(one.answer(Asked(text, query, replay, radius, seconds)))
-                write(asdict(answers[-1]))
+            for one, most in product(chosen, radii):
+                answer = one.answer(Asked(text, query, replay, most, seconds))
+                if most == radius:
+                    answers.append(answer)
+                alone += [(most, answer)] if each_radius else []
+                write({**({"radius": most} if each_radius else {}), **asdict(answer)})
                 advance(1)
         table = DeepTable(
-            tuple(answers), tuple(engines), ours, totals, radius, seconds, wrong, enumerating.batch, about
+            tuple(answers),
+            tuple(engines),
+            ours,
+            totals,
+            radius,
+            seconds,
+            wrong,
+            enumerating.batch,
+            about,
+            asked_of(alone),
         )
         write(table.totals_line())
     return table
@@ -92,7 +109,7 @@ def bench_deep(
 
 def contestants(names: Sequence[str], checker: Checker, enumerating: Enumerating) -> list[Contestant]:
     """By name, in the order asked for."""
-    ours = [Ours(engine, checker) for engine in (BOXES, SEQUENCE)]
+    ours = [Ours(engine, checker) for engine in (ATTENTION, BOXES, SEQUENCE)]
     claiming = [Claiming(MarginBounds(solver)) for solver in LIRPA_SOLVERS]
     every: tuple[Contestant, ...] = (*ours, enumerating, *claiming)
     known = {one.name: one for one in every}

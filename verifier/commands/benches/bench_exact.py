@@ -15,7 +15,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
-from swapproof.proofs.tree_reader import preorder
+from swapproof.proofs.writing.tree_reader import preorder
 
 from ...bench.answers import Answer
 from ...bench.asked_texts import lines_to, queries

@@ -6,8 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from swapproof.models.deployed.onnx_classifier import OnnxClassifier, OnnxVarian
 from swapproof.models.deployed.swapped_text import SwapText
 from swapproof.models.deployed.tokenising.token_rows import TokenRows
 
+from ...bench.run_figures import RunFigures, Spent
 from ...bench.surroundings import surroundings
 from ...pages.progress import progress
 from ...replaying.asking import Asking
@@ -36,44 +36,6 @@ AT_ONCE = 2_000
 """Sentences that are timed together, or those of one text."""
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
 """Sentences that the bare loop gives at once; the best of these counts."""
-
-
-@dataclass
-class Spent:
-    """Seconds, and those of the processor."""
-
-    wall: float = 0.0
-    cpu: float = 0.0
-
-    @contextmanager
-    def more(self) -> Iterator[None]:
-        wall, cpu = time.perf_counter(), time.process_time()
-        yield
-        self.wall += time.perf_counter() - wall
-        self.cpu += time.process_time() - cpu
-
-
-@dataclass(frozen=True)
-class RunFigures:
-    """`bare`: by the size of its batches, of an ONNX model; `estimated`: the seconds that `certify` says beforehand."""
-
-    model: str
-    texts: int
-    radius: int
-    sentences: int
-    estimated: float
-    run: Spent
-    bare: dict[int, Spent]
-    surroundings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def best(self) -> int | None:
-        return min(self.bare, key=lambda batch: self.bare[batch].cpu) if self.bare else None
-
-    @property
-    def overhead(self) -> float | None:
-        """Of processor time, by that of the bare loop with the best batches."""
-        return None if self.best is None else self.run.cpu / max(1e-9, self.bare[self.best].cpu) - 1
 
 
 def bench_run(
@@ -192,11 +154,15 @@ def batches_of(classifier: OnnxClassifier) -> Sequence[int]:
     return (1,) if classifier.batching.alone or classifier.batching.fixed == 1 else BATCHES
 
 
-def write_figures(path: Path, found: RunFigures) -> None:
+def line_of(found: RunFigures) -> dict[str, Any]:
     line = {**found.surroundings, **{name: value for name, value in asdict(found).items() if name != "surroundings"}}
     line |= {"best_batch": found.best, "overhead": found.overhead, "load_after": load()}
+    return line
+
+
+def write_figures(path: Path, found: RunFigures) -> None:
     try:
-        path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(line_of(found)) + "\n", encoding="utf-8")
     except OSError as error:
         raise unwritable(path, error) from error
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
 
 from ...exit_codes import HOLDS
+from ...pages.printing.json_printing import print_json
 from ...runs.run_folder import Run, write_atomically
 from ...runs.store import is_store
 from ...synonyms.graph import neighbours
@@ -21,7 +23,7 @@ NAME = "rejected.tsv"
 SECTION = re.compile(r"^[ \t]*\[[ \t]*swaps[ \t]*\][ \t]*(#[^\r\n]*)?(?=\r?$)", re.MULTILINE)
 
 
-def command(word: str, other: str, task_path: Path) -> int:
+def command(word: str, other: str, task_path: Path, *, as_json: bool = False) -> int:
     pair = tuple(one.strip().lower() for one in (word, other))
     for one in pair:
         if not one or not writable(one) or re.search(r"[\t\r\n]", one):
@@ -36,6 +38,8 @@ def command(word: str, other: str, task_path: Path) -> int:
     path = task.swaps.rejected or task_path.parent / NAME
     known = read_rejected(path) if path.exists() else frozenset()
     if frozenset(pair) in known and task.swaps.rejected is not None:
+        if as_json:
+            return told(pair, path, len(known), task_path, new=False)
         print(f"{pair[0]}, {pair[1]}: already rejected in {path}")
         return HOLDS
     named = read_text(task_path) if task.swaps.rejected is not None else naming(task_path)
@@ -47,12 +51,22 @@ def command(word: str, other: str, task_path: Path) -> int:
         known |= {frozenset(pair)}
     if task.swaps.rejected is None:
         write_atomically(task_path, named.encode())
+    if as_json:
+        return told(pair, path, len(known), task_path, new=True)
+    if task.swaps.rejected is None:
         print(f'{task_path}: [swaps] names it now: rejected = "{NAME}"')
     pairs = "1 pair" if len(known) == 1 else f"{len(known)} pairs"
     print(f"{pair[0]}, {pair[1]}: neither stands for the other any more ({path}, {pairs})")
     if absent:
         print(f"{task.swaps.file}: has no swap of these two; the pair is written down all the same")
     print("the same `certify` again settles the texts whose swaps this changes, and keeps the others")
+    return HOLDS
+
+
+def told(pair: Sequence[str], path: Path, pairs: int, task: Path, *, new: bool) -> int:
+    print_json(
+        {"exit_code": HOLDS, "pair": list(pair), "new": new, "list": str(path), "pairs": pairs, "task": str(task)}
+    )
     return HOLDS
 
 

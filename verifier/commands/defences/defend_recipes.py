@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...attacks.attack_limits import Limits
 from ...defending.defence_rows import DEFINITION, Row, as_table
 from ...defending.defending_runs import TABLE, DefendOptions, defend
 from ...pages.printing.json_printing import print_json
@@ -49,3 +50,10 @@ def numbers_of(said: str, option: str) -> tuple[int, ...]:
 
 def names_of(said: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in said.split(",") if part.strip())
+
+
+def limits_of(limits: Limits) -> tuple[str, ...]:
+    """As options of `attack`."""
+    given = {"--k-max": limits.k_max, "--rho-max": limits.rho_max, "--similarity": limits.similarity}
+    said = [part for name, value in given.items() if value is not None for part in (name, str(value))]
+    return (*said, *(["--rho-up"] if limits.rho_up else []), *(["--q-max"] if limits.q_max else []))

@@ -7,20 +7,17 @@ from pathlib import Path
 from ...pages.printing.json_printing import print_run
 from ...pages.printing.vote_printing import print_vote
 from ...pages.sheets.measured_page import write_page
-from ...runs.life import require
 from ...runs.measured_runs import MeasureOptions
 from ...runs.run_folder import Run
 from ...smoothing.voting_runs import DELTA, SAMPLES, VoteOptions, measure_vote
 
 
 def command(task: Path, out: Path, asked: MeasureOptions, *, as_json: bool = False) -> int:
-    require(asked.radius is None, "--radius belongs to --quantity pr; a vote has its radius")
-    require(not asked.of_radii, "--norm, --words, --units and --padding belong to --quantity msr")
-    require(asked.cluster is None and not asked.require, "--cluster and --require are not for --quantity vote")
-    require(not asked.brute_force and asked.euba is None, "--brute-force and --euba belong to --quantity kappa")
     samples = SAMPLES if asked.samples is None else asked.samples
-    delta = DELTA if asked.delta == "0.005" else asked.delta
-    options = VoteOptions(asked.limit, samples, delta, jobs=asked.jobs, resume=asked.resume, progress=True)
+    delta = asked.delta or DELTA
+    options = VoteOptions(
+        asked.limit, samples, delta, jobs=asked.jobs, resume=asked.resume, progress=True, cluster=asked.cluster
+    )
     outcome = measure_vote(task, out, options)
     write_page(Run(outcome.folder), outcome.summary)
     if as_json:

@@ -11,6 +11,7 @@ from typing import Any
 
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.solvers.one_thread import one_thread
 
 from ...ladder.model_trial import Trial, tried
 from ...ladder.run_certificates import Checker
@@ -81,7 +82,7 @@ def measure_pr(
 
 
 def measure_radius(task: str | Path, out: str | Path, radius: int, options: PrOptions) -> Outcome:
-    with connected(options.cluster):
+    with one_thread(), connected(options.cluster):
         return measured_radius(task, out, radius, options)
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from ...exit_codes import HOLDS, VIOLATED
 from ...runs.run_summary import DEFINITIONS
 from ..headline import headline, swaps
-from ..page import chosen_radii, grounds_met, interval, percent
+from ..page import both_ends, chosen_radii, grounds_met, interval, not_broken, percent
 
 SUITE_BEGINS = '<testsuite name="swapproof '
 LATEX_BEGINS = "% needs \\usepackage{booktabs}\n"
@@ -147,7 +147,7 @@ def as_latex(summary: Summary, lines: Lines) -> Iterator[str]:
     yield f"\\begin{{tabular}}{{lrrr{'r' * len(radii)}}}\n\\toprule\n"
     yield " & ".join(["model", "texts", "accuracy", "MMWS", *(f"{swaps(radius)}" for radius, _, _ in radii)])
     yield " \\\\\n\\midrule\n"
-    shares = [percent(low) if low == high else f"{percent(low)} to {percent(high)}" for _, low, high in radii]
+    shares = [both_ends(low, high) for _, low, high in radii]
     cells = [model_name(summary), f"{summary['texts']:,}", percent(summary["accuracy"]), interval(summary["mmws"])]
     yield " & ".join(cell.translate(LATEX) for cell in (*cells, *shares))
     yield " \\\\\n\\bottomrule\n\\end{tabular}\n"
@@ -186,7 +186,7 @@ def as_card(summary: Summary, lines: Lines) -> Iterator[str]:
         yield f"* {escaped(remark)}\n"
     yield "\n| swaps | certified accuracy | not known to be broken |\n|---:|---:|---:|\n"
     for radius, low, high in shares:
-        yield f"| {radius} | {percent(low)} | {percent(high)} |\n"
+        yield f"| {radius} | {percent(low)} | {not_broken(low, high)} |\n"
     yield f"\nCertified ({ground}): {DEFINITIONS['certified_accuracy']}. "
     yield f"Mean minimum swaps (MMWS): {interval(summary['mmws'])}.\n"
     yield f"Swaps: {summary['swaps']['kept']:,} candidates of {escaped(summary['swaps']['source'])}.\n"

@@ -26,8 +26,7 @@ def print_attack(summary: Mapping[str, Any]) -> None:
 
     console = terminal()
     runs = list(summary["runs"].values()) if "runs" in summary else [summary]
-    for finding in little_said(runs):
-        console.print(finding, style="bold yellow", markup=False)
+    print_little_said(summary)
     table = Table(title="Attacks", title_justify="left")
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "attack" else "right", no_wrap=True)
@@ -50,6 +49,13 @@ def print_attack(summary: Mapping[str, Any]) -> None:
             table.add_row(*compared_row(method))
         print_table(console, table)
         console.print(found["definition"] + ".", style="dim")
+
+
+def print_little_said(summary: Mapping[str, Any]) -> None:
+    from ..terminal import terminal
+
+    for finding in little_said(summary["runs"].values() if "runs" in summary else [summary]):
+        terminal().print(finding, style="bold yellow", markup=False)
 
 
 def little_said(runs: Iterable[Mapping[str, Any]]) -> Iterable[str]:

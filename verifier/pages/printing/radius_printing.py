@@ -27,7 +27,7 @@ def print_radii(summary: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) 
         ("radius of a text, mean", interval(radius)),
         (f"radius of a {what}, mean", interval(each)),
         ("  divided by the diameter", f"{number(share['low'])} to {number(share['high'])}"),
-        ("diameter of the embedding", number(summary["diameter"])),
+        ("diameter of the embedding", f"{number(summary['diameter'])} ({summary['dimensions'] or '-'} dimensions)"),
         ("words exact" if one else "sets of words exact", f"{summary['sets_exact']} of {summary['sets']}"),
         ("texts exact", f"{summary['exact']} of {summary['measured']}"),
     ]
@@ -37,6 +37,10 @@ def print_radii(summary: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) 
             ("words that a word can change", f"{summary['words_that_change_it']} of {summary['sets']}"),
             ("safe against any word", f"{safe['proved']} proved, {safe['evaluated']} evaluated"),
         ]
+        if "alike" in summary:
+            like = summary["alike"]
+            rows.append(("  by one of the same part of speech", f"{like['words']} of {summary['sets']}"))
+            rows.append(("  their mean distance; any word's", f"{number(like['distance'])}; {number(like['of_any'])}"))
         if summary["same_vector"]:
             rows.append(("swaps at distance 0 (one vector)", str(summary["same_vector"])))
     for name, effects in summary["agreement"].items():

@@ -9,7 +9,7 @@ from typing import Any
 from ...comparing.comparison_findings import COUNTED
 from ...comparing.same_question import ComparedRun
 from ...comparing.standings import MOVES, Standing, moved
-from .plots import Series, drawn_bars, drawn_intervals, drawn_lines
+from .plots import Series, drawn_bars, drawn_intervals, drawn_lines, drawn_trend
 from .sheet import Card, Column, Detail, Figure, Grid, Part, Row, Rows, Sheet
 
 Findings = Mapping[str, Any]
@@ -106,8 +106,38 @@ def overview(found: Findings) -> Iterator[Part]:
                 keys,
             ),
         )
+    more = tuple(radii(found)) if found["kind"] == "msr" else ()
+    figures += tuple(figure for figure, _ in more)
     grid = Grid("Each run by itself", ("run", "accuracy", *swaps), rows, definition)
-    yield Part("Side by side", figures, (grid,))
+    yield Part("Side by side", figures, (grid, *[own for _, own in more]))
+
+
+def radii(found: Findings) -> Iterator[tuple[Figure, Grid]]:
+    """Safe radii of all words by embedding, and by position."""
+    runs = [(one["name"], one["radii"]) for one in found["runs"]]
+    series = [
+        Series(name, tuple((at, low, low) for at, low in enumerate(own["by_position"] or (), 1) if low is not None))
+        for name, own in runs
+    ]
+    keys = tuple((f"line engine-{number % 6}", one.name) for number, one in enumerate(series))
+    drawing = drawn_trend("Mean low end by position", series, "position of the word")
+    said = "Mean low end of the words at each position, over the texts that have one there."
+    rows = tuple(
+        (name, str(own["dimensions"]), number_of(own["diameter"]), str(own["sets"]), *ends_of(own["set_radius"]),
+         *ends_of(own["normalised"]))
+        for name, own in runs
+    )  # fmt: skip
+    columns = ("run", "dimensions", "diameter", "words", "low", "high", "low / diameter", "high / diameter")
+    definition = "Means over all words or sets of words; high over those whose class is known to change."
+    yield Figure("Radius by position", drawing, said, keys), Grid("Safe radii", columns, rows, definition)
+
+
+def number_of(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def ends_of(ends: Mapping[str, Any]) -> tuple[str, str]:
+    return number_of(ends["low"]), number_of(ends["high"])
 
 
 def radii_of(one: Findings) -> list[tuple[int, Mapping[str, float]]]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from swapproof.encodings.errors import BadInput
+
 from ...runs.run_folder import Run, write_atomically
+from ...runs.store import ILL_FORMED
 from ..packed_rows import Page
 from .attacked_sheet import attack_sheet, attacks_sheet
 from .kappa_sheet import kappa_sheet
@@ -52,16 +56,32 @@ def write_page(run: Run, summary: Mapping[str, Any], lines: Lines | None = None)
 
 def with_names(run: Run, lines: Lines) -> list[dict[str, Any]]:
     """The same with the names of their classes, as texts.jsonl has them."""
-    with run.texts.open(encoding="utf-8") as file:
+    with reading(run.texts), run.texts.open(encoding="utf-8") as file:
         names = {one["id"]: str(one["label"]) for one in map(json.loads, file)}
     return [{**line, "label": names[line["id"]]} for line in lines]
 
 
 def lines_of(run: Run) -> list[dict[str, Any]]:
-    with run.results.open(encoding="utf-8") as file:  # not splitlines: texts hold line separators of Unicode
+    with (
+        reading(run.results),
+        run.results.open(encoding="utf-8") as file,
+    ):  # not splitlines: texts hold line separators of Unicode
         return [dict(json.loads(line)) for line in file]
 
 
 def words_in(path: Path) -> list[tuple[str, float, float]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with reading(path), path.open(encoding="utf-8", newline="") as file:
         return [(row["word"], float(row["low"]), float(row["high"])) for row in csv.DictReader(file)]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """A file of the run that is lost or damaged is named, not the summary beside it."""
+    again = "give the command that made the run again, which writes it anew"
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror}); {again}") from error
+    except ILL_FORMED as error:
+        met = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(f"{path}: damaged ({met}); {again}") from error

@@ -23,8 +23,8 @@ NAME = 170
 """Room for the names of intervals."""
 TICKED = 12
 """Numbers below a figure; fewer where they are long."""
-LONGEST = 24
-"""Characters of a name."""
+LONGEST, SHORT = 24, 19
+"""Characters of a name, and of one beside a bar."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,32 @@ class Series:
     points: tuple[tuple[float, float, float], ...]
 
 
-def drawn_lines(title: str, series: Sequence[Series], below: str, *, steps: bool = False) -> Markup:
-    """Shares from 0 to 1 over whole numbers; `steps`: each holds until the next number."""
+def drawn_trend(title: str, series: Sequence[Series], below: str) -> Markup:
+    """Numbers from 0 on over whole numbers."""
+    most = max([high for one in series for _, _, high in one.points], default=0.0)
+    return drawn_lines(title, series, below, top=round_top(most))
+
+
+def round_top(most: float) -> float:
+    """1, 2, 4 or 8 times a power of ten, no smaller."""
+    if not most > 0:
+        return 1.0
+    unit = 10.0 ** math.floor(math.log10(most))
+    return next(factor * unit for factor in (1, 2, 4, 8, 10) if factor * unit >= most)
+
+
+def drawn_lines(
+    title: str, series: Sequence[Series], below: str, *, steps: bool = False, top: float | None = None
+) -> Markup:
+    """Shares from 0 to 1 over whole numbers, or numbers up to `top`; `steps`: each holds until the next number."""
     xs = sorted({x for one in series for x, _, _ in one.points})
     first, last = (xs[0], xs[-1]) if xs else (0.0, 1.0)
     width = WIDTH - LEFT - RIGHT
     span = (last - first + 1) if steps else max(1e-9, last - first)
 
     def at(x: float, share: float) -> str:
-        return f"{LEFT + width * (x - first) / span:.1f},{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share:.1f}"
+        y = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share / (top or 1.0)
+        return f"{LEFT + width * (x - first) / span:.1f},{y:.1f}"
 
     def corners(points: Sequence[tuple[float, float]]) -> list[str]:
         if not steps:
@@ -53,7 +70,7 @@ def drawn_lines(title: str, series: Sequence[Series], below: str, *, steps: bool
             corner for (x, share), end in zip(points, ends, strict=True) for corner in (at(x, share), at(end, share))
         ]
 
-    drawn = [axis(1.0, percent=True)]
+    drawn = [axis(top or 1.0, percent=top is None)]
     for number, one in enumerate(series):
         low, high = (corners([(point[0], point[end]) for point in one.points]) for end in (1, 2))
         if low != high:
@@ -183,6 +200,28 @@ def drawn_intervals(
             f'y2="{y:.1f}"/></g>'
         )
     drawn.append(f'<text class="tick" x="{(NAME + WIDTH) / 2}" y="{height - 8}">{escape(below)}</text>')
+    said = str(escape(title))
+    inner = "".join(drawn)
+    return Markup(
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{said}"><title>{said}</title>{inner}</svg>'
+    )
+
+
+def drawn_lengths(title: str, rows: Sequence[tuple[str, float]], unit: str) -> Markup:
+    """Lengths below each other, each with its name and its number."""
+    top = max([1e-9, *(value for _, value in rows)])
+    height = TOP + ROW * len(rows) + 8
+    room = WIDTH - NAME - RIGHT - 84
+    drawn = []
+    for number, (name, value) in enumerate(rows):
+        y, length = TOP + ROW * (number + 0.5), room * value / top
+        cut = name if len(name) <= SHORT else name[: SHORT - 1] + "…"
+        drawn.append(
+            f'<text class="value" x="{NAME - 8}" y="{y + 5:.1f}">{escape(cut)}</text>'
+            f'<rect class="exact" x="{NAME}" y="{y - 8:.1f}" width="{length:.1f}" height="16">'
+            f"<title>{escape(name)}</title></rect>"
+            f'<text class="length" x="{NAME + length + 6:.1f}" y="{y + 5:.1f}">{value:.3g} {escape(unit)}</text>'
+        )
     said = str(escape(title))
     inner = "".join(drawn)
     return Markup(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..printing.radius_printing import SHADES, interval, number
-from .plots import drawn_bars
+from .plots import Series, drawn_bars, drawn_trend
 from .sheet import BANNERS, Card, Column, Detail, Figure, Part, Row, Rows, Sheet
 
 BARS = 20
@@ -33,6 +33,7 @@ def radius_sheet(summary: Summary, lines: Lines) -> Sheet:
                            "Texts by the low end of their radius: proved, certificate checked."),
                     Figure("Words or sets by radius", drawn(part["low"] for line in found for part in parts(line)),
                            "By the low end. What moves together is said above."),
+                    *trend(summary),
                 ),
             ),
         ),
@@ -65,6 +66,14 @@ def drawn(radii: Iterator[float]) -> Any:
         counts[min(BARS - 1, int(BARS * value / top))] += 1
     bars = [(f"{top * place / BARS:.3g}", count) for place, count in enumerate(counts)]
     return drawn_bars("By radius", bars, "radius", every=5)
+
+
+def trend(summary: Summary) -> Iterator[Figure]:
+    """Low ends by the position of the word."""
+    if summary["by_position"]:
+        points = tuple((at, low, low) for at, low in enumerate(summary["by_position"], 1) if low is not None)
+        drawing = drawn_trend("Mean low end by position", [Series("low end", points)], "position of the word")
+        yield Figure("Radius by position", drawing, "Mean low end of the words there, over the texts that have one.")
 
 
 def rows(lines: Lines) -> Rows:

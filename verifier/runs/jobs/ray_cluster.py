@@ -23,7 +23,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from ...versions import versions
 from ..run_folder import Run
 from ..work import Lost, Settled, Work
-from ..workers import LOOK, TRIES, Taken
+from ..workers import LOOK, TRIES, Pace, Taken
 from .shipped_run import Member, packed
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ BATCH_SECONDS = 2.0
 """Of work in a batch: enough that sending it does not matter, little enough that losing it does not either."""
 MOST = 64
 """Texts in a batch."""
-FORGETTING = 0.9
-"""What earlier batches count beside the last one: of one alone, where some texts take a thousand times as long as
-others, nothing follows for the next."""
 AHEAD = 2
 """Batches that a process has at a time: it never waits for the next one."""
 TAIL = 4
@@ -128,8 +125,7 @@ def settle_on_cluster(
                 if queue and len(station.batches) < AHEAD:
                     size = batch_size(pace.each, len(queue), len(stations))
                     batch = [queue.popleft() for _ in range(min(size, len(queue)))]
-                    for text in batch:
-                        taken(text, station.name)
+                    taken(batch, station.name)
                     station.batches[station.handle.settle.remote(batch)] = batch
             asked = {ref: one for one in stations for ref in ([one.hello] if one.hello is not None else one.batches)}
             done, _ = ray.wait(list(asked), num_returns=1, timeout=LOOK)
@@ -164,21 +160,6 @@ def settle_on_cluster(
             ray.wait(leaving, num_returns=len(leaving), timeout=FAREWELL) if leaving else None
             for station in stations:
                 ray.kill(station.handle)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Seconds of work and texts of the last batches, earlier ones counting less."""
-
-    seconds: float = 0.0
-    texts: float = 0.0
-
-    @property
-    def each(self) -> float:
-        return self.seconds / self.texts if self.texts else 0.0
-
-    def after(self, seconds: float, texts: int) -> Pace:
-        return Pace(FORGETTING * self.seconds + seconds, FORGETTING * self.texts + texts)
 
 
 def processors(ray: Any) -> int:

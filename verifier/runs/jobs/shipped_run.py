@@ -53,7 +53,7 @@ class Member:
     def settle(self, texts: Sequence[Text]) -> tuple[list[Settled | Lost], float]:
         """What is found, and in how many seconds."""
         started = time.monotonic()
-        return list(self.crew.settle(iter(texts))), time.monotonic() - started
+        return [one for lot in self.crew.settle(texts) for one in lot], time.monotonic() - started
 
     def leave(self) -> None:
         """Nothing of ours stays on the machine."""

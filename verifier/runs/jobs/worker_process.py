@@ -13,16 +13,18 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from ...interrupting import leave_interrupts_to_parent, stops_held_back
-from ..work import Lost, Settled, Settler, Work
+from ..work import Lost, Settled, Settler
 
 if TYPE_CHECKING:
     from ...tasks.inputs import Text
@@ -53,6 +55,12 @@ class Crash:
 Answer = Ready | Refusal | Crash | Settled | Lost
 
 
+class Opened(Protocol):
+    """What a worker is handed: work, or anything else that is opened there and asked."""
+
+    def open(self) -> Any: ...
+
+
 @dataclass(eq=False)
 class Worker:
     """A process, our end of the pipe to it, and what it works on."""
@@ -60,11 +68,14 @@ class Worker:
     process: subprocess.Popen[bytes]
     pipe: Connection
     ready: bool = False
-    text: Text | None = None
+    dead: bool = False
+    texts: deque[Text] = field(default_factory=deque)
+    """The one it works on, and those after it."""
     started: float = 0.0
+    """When it began with its text."""
 
     @classmethod
-    def start(cls, work: Work) -> Worker:
+    def start(cls, work: Opened) -> Worker:
         """In a process group of its own, and without the script that we were called from."""
         ours, theirs = Pipe()
         with theirs, stops_held_back():
@@ -89,17 +100,24 @@ class Worker:
         with suppress(OSError):  # it died just now: its end of the pipe says so next
             self.pipe.send(message)
 
-    def give(self, text: Text) -> None:
-        self.text, self.started = text, time.monotonic()
-        self.send(text)
+    def give(self, texts: Sequence[Text]) -> None:
+        if not self.texts:
+            self.started = time.monotonic()
+        self.texts.extend(texts)
+        self.send(list(texts))
 
-    def answer(self) -> Answer | None:
-        """What it sent; None when it is dead."""
+    def done(self) -> None:
+        """With the first of its texts."""
+        self.texts.popleft()
+        self.started = time.monotonic()
+
+    def answers(self) -> Iterator[Answer]:
+        """What it sent so far; at the end it may be found to be dead."""
         try:
-            answer: Answer = self.pipe.recv()
+            while self.pipe.poll(0):
+                yield self.pipe.recv()
         except (EOFError, OSError):
-            return None
-        return answer
+            self.dead = True
 
     def end(self) -> str:
         """Kills it, if it is not dead, and all that it started; what became of it, in words that follow `the process`.
@@ -136,11 +154,12 @@ def serve(pipe: Connection) -> None:
     threading.Thread(target=receive, args=(pipe, asked), daemon=True).start()
     with suppress(BrokenPipeError, ConnectionResetError):
         try:
-            work: Work = asked.get()
+            work: Opened = asked.get()
             station = work.open()
             pipe.send(Ready())
             while True:
-                pipe.send(settle_here(station, asked.get()))
+                for text in asked.get():
+                    pipe.send(settle_here(station, text))
         except (BrokenPipeError, ConnectionResetError):
             raise
         except (BadInput, NotImplementedError) as error:

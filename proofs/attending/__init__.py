@@ -1,1 +1,0 @@
-"""The leaf `attention` of smooth networks: trusted files beside check.py."""

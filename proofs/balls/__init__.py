@@ -1,1 +1,0 @@
-"""Ball certificates (FORMAT.md, section 16): their checker, and who writes them."""

@@ -1,0 +1,1 @@
+"""What the engines write: statements and proof trees as plain data, and the bytes of FORMAT.md; not trusted."""

@@ -1,0 +1,109 @@
+"""One layer of attention is read by default; what that leaves open is run, and both stand in one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attending_networks import LENGTH, ROWS, Shape, transformer
+
+from swapproof.verifier import certify
+from swapproof.verifier.audit.certified_run import audit_run
+from swapproof.verifier.audit.findings import Finding
+from swapproof.verifier.derived import read_then_run
+
+WORDS = [f"w{number}" for number in range(ROWS)]
+SWAPS = {"w1": ["w3", "w5"], "w4": ["w0"], "w6": ["w8", "w2"], "w3": ["w7"]}
+TEXTS = ("w1 unheard w4 w6 w3", "w3 w4 w1 w6 w1", "w2 w2 w6 w6 w4")
+
+
+def task_of(folder: Path, road: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "model.onnx").write_bytes(transformer(Shape(size=0.6), 4))
+    (folder / "vocabulary.json").write_text(json.dumps(WORDS))
+    (folder / "synonyms.json").write_text(json.dumps(SWAPS))
+    rows = [f"{text}\t{label}" for text in TEXTS for label in (0, 1)]
+    (folder / "texts.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    chosen = f'road = "{road}"\n' if road else ""
+    (folder / "task.toml").write_text(
+        f'[model]\nonnx = "model.onnx"\nvocabulary = "vocabulary.json"\nlength = {LENGTH}\npad = 0\n'
+        f'unknown = "w2"\n{chosen}'
+        'labels = ["x", "y"]\n[data]\nfile = "texts.tsv"\ntext = "text"\nlabel = "label"\n'
+        '[swaps]\nfile = "synonyms.json"\n'
+    )
+    return folder / "task.toml"
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The same texts on the other road."""
+    folder = tmp_path_factory.mktemp("ran")
+    certify(task_of(folder, "run"), folder / "run")
+    return lines_of(folder / "run")
+
+
+def test_what_is_read_has_the_same_ends_as_what_is_run(tmp_path: Path, ran: list[dict[str, Any]]) -> None:
+    certify(task_of(tmp_path), tmp_path / "run")
+    read = lines_of(tmp_path / "run")
+    assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
+    assert {line["level"] for line in read} == {"real"}
+    assert {line["level"] for line in ran} == {"replay"}
+
+
+@pytest.mark.parametrize("words", [3, 64])
+def test_what_reading_leaves_open_is_run(
+    words: int, tmp_path: Path, ran: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of texts that are too long to be read at all, and of others; the check asks the model again."""
+    monkeypatch.setattr(read_then_run, "LONGEST", words)
+    monkeypatch.setattr(read_then_run, "READING", 0.0)
+    certify(task_of(tmp_path), tmp_path / "run")
+    lines = lines_of(tmp_path / "run")
+    assert [line["min_swaps"] for line in lines] == [line["min_swaps"] for line in ran]
+    assert "replay" in {line["level"] for line in lines}
+    audit = audit_run(tmp_path / "run", jobs=1)
+    assert all(isinstance(found, Finding) and found.refusal is None for found in audit.findings)
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:
+    task = task_of(tmp_path)
+    certify(task, tmp_path / "run", limit=2)
+    outcome = certify(task, tmp_path / "run", limit=6)
+    assert outcome.summary["texts"] == 6
+    assert [line["min_swaps"] for line in lines_of(tmp_path / "run")] == [line["min_swaps"] for line in ran]
+
+
+def test_naming_engines_leaves_reading_alone(tmp_path: Path) -> None:
+    certify(task_of(tmp_path), tmp_path / "run", engines="sequence")
+    assert not (tmp_path / "run" / "deployed").exists()
+    assert {line["level"] for line in lines_of(tmp_path / "run")} == {"real"}
+
+
+def test_a_road_that_is_named_is_taken(tmp_path: Path) -> None:
+    certify(task_of(tmp_path, "read"), tmp_path / "run")
+    assert not (tmp_path / "run" / "deployed").exists()
+
+
+@pytest.mark.parametrize(
+    ("ran", "read", "better"),
+    [
+        ((2, 2), (1, 2), True),
+        ((2, None), (1, None), True),
+        ((1, 2), (1, None), True),
+        ((1, 2), (1, 2), False),
+        ((2, None), (1, 3), False),
+        ((1, 2), (2, None), False),
+    ],
+)
+def test_running_replaces_what_was_read_only_where_it_says_more(
+    ran: tuple[int, int | None], read: tuple[int, int | None], better: bool
+) -> None:
+    lines = [{"status": "open", "min_swaps": {"low": low, "high": high}} for low, high in (ran, read)]
+    assert read_then_run.narrower(*lines) is better
+    assert not read_then_run.narrower({**lines[0], "status": "ambiguous"}, lines[1])

@@ -1,0 +1,1 @@
+"""The pages of what was measured: one design, as of every run."""

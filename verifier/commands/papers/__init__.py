@@ -1,0 +1,1 @@
+"""`paper`: one command for each of the five papers."""

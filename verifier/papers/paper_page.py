@@ -1,0 +1,74 @@
+"""paper.html and paper.tex: the paper's tables in its own layout, published numbers beside ours, each with its run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from ..exit_codes import HOLDS
+from ..pages.formats.file_formats import LATEX
+from ..pages.sheets.sheet import BANNERS, Card, Grid, Part, Sheet
+from .paper_plan import Cell, Made, Paper, Setting, Table
+
+LITTLE = " says little: "
+
+
+def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
+    accepted = sum(one == HOLDS for one in made.checked.values())
+    known = sum(cell.ours not in ("", "-") for table in made.tables for row in table.rows for cell in row)
+    return Sheet(
+        title=paper.title,
+        lead=f"The tables of the paper at size {setting.size}: ours, and in brackets what was published. Ours link to "
+        "the runs that they are from.",
+        banner=BANNERS[code],
+        claim=f"{accepted} of {len(made.checked)} runs were checked and accepted.",
+        said="The commands are in commands.sh; the same call again gives the same tables. Runs of kappa have no "
+        "certificates: the same command gives the same numbers.",
+        warnings=tuple(
+            one for one in made.remarks if one.startswith("`swapproof") or "left out" in one or LITTLE in one
+        ),
+        cards=(
+            Card(str(len(made.tables)), "tables and figures", "of the paper"),
+            Card(str(known), "cells", "filled by runs"),
+            Card(f"{accepted}", "runs accepted", "by `swapproof check`"),
+        ),
+        parts=tuple(part_of(table, setting) for table in made.tables),
+        facts=tuple(("what it is from", one) for one in (*made.remarks, *paper.out_of_scope)),
+        closing="Published numbers are of other models, splits and candidates: they show the layout and the order.",
+    )
+
+
+def part_of(table: Table, setting: Setting) -> Part:
+    rows = tuple(tuple(shown(cell, setting) for cell in row) for row in table.rows)
+    grid = Grid(table.caption, table.columns, rows, table.definition)
+    return Part(f"{table.name}. {table.caption}", table.figures, (grid,) if rows else (), table.notes)
+
+
+def shown(cell: Cell, setting: Setting) -> str:
+    """Ours, as a link where there is a page, and what was published."""
+    ours: str = Markup("{}").format(cell.ours)
+    if cell.run is not None and cell.run.is_file():
+        ours = Markup('<a href="{}">{}</a>').format(quote(cell.run.relative_to(setting.folder).as_posix()), cell.ours)
+    return Markup("{} <small>({})</small>").format(ours, cell.published) if cell.published else ours
+
+
+def latex_of(paper: Paper, tables: Sequence[Table]) -> str:
+    lines = [f"% {paper.title}; needs \\usepackage{{booktabs}}; published numbers in brackets"]
+    for table in tables:
+        if not table.rows:
+            continue
+        lines += ["", f"% {table.name}: {table.caption}", f"\\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}"]
+        lines += ["\\toprule", line_of(table.columns), "\\midrule"]
+        lines += [line_of([text_of(cell) for cell in row]) for row in table.rows]
+        lines += ["\\bottomrule", "\\end{tabular}", f"% {table.definition}"]
+    return "\n".join(lines) + "\n"
+
+
+def text_of(cell: Cell) -> str:
+    return f"{cell.ours} ({cell.published})" if cell.published else cell.ours
+
+
+def line_of(cells: Sequence[str]) -> str:
+    return " & ".join(cell.translate(LATEX) for cell in cells) + " \\\\"

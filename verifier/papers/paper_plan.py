@@ -1,0 +1,163 @@
+"""What a paper's protocol is made of: recipes, commands that leave folders, and tables whose cells name these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..defending.cell_steps import Step
+from ..pages.sheets.sheet import Figure
+from ..runs.run_folder import write_atomically
+from ..tasks.task import toml_value
+from .paper_data import Dataset
+
+SizeName = Literal["small", "full"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a paper is worked on, how large, and with which data."""
+
+    folder: Path
+    size: SizeName
+    data: Mapping[str, Dataset]
+    synonyms: Path
+    jobs: int = 1
+    cluster: str | None = None
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    def pick(self, small: Any, full: Any) -> Any:
+        return small if self.size == "small" else full
+
+    def recipe(
+        self,
+        name: str,
+        data: Dataset,
+        network: Mapping[str, object],
+        training: Mapping[str, object],
+        *,
+        vocabulary: int = 20_000,
+    ) -> Path:
+        """The recipe of a network on one data set, written below the folder."""
+        sections: dict[str, Mapping[str, object]] = {
+            "data": {
+                "train": f"../data/{data.train.name}",
+                "text": "text",
+                "label": "label",
+                "labels": data.labels,
+                "strip_html": data.name == "imdb",
+                "held_out": f"../data/{data.test.name}",
+            },
+            "vocabulary": {"size": vocabulary, "split": "words", "length": data.length},
+            "network": network,
+            "training": training,
+            "swaps": {"file": f"../data/{self.synonyms.name}", "max_per_word": 8},
+        }
+        lines = ["# Written by swapproof paper."]
+        for section, values in sections.items():
+            lines += ["", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
+        path = self.folder / "recipes" / f"{name}.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, ("\n".join(lines) + "\n").encode())
+        return path
+
+    def step(self, name: str, command: str, *arguments: object, parallel: bool = True) -> Step:
+        """A command whose --out is the folder `name` of the runs."""
+        out = self.runs / name
+        shared: tuple[str, ...] = ("--jobs", str(self.jobs)) if parallel else ()
+        if parallel and self.cluster is not None and command in ("certify", "attack", "measure"):
+            shared += ("--cluster", self.cluster)
+        return Step(out, (command, *map(str, arguments), "--out", str(out), *shared))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What we found, what the paper printed at the same place, and the run that it is from."""
+
+    ours: str
+    published: str = ""
+    run: Path | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """`name` is the paper's own, such as "Table 3"."""
+
+    name: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    definition: str
+    notes: tuple[str, ...] = ()
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    steps: Callable[[Setting], Iterator[Step]]
+    tables: Callable[[Setting], Iterator[Table]]
+    out_of_scope: tuple[str, ...] = ()
+    """What of the paper is not run, and why."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished paper: its tables, what was left out, and how every run was checked."""
+
+    tables: Sequence[Table] = ()
+    remarks: Sequence[str] = ()
+    checked: Mapping[str, int] = field(default_factory=dict)
+
+
+def json_in(path: Path) -> Any:
+    """None where there is no such file yet."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def lines_in(run: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in (run / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+
+
+def share(part: Mapping[str, Any] | None, digits: int = 1) -> str:
+    """{"share": 0.5} as 50.0."""
+    return "-" if part is None else f"{100 * part['share']:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{100 * value:.{digits}f}"
+
+
+def ends(part: Mapping[str, Any] | None, digits: int = 2, factor: float = 1.0) -> str:
+    """An interval, or its one value where the ends meet."""
+    if part is None or part.get("low") is None:
+        return "-"
+    low, high = (None if part.get(end) is None else f"{factor * part[end]:.{digits}f}" for end in ("low", "high"))
+    return str(low) if low == high else f"[{low}, {high or '?'}]"
+
+
+def figures(setting: Setting, run: str, method: str) -> tuple[dict[str, Any], Path]:
+    """The row of a defence in the table of a run of `defend`, and where it stands."""
+    path = setting.runs / run / "table.json"
+    rows = (json_in(path) or {}).get("rows", ())
+    found: dict[str, Any] = next((row["figures"] for row in rows if row["defence"] == method), {})
+    return found, path.with_name("table.html")
+
+
+def mean(found: Mapping[str, Any], name: str) -> float | None:
+    part = found.get(name)
+    return None if part is None else float(part["mean"])

@@ -1,0 +1,1 @@
+"""Radii of networks with products and curves: LSTM, attention, normalisation."""
