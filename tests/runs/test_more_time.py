@@ -256,10 +256,16 @@ def test_a_text_is_finished_however_often_its_run_is_stopped(
     assert len(codes) > 2
     assert checked[0]
     assert ends(run) == ends(peaceful)
+    assert asked(run) == asked(peaceful), "what was asked before a stop is told too"
     assert not list(run.glob("transcripts/.*"))
     checks(run)
     spent, once = (sum(line["evaluations"] for line in lines(folder)) for folder in (run, peaceful))
     assert spent < 3 * once, "what had been searched was searched again"
+
+
+def asked(run: Path) -> list[list[str]]:
+    """The engines that each text's line tells of, each once."""
+    return [list(dict.fromkeys(step["engine"] for step in line.get("history", ()))) for line in lines(run)]
 
 
 def stop_at_once(*about: Any) -> Any:

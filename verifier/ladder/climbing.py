@@ -71,6 +71,7 @@ class Climb:
         if known.witness is not None:
             self.witness(known.witness, known.engine)
         self.interval, self.engine = self.interval.covered(known.cover), known.engine
+        self.history = known.history
 
     def take(self, finding: Finding, engine: str) -> None:
         """Narrow the interval by a finding, after replaying or checking it."""
@@ -207,9 +208,9 @@ def climb(
             step_by_step(engine, state, own, steps)
         if own is not budget:
             budget.evaluations += own.evaluations
+        state.tell(engine.name, time.monotonic() - began)
         if steps is not None:
             steps.keep(state)
-        state.tell(engine.name, time.monotonic() - began)
     if doubt is None and state.contradiction is None:
         state.look_for_rounding(budget)
     status, reason = judged(state, doubt, budget)
@@ -257,13 +258,15 @@ def ask(engine: Engine, state: Climb, budget: Budget) -> None:
 
 def step_by_step(engine: Engine, state: Climb, budget: Budget, steps: Steps) -> None:
     """The same, a little at a time; twice as long where a step came no further."""
-    seconds = steps.seconds
+    seconds, began, earlier = steps.seconds, time.monotonic(), state.history
     while True:
         before, reasons, refused = state.interval, state.reasons, len(state.refused)
         step = Budget(min(budget.deadline, time.monotonic() + seconds))
         ask(engine, state, step)
         budget.evaluations += step.evaluations
+        state.tell(engine.name, time.monotonic() - began)
         steps.keep(state)
+        state.history = earlier
         over = state.interval.closed or state.contradiction or state.late or len(state.refused) > refused
         if over or budget.spent or not step.spent:
             return

@@ -11,7 +11,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ from swapproof.proofs.writing.certificate import Lower, encode_tree
 from swapproof.proofs.writing.tree_reader import decode_tree
 
 from ..engines.protocol import Bound, Unchecked
-from ..interval import Cover, Interval, Proof
+from ..interval import Cover, Proof
 from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import STAGE
 from ..runs.store import ILL_FORMED, Store
 from ..runs.store import intact as undamaged
-from .text_verdict import Known, Verdict
+from .climbing import Climb
+from .text_verdict import Known, Step, Verdict
 
 KEPT = "kept"
 """The stage of the store that holds, for open texts, how far their search came, and in how much time."""
@@ -60,6 +61,7 @@ class Earlier:
             witness=None if upper is None else query.space.sentence(swaps_of(*about, upper["swaps"])),
             cover=cover,
             engine=engine,
+            history=tuple(Step(**step) for step in self.line.get("history", ())),
         )
 
     def added(self, verdict: Verdict) -> Verdict:
@@ -121,11 +123,13 @@ class Spent:
         )
 
 
-def write_begun(path: Path, query: Query, interval: Interval, engine: str, spent: Spent) -> None:
+def write_begun(path: Path, query: Query, state: Climb, spent: Spent) -> None:
+    interval = state.interval
     proof, witness = interval.low_evidence, interval.high_evidence
     line: dict[str, Any] = {
         "about": [query.space.digest, query.label],
-        "engine": engine,
+        "engine": state.engine,
+        "history": [asdict(step) for step in state.history],
         "spent": [spent.seconds, spent.evaluations, spent.requests],
         "lower": None,
         "witness": None if witness is None else [int(token) for token in query.space.sentence(witness.swaps)],
@@ -152,5 +156,6 @@ def read_begun(path: Path, query: Query, check: Callable[[Bound], str | None]) -
                     low, proof = bound.low, Proof(bound.tree, bound.level, str(lower["engine"]))
         witness = None if line["witness"] is None else tuple(int(token) for token in line["witness"])
         cover = kept_cover(line["kept"], query)
-        return Known(low, proof, witness, cover, str(line["engine"])), Spent(*line["spent"])
+        history = tuple(Step(**step) for step in line["history"])
+        return Known(low, proof, witness, cover, str(line["engine"]), history), Spent(*line["spent"])
     return None

@@ -116,7 +116,7 @@ class Settling:
                     earlier.evaluations + budget.evaluations,
                     earlier.requests + replay.requests - requests,
                 )
-                write_begun(begun, query, state.interval, state.engine, spent)
+                write_begun(begun, query, state, spent)
 
             requests, steps = replay.requests, Steps(STEP, keep)
         verdict = climb(query, replay, engines_named(self.engines), budget, check, known, steps)

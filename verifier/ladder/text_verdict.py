@@ -67,3 +67,5 @@ class Known:
     witness: tuple[int, ...] | None
     cover: Cover | None
     engine: str
+    history: tuple[Step, ...] = ()
+    """The engines that were asked then."""
