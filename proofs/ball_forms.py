@@ -8,6 +8,7 @@ This file is trusted, as check_ball.py is, which loads it. Standard library only
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -216,7 +217,7 @@ class BallForms:
         for row in rows:
             data = (sum(map(mul, row, packs)) + shift).to_bytes(m * size + 1, "little")
             if size == 8:
-                fields: Iterable[int] = memoryview(data)[: m * size].cast("Q")
+                fields: Iterable[int] = struct.unpack(f"<{m}Q", data[: m * size])
             else:
                 fields = [int.from_bytes(data[at : at + size], "little") for at in range(0, m * size, size)]
             found.append([(x >> q) - (top >> q) for x in fields])

@@ -71,6 +71,9 @@ def test_votes_are_measured_checked_and_not_to_be_changed(
     (refusal,) = capsys.readouterr().err.splitlines()
     assert "no proofs to bundle; hand over the folder itself, which `swapproof check` checks" in refusal
     assert not (tmp_path / "run.zip").exists()
+    (run / "manifest.json").rename(tmp_path / "manifest.json")
+    assert main(["check", str(run)]) == 4
+    (tmp_path / "manifest.json").rename(run / "manifest.json")
     lines = results(run)
     assert len(lines) == 6
     assert all(line["vote"]["samples"] == int(line["vote"]["outcomes"]) for line in lines)  # few: all were asked

@@ -32,7 +32,7 @@ class Fault:
 class Audit:
     """The findings of a run, found while they are read, and what else is to be said of it when none is a refusal."""
 
-    kind: Literal["certify", "measure", "replay", "attack", "radius", "vote"]
+    kind: Literal["certify", "measure", "replay", "attack", "radius", "vote", "kappa"]
     texts: int
     findings: Iterator[Finding | Fault]
     remarks: tuple[str, ...] = ()

@@ -44,9 +44,8 @@ from .text_rules import described, expect
 def audit_measured(folder: Path, question: dict[str, Any], *, exact: bool = False) -> Audit:
     """Counts are screened in float64 with error bounds like other proofs, unless `exact`."""
     if question["quantity"] != "pr":
-        if question["quantity"] == "msr":
-            raise BadInput(f"{folder}: a run of radii is handed over as its folder, which `swapproof check` checks")
-        raise BadInput(f"{folder}: kappa has no certificates; measure it again to compare")
+        quantity = question["quantity"]
+        raise BadInput(f"{folder}: a run of {quantity} is handed over as its folder, which `swapproof check` checks")
     run = existing(folder)
     inputs = own_inputs(run)
     items = list(items_of(run, inputs))

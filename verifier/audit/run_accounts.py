@@ -71,6 +71,15 @@ def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool
     return compared(run, stage, others)
 
 
+def files_noted_otherwise(run: Run) -> Iterator[str]:
+    """Where the manifest notes another hash of the spaces, or of the model where a copy of it lies there."""
+    noted = read_manifest(run.manifest.read_bytes())["sha256"]
+    if sha256_of(run.spaces) != noted["spaces"]:
+        yield "manifest.json notes another SHA-256 of the spaces"
+    if run.model.exists() and sha256_of(run.model) != noted["model"]:
+        yield "manifest.json notes another SHA-256 of the model"
+
+
 def page_differs(run: Run) -> Iterator[str]:
     """The page of a run of `measure` or `attack`, beside the one that its summary and lines make."""
     if run.report.exists() and run.summary.exists():

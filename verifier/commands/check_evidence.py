@@ -62,17 +62,21 @@ def checked(
         return check_certificate(path, as_json=as_json)
     question = question_of(path) if is_store(Run(path).store) else None
     if question is not None and question["quantity"] == "attack":
-        from ..audit.attacked_run import audit_attacked
+        from ..audit.by_kind.attacked_run import audit_attacked
 
         return shown(audit_attacked(path, question, trust))
     if question is not None and question["quantity"] == "vote":
-        from ..audit.voted_run import audit_voted
+        from ..audit.by_kind.voted_run import audit_voted
 
         return shown(audit_voted(path, question))
     if question is not None and question["quantity"] == "msr":
-        from ..audit.measured_radius import audit_radii
+        from ..audit.by_kind.measured_radius import audit_radii
 
         return shown(audit_radii(path, question))
+    if question is not None and question["quantity"] == "kappa":
+        from ..audit.by_kind.kappa_run import audit_kappa
+
+        return shown(audit_kappa(path, exact=exact))
     if is_run(path):
         return shown(audit_replayed(path, trust, Share(share)))
     if holds_radii(path):

@@ -63,13 +63,7 @@ def exactly(
     crowd: Crowd | None = None,
 ) -> FlipMatrix:
     """Over the reals; texts of one class and one length at a time, with so many seconds for each of them."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for number, subject in enumerate(subjects):
-        groups.setdefault((len(subject.tokens), subject.label), []).append(number)
-    parts = []
-    for (length, _), numbers in groups.items():
-        together = SHALLOW_TOGETHER if is_shallow(network(length)) else TOGETHER
-        parts += [numbers[first : first + together] for first in range(0, len(numbers), together)]
+    parts = parts_of_one_kind(network, subjects)
     searched = Searched(words, subjects, seconds)
 
     def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
@@ -92,6 +86,7 @@ def exactly(
         {
             "kind": "exact",
             "level": "real",
+            "kept_as": kept.stage,
             "pairs_that_rounding_may_decide": about["unsure"],
             "work": {
                 "sentences": about["sentences"],
@@ -103,6 +98,22 @@ def exactly(
         about["cpu_seconds"],
         about["seconds"],
     )
+
+
+def parts_of_one_kind(network: Callable[[int], Network], subjects: Sequence[Subject]) -> list[list[int]]:
+    """Texts of one class and one length, as many as are searched together."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, subject in enumerate(subjects):
+        groups.setdefault((len(subject.tokens), subject.label), []).append(number)
+    parts = []
+    for (length, _), numbers in groups.items():
+        together = SHALLOW_TOGETHER if is_shallow(network(length)) else TOGETHER
+        parts += [numbers[first : first + together] for first in range(0, len(numbers), together)]
+    return parts
+
+
+def parts_of_one_text(subjects: Sequence[Subject]) -> list[list[int]]:
+    return [[number] for number in range(len(subjects))]
 
 
 def by_force(
@@ -122,12 +133,15 @@ def by_force(
     def search(numbers: Sequence[int], advance: Callable[[int], None]) -> MatrixPart:
         return searched.by_force(answers, numbers, batch, advance)
 
-    parts = [[number] for number in range(len(subjects))]
     flipped, unknown, about = found_by_parts(
-        subjects, len(words), parts, search, kept, shown=shown, crowd=crowd, searched=searched
+        subjects, len(words), parts_of_one_text(subjects), search, kept, shown=shown, crowd=crowd, searched=searched
     )
     return FlipMatrix(
-        flipped, unknown, {"kind": "brute force", "level": "replay"}, about["cpu_seconds"], about["seconds"]
+        flipped,
+        unknown,
+        {"kind": "brute force", "level": "replay", "kept_as": kept.stage},
+        about["cpu_seconds"],
+        about["seconds"],
     )
 
 
@@ -144,11 +158,10 @@ def by_euba(euba: Euba, subjects: Sequence[Subject], kept: Kept, *, shown: bool)
     def again(numbers: Sequence[int], part: MatrixPart) -> None:
         euba.remember(subjects[numbers[0]], part.flipped[0])
 
-    parts = [[number] for number in range(len(subjects))]
     flipped, _, about = found_by_parts(
-        subjects, len(euba.words), parts, search, kept, shown=shown, name="EUBA", again=again
+        subjects, len(euba.words), parts_of_one_text(subjects), search, kept, shown=shown, name="EUBA", again=again
     )
-    more = {"kind": "euba", "level": "replay", "queries": about.get("queries", 0)}
+    more = {"kind": "euba", "level": "replay", "kept_as": kept.stage, "queries": about.get("queries", 0)}
     return FlipMatrix(flipped, ~flipped, more, about["cpu_seconds"], about["seconds"])
 
 

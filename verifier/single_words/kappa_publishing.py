@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,11 +14,11 @@ from ..gates.requirements import Requirement, gist, rho_requirement
 from ..ladder.token_length import length_of
 from ..runs.life import write_json
 from ..runs.run_folder import Run, write_atomically
-from ..tasks.inputs import Inputs, Text
+from ..tasks.inputs import Inputs
 from .brute_force import Cost
 from .flip_matrix import FlipMatrix
-from .kappa import kappa_of
-from .kappa_findings import LISTED, csv_of, draw, summary_of, write_parquet
+from .kappa import Kappa, kappa_of
+from .kappa_findings import LISTED, Effect, csv_of, draw, summary_of, write_parquet
 from .kappa_setting import Setting
 from .replacements import Candidates, words_of_several_tokens
 from .word_effects import effect_of, right_answers
@@ -26,31 +26,14 @@ from .word_effects import effect_of, right_answers
 
 def published(run: Run, setting: Setting, found: FlipMatrix, about: Mapping[str, Any]) -> dict[str, Any]:
     """Everything a finished run holds; the summary comes last."""
-    answered, inputs, candidates = setting.answered, setting.inputs, setting.candidates
-    texts = (*answered.texts, *answered.ambiguous)
-    everything = with_ambiguous(found, len(answered.ambiguous))
-    kappa = kappa_of(candidates.words, everything.flipped, everything.unknown)
-    summary = summary_of(
-        kappa,
-        everything.flipped,
-        np.array([text.label for text in texts]),
-        inputs.labels,
-        len(inputs.texts),
-        {
-            "already_wrong": answered.already_wrong,
-            "ambiguous": len(answered.ambiguous),
-            **found.about,
-            **about,
-            "complete": found.complete,
-            "speed": speed_of(setting.cost, found.cpu_seconds),
-            "vocabulary": vocabulary_facts(candidates, inputs),
-            "seconds": round(found.seconds, 3),
-        },
-        effects(setting, found),
-    )
-    gates = [rho_requirement(kappa.rho, gate.least) for gate in setting.task.require.rho]
-    summary |= {"requirements": [asdict(gate) for gate in gates], "verdict": verdict_of(found, gates)}
-    write_atomically(run.results, lines_of(texts, everything, len(candidates.words), len(answered.texts)))
+    more = {
+        **found.about,
+        **about,
+        "speed": speed_of(setting.cost, found.cpu_seconds),
+        "seconds": round(found.seconds, 3),
+    }
+    kappa, summary = summed_up(setting, found, more, effects(setting, found))
+    write_atomically(run.results, result_lines(setting, found))
     write_atomically(run.folder / "kappa.csv", csv_of(kappa))
     write_parquet(kappa, run.folder / "kappa.parquet")
     draw(kappa, run.folder / "kappa.png")
@@ -59,6 +42,32 @@ def published(run: Run, setting: Setting, found: FlipMatrix, about: Mapping[str,
     write_page(run, summary)
     write_json(run.summary, summary)
     return summary
+
+
+def summed_up(
+    setting: Setting, found: FlipMatrix, about: Mapping[str, Any], effect: Effect
+) -> tuple[Kappa, dict[str, Any]]:
+    """kappa, and the summary, in which `about` says what it took; all else follows from A."""
+    answered, inputs, candidates = setting.answered, setting.inputs, setting.candidates
+    everything = with_ambiguous(found, len(answered.ambiguous))
+    kappa = kappa_of(candidates.words, everything.flipped, everything.unknown)
+    summary = summary_of(
+        kappa,
+        everything.flipped,
+        np.array([text.label for text in (*answered.texts, *answered.ambiguous)]),
+        inputs.labels,
+        len(inputs.texts),
+        {
+            "already_wrong": answered.already_wrong,
+            "ambiguous": len(answered.ambiguous),
+            "complete": found.complete,
+            "vocabulary": vocabulary_facts(candidates, inputs),
+            **about,
+        },
+        effect,
+    )
+    gates = [rho_requirement(kappa.rho, gate.least) for gate in setting.task.require.rho]
+    return kappa, summary | {"requirements": [asdict(gate) for gate in gates], "verdict": verdict_of(found, gates)}
 
 
 def with_ambiguous(found: FlipMatrix, count: int) -> FlipMatrix:
@@ -92,7 +101,7 @@ def verdict_of(found: FlipMatrix, gates: Sequence[Requirement] = ()) -> dict[str
     return {"exit_code": HOLDS if found.complete else INCOMPLETE, "sentence": sentence}
 
 
-def effects(setting: Setting, found: FlipMatrix) -> Callable[[int], dict[str, Any]]:
+def effects(setting: Setting, found: FlipMatrix) -> Effect:
     """What each word does to accuracy, as deployed."""
     texts, vocabulary = setting.inputs.texts, setting.inputs.vocabulary
     length = length_of(setting.task, setting.model)
@@ -131,10 +140,11 @@ def vocabulary_facts(candidates: Candidates, inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def lines_of(texts: Sequence[Text], found: FlipMatrix, words: int, sure: int) -> list[bytes]:
-    """results.jsonl; texts from `sure` on are those whose own answer rounding decides."""
-    lines = []
-    for number, text in enumerate(texts):
+def result_lines(setting: Setting, found: FlipMatrix) -> list[bytes]:
+    """results.jsonl; the texts whose own answer rounding decides come last."""
+    answered, words, lines = setting.answered, len(setting.candidates.words), []
+    found = with_ambiguous(found, len(answered.ambiguous))
+    for number, text in enumerate((*answered.texts, *answered.ambiguous)):
         line: Mapping[str, Any] = {
             "id": text.id,
             "text": text.encoded.text,
@@ -143,7 +153,7 @@ def lines_of(texts: Sequence[Text], found: FlipMatrix, words: int, sure: int) ->
             "words_that_flip_it": int(found.flipped[number].sum()),
             "words_not_known": 0 if found.unknown is None else int(found.unknown[number].sum()),
             "words": words,
-            "ambiguous": number >= sure,
+            "ambiguous": number >= len(answered.texts),
         }
         lines.append((json.dumps(line, ensure_ascii=False) + "\n").encode())
     return lines

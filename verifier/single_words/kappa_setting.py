@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
@@ -40,8 +40,11 @@ class Setting:
     level: str
     """Whose answers make D+: `real`, or `replay` as deployed."""
     answered: Answered
-    cost: Cost
-    """Of brute force."""
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Of brute force, measured when it is first asked for."""
+        return cost_of(self.replay.answers, self.candidates.tokens, self.answered.subjects)
 
 
 def set_up(task: Task, limit: int | None, *, deployed: bool) -> Setting:
@@ -65,8 +68,7 @@ def set_up(task: Task, limit: int | None, *, deployed: bool) -> Setting:
         unsure = len(answered.ambiguous)
         reason = f" whatever the rounding, which decides {unsure} of them" if unsure else ""
         raise BadInput(f"{task.data.file}: the model answers no text correctly{reason}, so kappa is not defined")
-    cost = cost_of(replay.answers, candidates.tokens, answered.subjects)
-    return Setting(task, model, inputs, candidates, replay, network, obstacle or "", level, answered, cost)
+    return Setting(task, model, inputs, candidates, replay, network, obstacle or "", level, answered)
 
 
 def why_unreadable(model: Model, task: Task, inputs: Inputs) -> str | None:

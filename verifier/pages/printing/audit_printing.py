@@ -52,7 +52,7 @@ def print_findings(audit: Audit, shown: int = SHOWN) -> tuple[int, AuditCounts]:
         return code_of(audit, tally), tally
     if audit.closing is not None:
         print(audit.closing())
-    if audit.kind in ("replay", "attack", "vote"):
+    if audit.kind in ("replay", "attack", "vote", "kappa"):
         return code_of(audit, tally), tally
     if audit.kind == "radius":
         print(f"points and words asked again; checked in exact arithmetic by check_ball.py: {tally.certificates}")

@@ -35,7 +35,7 @@ def kappa_sheet(summary: Mapping[str, Any], table: Sequence[Word], lines: Sequen
         parts=(*requirements(summary), dangerous(summary), spread(table, lines),
                Part("How it was found", said=tuple(f"{one}." for one in remarks(summary)))),
         rows=rows(table),
-        closing="kappa has no certificates: the same command on the same files gives the same numbers.",
+        closing="kappa has no certificates: `swapproof check RUN` asks the model again, of words drawn for each text.",
     )  # fmt: skip
 
 

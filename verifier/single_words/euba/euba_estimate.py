@@ -123,6 +123,7 @@ def beside(
     rho = rho_of(flips)[1]
     about: dict[str, Any] = {
         "m": method.euba.m,
+        "kept_as": method.stage,
         "variant": method.euba.variant,
         "mask": method.mask,
         "gradients": method.gradients,

@@ -10,14 +10,14 @@ from typing import Any
 
 from swapproof.models.errors import BadInput
 
-from ..runs.run_folder import Run, existing
-from ..runs.store import ILL_FORMED
-from ..smoothing.voting_runs import STAGE, Voting, summary_of_votes, voting_of
-from ..tasks.inputs import Inputs, read_plain
-from ..tasks.task import read_task
-from .findings import Audit, Fault, Finding, said_of_unsettled
-from .run_accounts import compared
-from .run_items import read_lines, without_line
+from ...runs.run_folder import Run, existing
+from ...runs.store import ILL_FORMED
+from ...smoothing.voting_runs import STAGE, Voting, summary_of_votes, voting_of
+from ...tasks.inputs import Inputs, read_plain
+from ...tasks.task import read_task
+from ..findings import Audit, Fault, Finding, said_of_unsettled
+from ..run_accounts import compared, files_noted_otherwise, page_differs
+from ..run_items import read_lines, without_line
 
 TIMES = ("seconds",)
 
@@ -65,11 +65,13 @@ def sentence(line: Mapping[str, Any]) -> str:
 
 def differences(run: Run, lines: Mapping[int, Mapping[str, Any]], inputs: Inputs, delta: Fraction) -> Iterator[str]:
     def others(facts: Mapping[str, str]) -> Iterator[str]:
+        yield from files_noted_otherwise(run)
         ordered = [lines[id] for id in sorted(lines)]
         made = json.loads(json.dumps(summary_of_votes(ordered, len(inputs.texts), delta, inputs.labels)))
         stated = json.loads(run.summary.read_bytes()) if run.summary.exists() else made
         for name, value in made.items():
             if stated.get(name) != value:
                 yield f"summary.json says {name} = {stated.get(name)}, and the lines make {value}"
+        yield from page_differs(run)
 
     return compared(run, STAGE, others)

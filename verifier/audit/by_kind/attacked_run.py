@@ -13,21 +13,20 @@ from swapproof.models.deployed.decision import Decision
 from swapproof.models.errors import BadInput
 from swapproof.proofs.onnx_file import Refused
 
-from ..attacks.attack_goals import Goal
-from ..attacks.attack_limits import Limits
-from ..attacks.attack_summary import summary_of_attack
-from ..attacks.attacking import STAGE
-from ..replaying.apart_classifier import open_apart
-from ..runs.manifest import read_manifest
-from ..runs.results import pieces
-from ..runs.run_folder import Run, existing, sha256
-from ..runs.store import ILL_FORMED
-from ..tasks.deployed_model import Trust
-from ..tasks.task import Task, read_task
-from .findings import Audit, Fault, Finding, said_of_unsettled
-from .run_accounts import compared, page_differs
-from .run_items import read_lines, without_line
-from .text_rules import expect
+from ...attacks.attack_goals import Goal
+from ...attacks.attack_limits import Limits
+from ...attacks.attack_summary import summary_of_attack
+from ...attacks.attacking import STAGE
+from ...replaying.apart_classifier import open_apart
+from ...runs.results import pieces
+from ...runs.run_folder import Run, existing
+from ...runs.store import ILL_FORMED
+from ...tasks.deployed_model import Trust
+from ...tasks.task import Task, read_task
+from ..findings import Audit, Fault, Finding, said_of_unsettled
+from ..run_accounts import compared, files_noted_otherwise, page_differs
+from ..run_items import read_lines, without_line
+from ..text_rules import expect
 
 
 def audit_attacked(folder: Path, question: Mapping[str, Any], trust: Trust) -> Audit:
@@ -123,11 +122,7 @@ class Witnesses:
         """Where the run's other files say another thing."""
 
         def others(facts: Mapping[str, str]) -> Iterator[str]:
-            manifest = read_manifest(self.run.manifest.read_bytes())
-            if sha256(self.run.spaces) != manifest["sha256"]["spaces"]:
-                yield "manifest.json notes another SHA-256 of the spaces"
-            if self.run.model.exists() and sha256(self.run.model) != manifest["sha256"]["model"]:
-                yield "manifest.json notes another SHA-256 of the model"
+            yield from files_noted_otherwise(self.run)
             ordered = [lines[id] for id in sorted(lines)]
             labels = self.task.model.labels
             made = summary_of_attack(ordered, texts, self.method, self.goal, self.limits, labels)

@@ -19,22 +19,22 @@ from swapproof.encodings.network import Floats
 from swapproof.proofs import check, check_ball
 from swapproof.proofs.onnx_file import Refused, Unusable
 
-from ..radius.moving_ball import Ball
-from ..radius.proved_balls import runs
-from ..radius.radius_setting import RadiusQuestion, RadiusSetting
-from ..radius.radius_summary import summarise_radii
-from ..radius.radius_work import STAGE
-from ..radius.saliency import agreement
-from ..radius.text_radius import GAP, TextRadius, upwards
-from ..runs.run_folder import Run, existing, sha256
-from ..runs.store import ILL_FORMED, intact
-from ..tasks.inputs import Text
-from ..tasks.task import read_task
-from .findings import Audit, Fault, Finding, said_of_unsettled
-from .line_claims import INTERVAL, OF_A_TEXT, Known, additions
-from .run_accounts import compared, files_differ, names_that_differ, page_differs
-from .run_items import read_lines, without_line
-from .text_rules import described, expect
+from ...radius.moving_ball import Ball
+from ...radius.proved_balls import runs
+from ...radius.radius_setting import RadiusQuestion, RadiusSetting
+from ...radius.radius_summary import summarise_radii
+from ...radius.radius_work import STAGE
+from ...radius.saliency import agreement
+from ...radius.text_radius import GAP, TextRadius, upwards
+from ...runs.run_folder import Run, existing, sha256
+from ...runs.store import ILL_FORMED, intact
+from ...tasks.inputs import Text
+from ...tasks.task import read_task
+from ..findings import Audit, Fault, Finding, said_of_unsettled
+from ..line_claims import INTERVAL, OF_A_TEXT, Known, additions
+from ..run_accounts import compared, files_differ, names_that_differ, page_differs
+from ..run_items import read_lines, without_line
+from ..text_rules import described, expect
 
 CLOSE = 1e-5
 """Of effects, which another machine may add up in another order."""

@@ -1,0 +1,1 @@
+"""Audits of single kinds of runs: of `attack`, and of the quantities of `measure`."""
