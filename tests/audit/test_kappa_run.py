@@ -13,7 +13,7 @@ from tiny import write_task
 
 from swapproof.verifier.audit.by_kind import kappa_run
 from swapproof.verifier.cli import main
-from swapproof.verifier.single_words import flip_matrix
+from swapproof.verifier.single_words import part_search
 from swapproof.verifier.single_words.kept_parts import MatrixPart
 
 Capture = pytest.CaptureFixture[str]
@@ -59,7 +59,7 @@ def test_a_pair_that_is_otherwise_is_refused(
     task: Path, tmp_path: Path, flips: bool, exact: tuple[str, ...], monkeypatch: Any, capsys: Capture
 ) -> None:
     """The whole run says so, from its store to its page: only the model says otherwise."""
-    search = flip_matrix.Searched.exactly
+    search = part_search.Searched.exactly
 
     def wrong(*about: Any) -> MatrixPart:
         part = search(*about)
@@ -68,7 +68,7 @@ def test_a_pair_that_is_otherwise_is_refused(
         return part
 
     with monkeypatch.context() as patch:
-        patch.setattr(flip_matrix.Searched, "exactly", wrong)
+        patch.setattr(part_search.Searched, "exactly", wrong)
         run = measured(task, tmp_path / "run")
     capsys.readouterr()
     assert main(["check", str(run), *exact]) == 4
