@@ -84,6 +84,7 @@ Every key, with its default (keys marked * have none); paths are relative to the
     texts = 0.2                  # a2t (0.2), ada-live (0.1): share of a batch that is attacked
     words = 0.1                  # a2t (0.1), ada-live (0.2): share of a text's words that are swapped at most
     excess = 1.0                 # sp-defense: log ratio of frequencies from which a word is special
+    clean = 0.5                  # rand, sp-defense: share of the epochs that is learned without, before it
     kappa = 0.8                  # ibp, crown-ibp, smooth-ibp, swap-hinge: weight of the certified loss in the end
     rising = 0.8                 # ibp, crown-ibp, smooth-ibp, swap-hinge: share of the epochs in which it rises
     swaps = 3                    # swap-hinge: numbers of swaps 1 .. 3 count

@@ -7,6 +7,7 @@ special tokens never move.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,18 +27,28 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class Rand(Defence):
-    """Rand (baseline of the SP paper): in every step, one random word of every text becomes a random word.
+class Tuned(Defence):
+    """A defence that goes on from a trained network: the first share `clean` of the epochs is learned without it."""
 
-    The paper goes on from a trained network for 20,000 more batches; here the network learns so from the beginning.
-    """
+    clean: float = 0.5
 
-    def start(self, setting: Setting) -> TrainingRule:
-        return RandomWords(choices_of(setting))
+    def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
+        return ((0 <= self.clean < 1, "clean must be in [0, 1)"),)
 
 
 @dataclass(frozen=True)
-class SpDefence(Defence):
+class Rand(Tuned):
+    """Rand (baseline of the SP paper): in every step, one random word of every text becomes a random word.
+
+    The paper goes on from a trained network for 20,000 more batches; here for the rest of the epochs.
+    """
+
+    def start(self, setting: Setting) -> TrainingRule:
+        return RandomWords(self.clean, choices_of(setting))
+
+
+@dataclass(frozen=True)
+class SpDefence(Tuned):
     """SP-Defense (Xu et al.): of every batch, half of the texts get the swap of one word for any word of V that to
     first order lowers log f(y|x) most: min over i, w of <grad_i log f(y|x), e_w - e_i>; each other text stays, gets a
     random swap, or at a random place a random word of T(y), one of the three by chance.
@@ -45,17 +56,18 @@ class SpDefence(Defence):
     T(y) = words t with max over y' != y of log freq(t, y') - log freq(t, y) > `excess`, freq counted over training
     texts with that label. A word that no text of the class has counts as infinitely rarer there, as in the formula.
     The released code takes V from BERT's vocabulary, whole words of letters; here V is the vocabulary. The paper goes
-    on from a trained network; here the network learns so from the beginning.
+    on from a trained network for 20,000 more batches; here for the rest of the epochs.
     """
 
     excess: float = 1.0
 
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
-        return ((math.isfinite(self.excess) and self.excess > 0, "excess must be above 0"),)
+        return (*super().rules(body), (math.isfinite(self.excess) and self.excess > 0, "excess must be above 0"))
 
     def start(self, setting: Setting) -> TrainingRule:
         choices = choices_of(setting)
-        return SingleWords(special_words(setting.tokens, setting.labels, setting.shape, self.excess, choices), choices)
+        special = special_words(setting.tokens, setting.labels, setting.shape, self.excess, choices)
+        return SingleWords(self.clean, choices, special)
 
 
 @dataclass(frozen=True)
@@ -128,14 +140,24 @@ def smooths_words(body: Body) -> tuple[bool, str]:
 
 
 @dataclass(frozen=True)
-class RandomWords(TrainingRule):
+class AfterClean(TrainingRule, ABC):
     """`choices`: the words that may come in."""
 
+    clean: float
     choices: torch.Tensor
 
     def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
-        places = random_places(network, tokens)
-        return descend(network.loss(with_words(tokens, places, drawn(self.choices, len(tokens), network)), labels))
+        return descend(network.loss(tokens if done < self.clean else self.changed(network, tokens, labels), labels))
+
+    @abstractmethod
+    def changed(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The same texts with other words."""
+
+
+@dataclass(frozen=True)
+class RandomWords(AfterClean):
+    def changed(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return with_words(tokens, random_places(network, tokens), drawn(self.choices, len(tokens), network))
 
 
 def random_places(network: Learner, tokens: torch.Tensor) -> torch.Tensor:
@@ -171,13 +193,12 @@ def with_words(tokens: torch.Tensor, places: torch.Tensor, words: torch.Tensor) 
 
 
 @dataclass(frozen=True)
-class SingleWords(TrainingRule):
-    """`special`: for each class its words T(y); `choices`: V."""
+class SingleWords(AfterClean):
+    """`special`: for each class its words T(y)."""
 
     special: tuple[torch.Tensor, ...]
-    choices: torch.Tensor
 
-    def learn(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor, done: float) -> float:
+    def changed(self, network: Learner, tokens: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         import torch
 
         tokens = without_padding(network.shape, tokens)
@@ -198,7 +219,7 @@ class SingleWords(TrainingRule):
             else:
                 places = torch.where(of_class, -1, places)
         changed[half:] = with_words(rest, places, words)
-        return descend(network.loss(changed, labels))
+        return changed
 
 
 def worst_swaps(

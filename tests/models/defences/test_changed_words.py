@@ -57,6 +57,15 @@ def test_rand_changes_one_word_of_every_text_and_never_padding(folder: Path) -> 
     assert places == {(2, 0), (2, 1), *((5, place) for place in range(5))}
 
 
+@pytest.mark.parametrize("defence", [Rand(), SpDefence()])
+def test_tuned_networks_are_first_trained_without(folder: Path, defence: Rand | SpDefence) -> None:
+    rule = started(defence, BODIES["mean"], folder)
+    network = learner(BODIES["mean"], rule)
+    clean = network.loss(TOKENS, LABELS).item()
+    assert [rule.learn(network, TOKENS, LABELS, 0.49) for _ in range(8)] == [pytest.approx(clean)] * 8
+    assert len({round(rule.learn(network, TOKENS, LABELS, 0.5), 6) for _ in range(8)}) > 1
+
+
 def test_masks_hide_the_rounded_share_and_keep_two_words(folder: Path) -> None:
     for first, second in read_by(Masked(rate=0.5), folder):
         assert first == TOKENS[0].tolist()  # of two words both stay
