@@ -15,7 +15,7 @@ from swapproof.encodings.network import Floats, Indices
 
 from .ascent import ascended, first_multipliers
 from .input_choices import Choices
-from .query_bounds import QueryBounds, joined
+from .query_bounds import InputRegions, QueryBounds, joined
 from .question import Question
 from .search import SearchOutcome
 from .search_tree import SLOPES, TreeRecord
@@ -33,9 +33,10 @@ LEAVES = 128
 
 @dataclass(frozen=True)
 class Broken:
-    """A leaf: this row is above 0."""
+    """A leaf: this row is above 0, given the sides that others forced (place, side, row), the last one first."""
 
     row: int
+    forced: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,8 @@ def search_choices(
             level.place, level.side = chosen(found, level)
             levels.append(decided(found, level, level.side))
         else:
-            reached: Reached = Broken(conflict), resting(found, levels[-1].sides, conflict)
+            reached = broken(found, levels, conflict)
             while True:
-                reached = unforced(found, levels[-1], reached)
                 levels.pop()
                 if not levels:
                     return written(question, found, bounds, reached[0], record, visited)
@@ -143,23 +143,43 @@ def chosen(found: Choices, level: Level) -> tuple[int, int]:
     return place, -1 if left[place] < right[place] else 1
 
 
+def broken(found: Choices, levels: list[Level], conflict: int) -> Reached:
+    """The leaf, and the decisions it rests on."""
+    sides = levels[-1].sides.copy()
+    rests = resting(found, sides, conflict)
+    forced = []
+    for level in reversed(levels):
+        for place, side, row in reversed(level.forced):
+            sides[place] = 0
+            if place in rests:
+                forced.append((place, side, row))
+                rests = (rests - {place}) | resting(found, sides, row)
+    return Broken(conflict, tuple(forced)), rests
+
+
 def resting(found: Choices, sides: Indices, row: int) -> frozenset[int]:
-    """The decided choices that a row reads, but for those without which it is above 0 too, or forces what it forced."""
+    """The decided choices that a row reads."""
     gains = np.where(sides < 0, found.lefts[row], np.where(sides > 0, found.rights[row], 0.0))
     return frozenset(np.flatnonzero(gains > 0).tolist())
 
 
-def unforced(found: Choices, level: Level, reached: Reached) -> Reached:
-    """The tree above all that was forced on this level: each a choice whose other side breaks its row."""
-    tree, rests = reached
-    sides = level.sides.copy()
-    for place, side, row in reversed(level.forced):
-        sides[place] = 0
-        if place in rests:
-            broken = Broken(row)
-            tree = Parted(place, tree, broken) if side < 0 else Parted(place, broken, tree)
-            rests = (rests - {place}) | resting(found, sides, row)
-    return tree, rests
+def combined(found: Choices, leaf: Broken) -> tuple[dict[int, float], float]:
+    """Multiples of rows whose sum does not read what was forced; how much it reads of anything."""
+    shares = {leaf.row: 1.0}
+    reads = found.matrix[leaf.row].copy()
+    for place, _, row in leaf.forced:
+        share = abs(reads[place] / found.matrix[row, place])
+        shares[row] = shares.get(row, 0.0) + share
+        reads += share * found.matrix[row]
+    return shares, float(np.abs(reads).max())
+
+
+def split_up(leaf: Broken) -> Refutation:
+    """The same without sums: each forced side is a choice whose other side breaks its row."""
+    tree: Refutation = Broken(leaf.row)
+    for place, side, row in leaf.forced:
+        tree = Parted(place, tree, Broken(row)) if side < 0 else Parted(place, Broken(row), tree)
+    return tree
 
 
 def remaining(
@@ -183,27 +203,39 @@ def written(
     """unsat, its tree in the record; unknown where linear bounds cannot say what the rows do."""
     if record is None:
         return SearchOutcome("unsat", None, visited)
-    waiting, leaves, rows = [(tree, bounds.whole)], [], []
-    while waiting:
-        part, region = waiting.pop()
-        if isinstance(part, Broken):
-            leaves.append(region)
-            rows.append(part.row)
-            continue
-        places, at = found.inputs[[part.place]], found.at[[part.place]]
-        left, right = record.halved(region.nodes, places, at)
-        low, high = region.low.copy(), region.high.copy()
-        low[0, places], high[0, places] = at[0], at[0]
-        waiting.append((part.left, replace(region, high=high, nodes=left)))
-        waiting.append((part.right, replace(region, low=low, nodes=right)))
     shared = np.flatnonzero((bounds.stack.layers[0].weights[0] != 0).sum(axis=1) != 1)
-    for first in range(0, len(leaves), LEAVES):
-        regions, neurons = joined(leaves[first : first + LEAVES]), found.neurons[rows[first : first + LEAVES]]
+    waiting: list[tuple[Refutation, InputRegions]] = [(tree, bounds.whole)]
+    while waiting:
+        leaves: list[tuple[Broken, InputRegions]] = []
+        while waiting and len(leaves) < LEAVES:
+            part, region = waiting.pop()
+            if isinstance(part, Broken):
+                leaves.append((part, region))
+                continue
+            places, at = found.inputs[[part.place]], found.at[[part.place]]
+            left, right = record.halved(region.nodes, places, at)
+            low, high = region.low.copy(), region.high.copy()
+            low[0, places], high[0, places] = at[0], at[0]
+            waiting.append((part.left, replace(region, high=high, nodes=left)))
+            waiting.append((part.right, replace(region, low=low, nodes=right)))
+        regions = joined([region for _, region in leaves])
         bounds.refresh(regions)
         start = first_multipliers(regions, bounds.all_lines(regions), len(question.atoms))
-        start.slopes[0][:, shared] = shared == neurons[:, None]
+        start.slopes[0][:, shared] = 0.0
+        for place, (leaf, _) in enumerate(leaves):
+            shares, reads = combined(found, leaf)
+            unit = 2.0 ** np.ceil(np.log2(max(shares.values())))
+            for row, share in shares.items():
+                if found.neurons[row] >= 0:
+                    start.slopes[0][place, found.neurons[row]] = share / unit
+            start.weights[place] = np.where(found.bounding, 1.0, max(1.0, reads / unit))
+        start.weights /= start.weights.sum(axis=1, keepdims=True)
         best = ascended(bounds, question.atoms, regions, start, STEPS, SLOPES)
-        if (best.low <= 0).any():
-            return SearchOutcome("unknown", None, visited)
-        record.refuted(regions, best)
+        holds = best.low > 0
+        record.refuted(regions.take(holds), best.take(holds))
+        for place in np.flatnonzero(~holds):
+            leaf, region = leaves[place]
+            if not leaf.forced:
+                return SearchOutcome("unknown", None, visited)
+            waiting.append((split_up(leaf), region))
     return SearchOutcome("unsat", None, visited, record=record)

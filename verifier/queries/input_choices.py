@@ -15,7 +15,7 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import UNIT
 from swapproof.encodings.network import Floats, Indices
 
-from .query_bounds import SLOP, TINY, QueryBounds
+from .query_bounds import SLOP, TINY, QueryBounds, Truths
 from .question import Question
 
 ROOM = 2.0**-40
@@ -38,7 +38,11 @@ class Choices:
     base: Floats
     lefts: Floats
     rights: Floats
+    matrix: Floats
+    """[r, c]: what rows read of these inputs."""
     neurons: Indices
+    bounding: Truths
+    """[atoms]: whether an atom bounds neurons."""
 
 
 def choices(question: Question, bounds: QueryBounds) -> Choices | None:
@@ -94,7 +98,8 @@ def choices(question: Question, bounds: QueryBounds) -> Choices | None:
     base -= np.where(neurons < 0, 0.0, 2 * bounds.errors[1][neurons])
     rights = up[:, inputs] * np.maximum(right - low[inputs], 0.0)
     lefts = -down[:, inputs] * np.maximum(high[inputs] - left, 0.0)
-    return Choices(inputs, left, right, at, base, lefts, rights, neurons)
+    bounding = bent[:, neurons[neurons >= 0]].any(axis=1)
+    return Choices(inputs, left, right, at, base, lefts, rights, matrix[:, inputs], neurons, bounding)
 
 
 class Shape:
