@@ -80,6 +80,11 @@ class Functions:
             self.weights, self.bias + added, self.sizes, self.bias_size + np.abs(added), self.roundings + 1
         )
 
+    def absolute(self) -> Functions:
+        """With the size of every weight in its place."""
+        weights = {j: np.abs(w) for j, w in self.weights.items()}
+        return Functions(weights, np.abs(self.bias), self.sizes, self.bias_size, self.roundings)
+
     def taken(self, index: Indices) -> Functions:
         return Functions(
             {j: w[index] for j, w in self.weights.items()},

@@ -24,6 +24,8 @@ from ..ladder.optimiser import blamed, harmful_merge
 from ..ladder.replay import session_of
 from ..tasks.sections import TEXT_FORMATS
 from .attack import attack
+from .choice_search import search_choices
+from .input_choices import choices
 from .input_witness import Deployed, InputWitness
 from .last_resort import last_resort
 from .over_reals import rounded_into
@@ -222,8 +224,14 @@ def searched(
         return SearchOutcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
     ways: tuple[Way, Way] = ("inputs", "phases") if loaded.stack.inputs <= FEW_INPUTS else ("phases", "inputs")
     until = time.monotonic() + seconds
-    regions = 0
-    outcome = SearchOutcome("timed-out")
+    outcome, regions = SearchOutcome("timed-out"), 0
+    found = choices(question, bounds)
+    if found is not None:
+        record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
+        outcome = search_choices(question, found, bounds, loaded.deployed, time.monotonic() + seconds / 2, record)
+        regions = outcome.regions
+        if outcome.answer in ("sat", "unsat"):
+            return outcome, ""
     for way, (share, steps) in zip(ways, SHARES, strict=True):
         now = time.monotonic()
         share *= 1.0 if plan is None else PROVING

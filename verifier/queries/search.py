@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from swapproof.encodings.bounds.normal_form import handed_back
 from swapproof.encodings.bounds.relaxation import chord_slope
 from swapproof.encodings.network import Floats, Indices
 
@@ -100,6 +101,7 @@ class QuerySearch:
     def __post_init__(self) -> None:
         widths = self.bounds.stack.widths
         self.starts = np.concatenate([[0], np.cumsum(widths)])
+        self.absolute = [layer.absolute() for layer in self.bounds.stack.layers]
         self.batch = int(np.clip(CELLS // (2 * max(widths) ** 2 + 1), 2, 256)) if self.bounds.depth > 1 else 256
 
     def run(self) -> SearchOutcome:
@@ -234,8 +236,7 @@ class QuerySearch:
         """[n]: where to split each region, and whether it is too small for that."""
         width = regions.high - regions.low
         whole = np.maximum(self.question.high - self.question.low, np.finfo(np.float64).tiny)
-        magnitude = np.abs(best.coefficients)
-        inputs = (magnitude + 1e-3 * magnitude.mean(axis=1, keepdims=True) + 1e-300) * width
+        inputs = (self.reach(regions, best) + 1e-300) * width
         finest = FINEST * whole if self.record is None else np.maximum(FINEST * whole, NARROWEST)
         inputs = np.where(width <= finest, -1.0, inputs)
         dimension = inputs.argmax(axis=1)
@@ -248,6 +249,22 @@ class QuerySearch:
         neuron = flat.argmax(axis=1)
         splits = flat[np.arange(len(flat)), neuron] > 0
         return np.where(splits, neuron + self.starts[1], dimension), np.where(splits, False, small)
+
+    def reach(self, regions: InputRegions, best: Ascended) -> Floats:
+        """[n, inputs]: how fast the atoms' weighted sum moves with each input where no two paths of it cancel, open
+        neurons passing on what their upper lines do.
+
+        Coefficients of a bound would name an input whose effects cancel in it, and little is left open there.
+        """
+        weights = best.multipliers.weights
+
+        def through(i: int, given: Floats | None) -> Floats | None:
+            low, high = regions.least[i - 1], regions.greatest[i - 1]
+            return None if given is None else given * chord_slope(0.0, low, high)
+
+        handed = {j: np.abs(weights @ w) for j, w in self.question.atoms.weights.items()}
+        found = handed_back(self.absolute, handed, through)
+        return np.zeros_like(regions.low) if found is None else found
 
     def scores(self, regions: InputRegions, best: Ascended) -> Floats:
         """[n, neurons]: what the upper lines of open neurons cost at most; -1 for the others."""
