@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_runs import results
+from convolved_models import write_convolved
 from tiny import SYNONYMS, WORDS, write_task
 
 from swapproof.verifier.attacks.attack_goals import Goal
@@ -44,14 +45,28 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_task(tmp_path_factory.mktemp("together") / "task", drawn_rows(90), model_split="whitespace")
 
 
+@pytest.fixture(scope="module")
+def convolved_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_convolved(tmp_path_factory.mktemp("convolved") / "task", drawn_rows(90))
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("asked", [(None, None), (0, None), (None, "0.4")])
 def test_they_decide_and_count_as_text_by_text(
     method: str, asked: tuple[int | None, str | None], task: Path, tmp_path: Path
 ) -> None:
+    as_text_by_text(task, tmp_path / "run", method, asked)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_of_convolutions_too(method: str, convolved_task: Path, tmp_path: Path) -> None:
+    as_text_by_text(convolved_task, tmp_path / "run", method, (None, None))
+
+
+def as_text_by_text(task: Path, run: Path, method: str, asked: tuple[int | None, str | None]) -> None:
     target, rho = asked
     options = AttackOptions(limits=Limits(rho_max=rho))
-    plan, work = prepared(Run(tmp_path / "run"), read_task(task), method, Goal(target), options)
+    plan, work = prepared(Run(run), read_task(task), method, Goal(target), options)
     with begun(plan, resume=True):
         work = ahead(plan, work)
         assert len(work.searched) > 30
@@ -99,7 +114,7 @@ def test_what_was_searched_is_kept_and_not_searched_again(
 ) -> None:
     """Killed while texts are attacked: the search before is in the run's store, and the same is found with it."""
     run, calls = tmp_path / "run", list[int]()
-    monkeypatch.setattr(searched_together, "blocks", lambda texts, width: ([one] for one in texts))
+    monkeypatch.setattr(searched_together, "blocks", lambda texts, table: ([one] for one in texts))
 
     def killed(*given: object, **named: object) -> None:
         raise KeyboardInterrupt
@@ -128,7 +143,7 @@ def test_a_kill_between_two_blocks_costs_one_of_them(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, work = prepared(Run(tmp_path / "run"), read_task(task), "beam", Goal(), AttackOptions())
-    monkeypatch.setattr(searched_together, "blocks", lambda texts, width: ([one] for one in texts))
+    monkeypatch.setattr(searched_together, "blocks", lambda texts, table: ([one] for one in texts))
     calls = list[int]()
 
     def stopped(table: Any, block: Any, *rest: Any) -> Any:

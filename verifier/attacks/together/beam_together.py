@@ -23,11 +23,11 @@ def by_beam(search: Beam, several: Several) -> Found:
     found, _ = several.begun()
     names = np.random.default_rng(0).integers(0, 1 << 64, len(several.swap_word), dtype=np.uint64, endpoint=False)
     texts = np.flatnonzero(~found.odd)
-    cuts, called = several.cuts[texts], np.zeros(len(texts), dtype=np.uint64)
+    states, called = several.states[texts], np.zeros(len(texts), dtype=np.uint64)
     made = np.empty((len(texts), 0), dtype=np.int64)
     while len(texts):
         going = several.most_swaps[texts] > made.shape[1]
-        texts, cuts, called, made = texts[going], cuts[going], called[going], made[going]
+        texts, states, called, made = texts[going], states[going], called[going], made[going]
         first = several.first_swap_of_text
         swaps, members = ranges(first[texts], first[texts + 1])
         free = np.ones(len(swaps), dtype=bool)
@@ -39,7 +39,7 @@ def by_beam(search: Beam, several: Several) -> Found:
         if not len(swaps):
             break
         at = texts[members]
-        judged = several.judge_swapped(cuts, members, swaps)
+        judged = several.judge_swapped(states, members, swaps)
         found.count(at, judged)
         won = np.flatnonzero(judged.won)
         for place in won[best_of(at[won], judged.scores[won])].tolist():
@@ -48,7 +48,7 @@ def by_beam(search: Beam, several: Several) -> Found:
         lasting = np.flatnonzero(~found.done[at])
         kept = lasting[best_of(at[lasting], judged.scores[lasting], search.width or len(at))]
         parents, added = members[kept], swaps[kept]
-        cuts = cuts[parents] + several.moves[added]
+        states = several.swapped(states[parents], added)
         called = called[parents] + names[added]
         made = np.concatenate([made[parents], added[:, None]], axis=1)
         texts = texts[parents]

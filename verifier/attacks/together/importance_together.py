@@ -21,7 +21,7 @@ def by_importance(search: ByImportance, several: Several) -> Found:
     ranked, single = importance(search, several, found, shares)
     early = np.zeros(several.texts, dtype=bool)
     early[list(found.rows)] = True  # broken while words were ranked: the search ends after its first word
-    cuts = several.cuts.copy()
+    states = several.states.copy()
     texts = several.word_text[ranked]
     turn = np.arange(len(texts)) - np.searchsorted(texts, texts)
     swapped: list[list[int]] = [[] for _ in range(several.texts)]
@@ -34,7 +34,7 @@ def by_importance(search: ByImportance, several: Several) -> Found:
             continue
         swaps, owners = ranges(several.first_swap[words], several.first_swap[words + 1])
         at = several.word_text[words]
-        judged = several.judge_swapped(cuts[at], owners, swaps)
+        judged = several.judge_swapped(states[at], owners, swaps)
         unmoved = np.fromiter((not swapped[text] for text in at.tolist()), bool, len(at))
         known = unmoved[owners] & single  # asked about when the words were ranked
         found.count(at[owners], judged, new=~known)
@@ -43,7 +43,7 @@ def by_importance(search: ByImportance, several: Several) -> Found:
         for place in better.tolist():
             swapped[at[owners[place]]].append(int(swaps[place]))
         moved = at[owners[better]]
-        cuts[moved] += several.moves[swaps[better]]
+        states[moved] = several.swapped(states[moved], swaps[better])
         scores[moved] = judged.scores[better]
         found.done[at[early[at]]] = True
         won = np.flatnonzero(judged.won & ~early[at[owners]])
@@ -59,11 +59,11 @@ def importance(search: ByImportance, several: Several, found: Found, shares: Arr
     """The words of every text, by text and then by importance; whether all single swaps were asked about."""
     texts = several.word_text
     if search.order == "delete":
-        judged = several.judge(several.without("delete"), texts)
+        judged = several.without("delete")
         found.count(texts)
         worth, single = judged.scores, False
     else:
-        judged = several.judge(several.without("unknown"), texts)
+        judged = several.without("unknown")
         found.count(texts)
         worth, single = judged.scores, search.order == "saliency"
     if single:
@@ -81,7 +81,7 @@ def gains(several: Several, found: Found, shares: Array) -> Array:
     swaps = np.flatnonzero(able[several.swap_word])
     best = np.zeros(len(several.word_text))
     if len(swaps):
-        judged = several.judge_swapped(several.cuts, several.swap_text[swaps], swaps)
+        judged = several.judge_swapped(several.states, several.swap_text[swaps], swaps)
         found.count(several.swap_text[swaps], judged)
         won = swaps[judged.won]
         for place in best_of(several.swap_text[won], judged.scores[judged.won]).tolist():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.space import Frame
 from swapproof.models.vocabulary import Vocabulary
@@ -21,9 +22,12 @@ from ..searches.search_protocol import Search
 from .beam_together import by_beam
 from .found_together import Found
 from .importance_together import by_importance
-from .position_table import CELLS, PositionTable
+from .laid_texts import NetworkTable
+from .position_rows import CELLS, PositionRows
+from .position_table import PositionTable
 from .searched_text import Searched
 from .several_texts import Several, nothing_behind, several_texts, token_behind, unknown_of
+from .window_maxima import WindowTable
 
 Together = Callable[[Several], Found]
 
@@ -70,10 +74,10 @@ def searched_together(
             framed[text.frozen.space.frame].append((text, behind))
     for some in framed.values():
         spaces = [text.frozen.space for text, _ in some]
-        table = PositionTable.of(network_for(model, spaces[0], smooth=True), sum(space.candidates for space in spaces))
+        table = table_of(network_for(model, spaces[0], smooth=True), sum(space.candidates for space in spaces))
         if table is None:
             continue
-        for block in blocks(some, table.width):
+        for block in blocks(some, table):
             started = time.monotonic()
             several = several_texts(table, block, goal, limits, unknown_of(vocabulary))
             outcome = run(several)
@@ -82,11 +86,17 @@ def searched_together(
             yield found | {block[place][0].id: one for place, one in each(several, outcome, seconds)}
 
 
-def blocks(texts: Sequence[tuple[Text, int]], width: int) -> Iterator[list[tuple[Text, int]]]:
+def table_of(network: Network, swaps: int) -> NetworkTable | None:
+    """For so many swaps; None where they are fewer than a table is worth, or the network reads words otherwise."""
+    rows = PositionRows.of(network, swaps)
+    return None if rows is None else WindowTable.of(rows) or PositionTable.of(rows)
+
+
+def blocks(texts: Sequence[tuple[Text, int]], table: NetworkTable) -> Iterator[list[tuple[Text, int]]]:
     """As many as fit into memory together."""
     block, cells = list[tuple[Text, int]](), 0
     for text, behind in texts:
-        own = width * (len(text.encoded.places) + text.frozen.space.candidates)
+        own = table.of_text + table.of_swap * (len(text.encoded.places) + text.frozen.space.candidates)
         if block and cells + own > CELLS:
             yield block
             block, cells = [], 0

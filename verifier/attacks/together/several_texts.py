@@ -20,7 +20,7 @@ from ..attack_goals import Goal, Judged
 from ..attack_limits import Limits
 from ..sentence_answers import Without, unknown_spelt
 from .found_together import Found
-from .position_table import CELLS, PositionTable
+from .laid_texts import LaidTexts, NetworkTable
 
 Array = NDArray[Any]
 
@@ -33,7 +33,7 @@ class Several:
     word is taken away. `unknown`: the token of the unknown word.
     """
 
-    table: PositionTable
+    table: NetworkTable
     goal: Goal
     labels: Array
     tokens: Array
@@ -68,71 +68,52 @@ class Several:
         return np.searchsorted(self.swap_text, np.arange(self.texts + 1))
 
     @cached_property
-    def along(self) -> Array:
-        """[words, texts, width]: what the texts' own tokens add."""
-        return self.table.added_along(self.tokens[:, :-1])
+    def laid(self) -> LaidTexts:
+        return self.table.texts(self.tokens)
+
+    @property
+    def states(self) -> Array:
+        """[texts, ...]: of the texts themselves."""
+        return self.laid.states
 
     @cached_property
-    def rest(self) -> Array:
-        """[width]: the base, and what the padding behind all words adds."""
-        behind = np.arange(self.tokens.shape[1] - 1, self.table.network.length)
-        if not len(behind):
-            return self.table.base
-        # where there is padding behind every word, the last column is padding
-        tokens = np.full(len(behind), self.tokens[0, -1])
-        return np.asarray(self.table.base + self.table.added(behind, tokens).sum(axis=0))
-
-    @cached_property
-    def cuts(self) -> Array:
-        """[texts, width]: of the texts themselves."""
-        return np.asarray(self.rest + self.along.sum(axis=0))
+    def swap_place(self) -> Array:
+        return np.asarray(self.word_place[self.swap_word])
 
     @cached_property
     def moves(self) -> Array:
-        """[swaps, width]."""
-        places = self.word_place[self.swap_word]
-        return self.table.added(places, self.swap_token) - self.along[places, self.swap_text]
+        """[swaps, ...]."""
+        return self.laid.moves(self.swap_place, self.swap_text, self.swap_token)
 
-    def without(self, way: Without) -> Array:
-        """[words, width]: the cut of its text without each word that may move."""
-        texts, places = self.word_text, self.word_place
-        if way == "unknown":
-            tokens = np.full(len(places), self.unknown)
-            return np.asarray(self.cuts[texts] - self.along[places, texts] + self.table.added(places, tokens))
-        shifted = self.table.added_along(self.tokens[:, 1:])
-        before, after = self.along.copy(), shifted
-        for place in range(1, len(before)):
-            before[place] += before[place - 1]
-            after[-1 - place] += after[-place]
-        return np.asarray(self.rest + before[places, texts] - self.along[places, texts] + after[places, texts])
+    def swapped(self, states: Array, swaps: Array) -> Array:
+        """Of sentences with one swap more."""
+        return self.laid.swapped(states, self.swap_place[swaps], self.moves[swaps])
 
-    def judge(self, cuts: Array, texts: Array) -> Judged:
-        """Of these values before the cut, of a sentence of each of these texts."""
-        return self.goal.judge(self.table.logits(cuts), self.decision, self.labels[texts])
+    def without(self, way: Without) -> Judged:
+        """[words]: of its text without each word that may move."""
+        texts = self.word_text
+        return self.judge(self.laid.logits_without(way, self.word_place, texts, self.unknown), texts)
 
-    def judge_swapped(self, cuts: Array, members: Array, swaps: Array) -> Judged:
-        """Of `cuts` [members, width] with one swap more: pairs of a member and a swap."""
-        most = max(1, CELLS // max(1, self.table.width))
-        parts = [
-            self.judge(cuts[members[start : start + most]] + self.moves[here], self.swap_text[here])
-            for start in range(0, len(swaps), most)
-            for here in [swaps[start : start + most]]
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return Judged(*(np.concatenate([getattr(part, name) for part in parts]) for name in Judged.__annotations__))
+    def judge(self, logits: Array, texts: Array) -> Judged:
+        """Of these answers, to a sentence of each of these texts."""
+        return self.goal.judge(logits, self.decision, self.labels[texts])
+
+    def judge_swapped(self, states: Array, members: Array, swaps: Array) -> Judged:
+        """Of `states` [members, ...] with one swap more: pairs of a member and a swap."""
+        logits = self.laid.logits_swapped(states, members, self.swap_place[swaps], self.moves[swaps])
+        return self.judge(logits, self.swap_text[swaps])
 
     def begun(self) -> tuple[Found, Judged]:
         """The texts themselves, asked about first."""
         found, every = Found(self.texts), np.arange(self.texts)
-        judged = self.judge(self.cuts, every)
+        judged = self.judge(self.laid.logits(self.states), every)
         found.count(every, judged)
         found.odd = judged.won | judged.silent
         return found, judged
 
 
 def several_texts(
-    table: PositionTable,
+    table: NetworkTable,
     given: Sequence[tuple[Text, int]],
     goal: Goal,
     limits: Limits,
