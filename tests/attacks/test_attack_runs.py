@@ -299,6 +299,16 @@ def test_check_replays_every_witness(method: str, tmp_path: Path, capsys: Captur
     assert capsys.readouterr().out.splitlines()[-1] == f"accepted {broken} of {broken}"
 
 
+@pytest.mark.parametrize("limits", [["--queries", "9"], ["--k-max", "2", "--q-max"], ["--rho-max", "0.5", "--rho-up"]])
+def test_check_and_merge_know_every_limit(limits: list[str], tmp_path: Path) -> None:
+    attack(write_task(tmp_path / "task"), tmp_path / "run", "greedy", *limits)
+    assert main(["merge", str(tmp_path / "run"), "--out", str(tmp_path / "merged")]) == 0
+    for name in ("run", "merged"):
+        assert main(["check", str(tmp_path / name)]) == 0
+    said = [json.loads((tmp_path / name / "summary.json").read_text())["definition"] for name in ("run", "merged")]
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("tamper", TAMPERINGS)
 def test_check_refuses_what_is_not_so(
     tamper: Callable[[dict[str, Any]], None], tmp_path: Path, capsys: Capture

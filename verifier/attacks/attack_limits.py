@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,11 @@ class Limits:
     """The greatest ratio of a sentence's perplexity to the text's."""
     queries: int | None = None
     """At most so many requests for a text, the same for every attack."""
+
+    @classmethod
+    def of(cls, question: Mapping[str, Any]) -> Limits:
+        """Those of a run, by what its manifest says that it answers."""
+        return cls(**{each.name: question[each.name] for each in fields(cls) if each.name in question})
 
     def __post_init__(self) -> None:
         if self.k_max is not None and self.k_max < 1:

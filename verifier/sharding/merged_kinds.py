@@ -18,8 +18,6 @@ from ..runs.run_folder import Run
 from ..runs.run_summary import STAGE, summary_of
 from ..runs.store import Store
 
-LIMITS = ("k_max", "rho_max", "rho_up", "q_max", "similarity")
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -46,8 +44,7 @@ def publish_attacked(run: Run, store: Store, question: Mapping[str, Any]) -> Out
     from ..attacks.attack_summary import summary_of_attack
 
     about, lines = about_of(store), list(store.results("attack"))
-    limits = Limits(**{name: question[name] for name in LIMITS}, perplexity=question.get("perplexity"))
-    goal = Goal(question["target"])
+    limits, goal = Limits.of(question), Goal(question["target"])
     summary = summary_of_attack(lines, len(lines), question["method"], goal, limits, about["labels"])
     summary |= {"remarks": [*about["observed"], *about["remarks"]], "swaps_from": about["swaps"]["source"]}
     summary |= {"causal_model": question["causal_model"]} if "causal_model" in question else {}

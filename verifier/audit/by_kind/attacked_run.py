@@ -33,9 +33,8 @@ def audit_attacked(folder: Path, question: Mapping[str, Any], trust: Trust) -> A
     """What is not repeated: the search itself, its counts, similarities and perplexities."""
     run = existing(folder)
     task = read_task(run.task)
-    names = ("k_max", "rho_max", "rho_up", "q_max", "similarity")
-    limits = Limits(**{name: question[name] for name in names}, perplexity=question.get("perplexity"))
-    again = Witnesses(run, task, open_apart(task, trust), Goal(question["target"]), limits, question["method"])
+    limits, goal = Limits.of(question), Goal(question["target"])
+    again = Witnesses(run, task, open_apart(task, trust), goal, limits, question["method"])
     lines = read_lines(run)
     remark = "the witnesses were replayed; requests, evaluations, similarities and perplexities are not counted again"
     texts, missing = by_id(run.texts), without_line(run, lines)
