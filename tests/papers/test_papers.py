@@ -29,7 +29,7 @@ SYNONYMS = {"good": ["fine", "bad"], "film": ["movie"]}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    for name in ("sst2", "mr", "imdb", "ag_news", "synonyms"):
+    for name in ("sst2", "mr", "imdb", "ag_news", "snli", "synonyms"):
         (folder / name).mkdir()
     for name, text in (("train", "sentence"), ("dev", "content")):
         rows = SENTENCES * 10 if name == "train" else [(f"{said} , again", label) for said, label in SENTENCES]
@@ -40,6 +40,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reviews = [json.dumps({"text": said, "label": label}) for said, label in SENTENCES * 10]
     (folder / "imdb" / "train.jsonl.gz").write_bytes(gzip.compress("\n".join(reviews).encode()))
     (folder / "ag_news" / "train.csv").write_text("".join(f'{label},"{said}"\n' for said, label in SENTENCES * 10))
+    pairs = [f"{said}\t{said}\t{label}" for said, label in SENTENCES * 10]
+    (folder / "snli" / "dev.tsv").write_text("\n".join(["premise\thypothesis\tlabel", *pairs]) + "\n")
     (folder / "synonyms" / "table.json").write_text(json.dumps(SYNONYMS))
     return folder
 
@@ -59,8 +61,10 @@ def test_every_step_is_a_command_with_options_that_it_has(name: str, size: str, 
     for step in steps:
         name, *arguments = step.arguments
         command = group.commands[name]
+        if name == "bench":
+            command = command.commands[arguments.pop(0)]
         command.make_context(name, list(arguments))
-        assert str(step.out) in arguments
+        assert any(argument == str(step.out) or argument.startswith(f"{step.out}/") for argument in arguments)
     assert len({step.out for step in steps}) == len(steps)
 
 

@@ -405,4 +405,5 @@ PAPER = Paper(
         "certified, and of TextBugger's search over the table's words.",
         "At --size small: fewer defences, three steps of ascent (ten of FreeLB++), one seed, shorter texts.",
     ),
+    few={"imdb": 4000, "ag": 4000},
 )

@@ -15,7 +15,7 @@ import gzip
 import importlib.util
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,11 @@ from ..runs.run_folder import write_atomically
 
 Rows = list[tuple[str, int]]
 """Text and label."""
+PAIR = ("premise", "hypothesis")
 BAR = "|"
 """Between the sentences of a pair."""
+FEW = 20_000
+"""Training rows of --size small, where a paper does not say another number."""
 HELD_OUT_SHARE = 0.1
 """Of the rows of a data set that has no test rows of its own, drawn with seed 0."""
 
@@ -56,8 +59,6 @@ class Source:
     read: Callable[[Path], tuple[Rows, Rows]]
     """From the user's folder; raises FileNotFoundError where it is not there."""
     package: Callable[[], tuple[Rows, Rows]] | None = None
-    few: int = 20_000
-    """Training rows of the size small, drawn with seed 0."""
 
 
 def sst2(folder: Path) -> tuple[Rows, Rows]:
@@ -85,7 +86,9 @@ def snli(folder: Path) -> tuple[Rows, Rows]:
     """Both sentences as one text, with a bar between them."""
     with (folder / "snli" / "dev.tsv").open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        return parted([(f"{row['premise']} {BAR} {row['hypothesis']}", int(row["label"])) for row in rows])
+        return parted(
+            [(f" {BAR} ".join(row[key].replace(BAR, " ") for key in PAIR), int(row["label"])) for row in rows]
+        )
 
 
 def packaged(source: str) -> tuple[Rows, Rows]:
@@ -101,9 +104,9 @@ def packaged(source: str) -> tuple[Rows, Rows]:
 SOURCES: dict[str, Source] = {
     "sst2": Source("SST-2", ("negative", "positive"), 64, sst2),
     "mr": Source("MR", ("negative", "positive"), 64, mr, lambda: packaged("rotten_tomatoes")),
-    "imdb": Source("IMDb", ("negative", "positive"), 200, imdb, lambda: packaged("imdb"), 4000),
+    "imdb": Source("IMDb", ("negative", "positive"), 200, imdb, lambda: packaged("imdb")),
     "snli": Source("SNLI", ("entailment", "neutral", "contradiction"), 48, snli),
-    "ag": Source("AG News", ("world", "sports", "business", "sci/tech"), 100, ag_news, few=4000),
+    "ag": Source("AG News", ("world", "sports", "business", "sci/tech"), 100, ag_news),
 }
 
 
@@ -130,9 +133,10 @@ def parted(rows: Rows) -> tuple[Rows, Rows]:
 
 
 def datasets(
-    names: Sequence[str], data: Path | None, out: Path, *, few: bool = False
+    names: Sequence[str], data: Path | None, out: Path, few: Mapping[str, int] | None = None
 ) -> tuple[dict[str, Dataset], list[str]]:
-    """Those that there are, written below `out`, and a sentence for each that there is not."""
+    """Those that there are, written below `out`, and a sentence for each that there is not; `few`: at most so many
+    training rows of each, drawn with seed 0, in place of all."""
     found: dict[str, Dataset] = {}
     missing = []
     for name in names:
@@ -142,7 +146,7 @@ def datasets(
         if rows is None:
             missing.append(f"{source.title} is left out: {where}")
             continue
-        chosen = drawn(rows[0], source.few) if few else rows[0]
+        chosen = rows[0] if few is None else drawn(rows[0], few.get(name, FEW))
         for path, some in zip((train, test), (chosen, rows[1]), strict=True):
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)

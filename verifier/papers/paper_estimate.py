@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..defending.cell_steps import Step
+from .paper_data import FEW
 from .paper_plan import Paper, Setting, json_in
 
 MEASURED = Path(__file__).with_name("measured_seconds.json")
@@ -26,7 +27,7 @@ def expected(paper: Paper, setting: Setting, steps: Sequence[Step]) -> str:
         return f"{len(left)} of {len(steps)} commands are to be done"
     with TemporaryDirectory() as folder:
         small = {step.out.name: step for step in paper.steps(replace(setting, folder=Path(folder), size="small"))}
-    seconds = sum(of_step(step, small, known, learned(setting)) for step in left)
+    seconds = sum(of_step(step, small, known, learned(paper, setting)) for step in left)
     rest = "" if len(left) == len(steps) else f" for the {len(left)} of {len(steps)} commands that are left"
     return (
         f"about {shown(seconds)} of one processor{rest}: the texts of each command x the seconds a text of --size small, "
@@ -63,10 +64,8 @@ def of_texts(step: Step) -> float:
     return number
 
 
-def learned(setting: Setting) -> float:
+def learned(paper: Paper, setting: Setting) -> float:
     """How many times as many training rows as at --size small, of all data sets together."""
-    from .paper_data import SOURCES
-
     there = sum(data.rows[1] for data in setting.data.values())
-    few = sum(min(data.rows[0], SOURCES[name].few) for name, data in setting.data.items())
+    few = sum(min(data.rows[0], paper.few.get(name, FEW)) for name, data in setting.data.items())
     return there / few if few else 1.0

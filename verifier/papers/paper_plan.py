@@ -44,9 +44,11 @@ class Setting:
         network: Mapping[str, object],
         training: Mapping[str, object],
         *,
-        vocabulary: int = 20_000,
+        vocabulary: int | None = 20_000,
     ) -> Path:
-        """The recipe of a network on one data set, written below the folder."""
+        """The recipe of a network on one data set, written below the folder; without a size of the vocabulary it has its
+        own tokenizer."""
+        words = {} if vocabulary is None else {"size": vocabulary, "split": "words"}
         sections: dict[str, Mapping[str, object]] = {
             "data": {
                 "train": f"../data/{data.train.name}",
@@ -56,7 +58,7 @@ class Setting:
                 "strip_html": data.name == "imdb",
                 "held_out": f"../data/{data.test.name}",
             },
-            "vocabulary": {"size": vocabulary, "split": "words", "length": data.length},
+            "vocabulary": {**words, "length": data.length},
             "network": network,
             "training": training,
             "swaps": {"file": f"../data/{self.synonyms.name}", "max_per_word": 8},
@@ -121,6 +123,8 @@ class Paper:
     tables: Callable[[Setting], Iterator[Table]]
     out_of_scope: tuple[str, ...] = ()
     """What of the paper is not run, and why."""
+    few: Mapping[str, int] = field(default_factory=dict)
+    """Training rows at --size small, of data sets that have more than it needs."""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ def work_through(
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / NAME, question | {"unfinished": True})
     folder = out.absolute()
-    found, remarks = datasets(paper.datasets, options.data, folder / "data", few=options.size == "small")
+    found, remarks = datasets(
+        paper.datasets, options.data, folder / "data", paper.few if options.size == "small" else None
+    )
     if not found:
         raise BadInput(f"none of the paper's data sets is there: {'; '.join(remarks)}")
     synonyms, from_where = synonyms_in(options.data, folder / "data")
