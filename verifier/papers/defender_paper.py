@@ -106,7 +106,8 @@ def steps(setting: Setting) -> Iterator[Step]:
     for name, data in setting.data.items():
         cut = replace(data, length=setting.pick(LENGTH[name], data.length))
         network: dict[str, object] = {"architecture": "cnn", "embedding": 16, "filters": 32, "width": 3}
-        training: dict[str, object] = {"epochs": setting.pick(3, 6), "dropout": 0.1, "word_dropout": 0.1}
+        training: dict[str, object] = {"epochs": setting.pick(4, 6), "dropout": 0.1, "word_dropout": 0.1}
+        training["batch"] = setting.pick(16, 64)
         recipe = setting.recipe(name, cut, network, training)
         plain = ("--training-texts", setting.pick(200, 2000), "--seconds", setting.pick(0.5, 10), *texts)
 
