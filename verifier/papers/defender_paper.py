@@ -222,7 +222,8 @@ def constraints(setting: Setting) -> Iterator[Table]:
             f"{data.title}: accuracy under attack by the constraints, undefended",
             ("attack", *("value: Aua %",) * len(setting.pick(*CANDIDATES))),
             tuple(rows),
-            "Aua: still answered rightly under the attack, of all texts. By candidates: at the paper's share of words; by "
+            "Aua: still answered rightly under the attack, of all texts. By candidates: at the paper's share of "
+            "words; by "
             "share of words: all candidates of the table.",
             (SHARE_NOTE, "BERT-Attack needs a masked language model, which is in no package: "
              "`swapproof attack --language-model FOLDER` runs it."),
@@ -270,11 +271,14 @@ def defended_by(setting: Setting, name: str, title: str, number: str) -> Table:
         ("method", "Clean %", *columns, "certified@1 %", "certified@2 %", "MMWS"),
         tuple(rows),
         "Aua: still right under the attack, of all texts; Suc: broken, of those attacked, which were answered rightly; "
-        "#Query: sentences asked about, before any cache, mean over attacked texts. certified@r: no sentence with at most "
+        "#Query: sentences asked about, before any cache, mean over attacked texts. certified@r: no sentence with at "
+        "most "
         "r swaps breaks it, of all texts; [proved, not known to be broken].",
         (SHARE_NOTE, QUERY_NOTE, SIMILARITY_NOTE, SYNONYM_NOTE,
-         "SAFER and RanMASK are deployed as the mean of logits over 100 random texts, as in the paper; what is certified of "
-         "them is evaluated in full. Their released certificates are not sound: `measure --quantity vote` has sound ones."),
+         "SAFER and RanMASK are deployed as the mean of logits over 100 random texts, as in the paper; what is "
+         "certified of "
+         "them is evaluated in full. Their released certificates are not sound: `measure --quantity vote` has sound "
+         "ones."),
     )  # fmt: skip
 
 
@@ -293,7 +297,8 @@ def norms(setting: Setting, name: str) -> Table:
         ("method", "norm", "Clean %", "TextFooler: Aua %", "Suc %", "certified@1 %", "certified@2 %", "MMWS"),
         tuple(rows),
         "w/o: no projection. Three steps of ascent. Columns as in table 2.",
-        ("Norms are of a text's whole perturbation, in units of the embedding: BERT's vectors are longer than ours, so that "
+        ("Norms are of a text's whole perturbation, in units of the embedding: BERT's vectors are longer than ours, "
+         "so that "
          "equal norms are not equally large.",),
     )  # fmt: skip
 
@@ -321,7 +326,8 @@ def by_steps(setting: Setting, name: str) -> Table:
         f"{setting.data[name].title}: without projection, by the steps of ascent",
         ("method", "steps", "Clean %", "TextFooler: Aua %", "certified@1 %", "certified@2 %", "MMWS"),
         tuple(rows),
-        "Columns as in table 2. The paper's curves rise up to 5 steps (Clean), and 10 or 30 (Aua); it prints no numbers.",
+        "Columns as in table 2. The paper's curves rise up to 5 steps (Clean), and 10 or 30 (Aua); it prints no "
+        "numbers.",
         figures=tuple(drawings),
     )
 
@@ -383,15 +389,19 @@ def overlaps(setting: Setting, name: str) -> list[str]:
     return [one.partition(": ")[2] for one in said if "synonyms" in one][:1]
 
 
-SHARE_NOTE = ("The number of words that may change is the share times the number of words, rounded down; released tools "
-              "round it up.")  # fmt: skip
-QUERY_NOTE = ("At most K_max x words requests a text (K_max 50, of which the synonym table has at most 8 a word); released "
-              "tools count the first request too.")  # fmt: skip
-SIMILARITY_NOTE = ("The paper asks for a similarity of 0.84 by USE; released tools compare with the previous text and not "
-                   "below 15 words. Here similarity is the synonym table's affair; `--similarity` compares with the "
-                   "original, always.")  # fmt: skip
-SYNONYM_NOTE = ("Defenders learn from the demo's synonyms (Open English WordNet), never from those that attack, but where "
-                "table 6 says so.")  # fmt: skip
+SHARE_NOTE = "The number of words that may change is the share times the number of words, rounded down; released tools round it up."
+QUERY_NOTE = (
+    "At most K_max x words requests a text (K_max 50, of which the synonym table has at most 8 a word); released tools "
+    "count the first request too."
+)
+SIMILARITY_NOTE = (
+    "The paper asks for a similarity of 0.84 by USE; released tools compare with the previous text and not below 15 "
+    "words. Here similarity is the synonym table's affair; `--similarity` compares with the original, always."
+)
+SYNONYM_NOTE = (
+    "Defenders learn from the demo's synonyms (Open English WordNet), never from those that attack, but where table 6 "
+    "says so."
+)
 
 PAPER = Paper(
     "defender",
@@ -400,9 +410,11 @@ PAPER = Paper(
     steps,
     tables,
     (
-        "BERT-Attack needs a masked language model from a folder (`swapproof attack --language-model`), and no package has "
+        "BERT-Attack needs a masked language model from a folder (`swapproof attack --language-model`), and no "
+        "package has "
         "one.",
-        "Published numbers are of BERT, and of TextBugger with typing errors; ours of a convolutional network, which can be "
+        "Published numbers are of BERT, and of TextBugger with typing errors; ours of a convolutional network, which "
+        "can be "
         "certified, and of TextBugger's search over the table's words.",
         "At --size small: fewer defences, three steps of ascent (ten of FreeLB++), one seed, shorter texts.",
     ),

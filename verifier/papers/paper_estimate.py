@@ -30,7 +30,8 @@ def expected(paper: Paper, setting: Setting, steps: Sequence[Step]) -> str:
     seconds = sum(of_step(step, small, known, learned(paper, setting)) for step in left)
     rest = "" if len(left) == len(steps) else f" for the {len(left)} of {len(steps)} commands that are left"
     return (
-        f"about {shown(seconds)} of one processor{rest}: the texts of each command x the seconds a text of --size small, "
+        f"about {shown(seconds)} of one processor{rest}: the texts of each command x the seconds a text of --size "
+        f"small, "
         f"measured on another machine; --jobs {setting.jobs} works on as many texts at a time"
     )
 

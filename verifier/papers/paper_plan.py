@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from swapproof.encodings.errors import BadInput
+
 from ..defending.cell_steps import Step
 from ..pages.sheets.sheet import Figure
 from ..runs.run_folder import write_atomically
@@ -45,9 +47,10 @@ class Setting:
         training: Mapping[str, object],
         *,
         vocabulary: int | None = 20_000,
+        defence: Mapping[str, object] | None = None,
     ) -> Path:
-        """The recipe of a network on one data set, written below the folder; without a size of the vocabulary it has its
-        own tokenizer."""
+        """The recipe of a network on one data set, written below the folder; one with a tokenizer of its own has no size
+        of the vocabulary."""
         words = {} if vocabulary is None else {"size": vocabulary, "split": "words"}
         sections: dict[str, Mapping[str, object]] = {
             "data": {
@@ -63,6 +66,8 @@ class Setting:
             "training": training,
             "swaps": {"file": f"../data/{self.synonyms.name}", "max_per_word": 8},
         }
+        if defence is not None:
+            sections["defence"] = defence
         lines = ["# Written by swapproof paper."]
         for section, values in sections.items():
             lines += ["", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
@@ -72,7 +77,10 @@ class Setting:
         """A file below the folder that a command reads."""
         path = self.folder / "recipes" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, text.encode())
+        if path.is_file() and path.read_text(encoding="utf-8") != text:
+            raise BadInput(f"{path}: says something else than would be written now; give --out a new folder")
+        if not path.is_file():
+            write_atomically(path, text.encode())
         return path
 
     def step(self, name: str, command: str, *arguments: object) -> Step:

