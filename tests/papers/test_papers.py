@@ -15,7 +15,7 @@ import typer
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import app, main
 from swapproof.verifier.defending.cell_steps import Ended, Step
-from swapproof.verifier.papers import mmws_paper
+from swapproof.verifier.papers import mmws_paper, paper_estimate
 from swapproof.verifier.papers.paper_data import Dataset, datasets
 from swapproof.verifier.papers.paper_page import latex_of
 from swapproof.verifier.papers.paper_plan import Cell, Paper, Setting, Table, ends, json_in
@@ -75,9 +75,35 @@ def test_tables_of_nothing_have_no_numbers(name: str, data: Path, tmp_path: Path
     assert tables
     for table in tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
+        missing = [cell for row in table.rows for cell in row if cell.ours == "-" or cell.ours.endswith(": -")]
+        assert all(cell.run is not None for cell in missing)
         linked = [cell.ours for row in table.rows for cell in row if cell.run is not None]
         assert set(linked) <= {"-"} or all(one.endswith(": -") for one in linked)
     assert latex_of(PAPERS[name], tables).count("\\begin{tabular}") == sum(bool(table.rows) for table in tables)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_full_size_hands_the_cluster_on_and_says_beforehand_what_it_costs(
+    name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = replace(setting_of(PAPERS[name], data, tmp_path, "full"), cluster="auto", jobs=4)
+    steps = list(PAPERS[name].steps(setting))
+    for step in steps:
+        together = step.arguments[0] in ("certify", "attack", "defend", "measure") and "kappa" not in step.arguments
+        assert ("--cluster" in step.arguments) == together
+    few = replace(setting_of(PAPERS[name], data, tmp_path / "small"), jobs=1)
+    known = {step.out.name: 2.0 for step in PAPERS[name].steps(few)}
+    measured = tmp_path / "measured.json"
+    measured.write_text(json.dumps({name: known}))
+    monkeypatch.setattr(paper_estimate, "MEASURED", measured)
+    assert "of one processor" in paper_estimate.expected(PAPERS[name], setting, steps)
+    assert paper_estimate.expected(PAPERS[name], few, list(PAPERS[name].steps(few))).startswith(
+        f"about {paper_estimate.shown(2.0 * len(known))} of one processor"
+    )
+    measured.unlink()
+    assert (
+        paper_estimate.expected(PAPERS[name], setting, steps) == f"{len(steps)} of {len(steps)} commands are to be done"
+    )
 
 
 def in_process(arguments: Sequence[str]) -> Ended:
@@ -89,6 +115,34 @@ def one_network(setting: Setting) -> Iterator[Step]:
     recipe = setting.recipe("sst2", setting.data["sst2"], network, {"epochs": 20, "dropout": 0.0}, vocabulary=20)
     yield setting.step("model", "train", recipe)
     yield setting.step("certified", "certify", setting.runs / "model" / "task.toml")
+
+
+def test_a_folder_that_was_moved_goes_on_with_any_number_of_jobs(data: Path, tmp_path: Path) -> None:
+    """What is done is known by what was asked, not by where it lies or how many worked on it."""
+
+    def leaving(arguments: Sequence[str]) -> Ended:
+        if "--out" in arguments:
+            Path(arguments[arguments.index("--out") + 1]).mkdir()
+            asked.append(arguments[0])
+        return Ended(0, "", 2.5)
+
+    asked: list[str] = []
+    paper = replace(TINY, tables=lambda setting: iter(()))
+    work_through(paper, tmp_path / "out", PaperOptions(data=data), command=leaving)
+    assert asked == ["train", "certify"]
+    (tmp_path / "out").rename(tmp_path / "moved")
+    made, _ = work_through(paper, tmp_path / "moved", PaperOptions(data=data, jobs=3), command=leaving)
+    assert asked == ["train", "certify"]
+    assert made.costs == {"model": 2.5, "certified": 2.5}
+    assert str(tmp_path) not in (tmp_path / "moved" / "commands.sh").read_text()
+
+
+def test_a_recipe_that_changed_is_refused(data: Path, tmp_path: Path) -> None:
+    setting = setting_of(TINY, data, tmp_path)
+    setting.write("one.toml", "one")
+    setting.write("one.toml", "one")
+    with pytest.raises(BadInput, match="says something else"):
+        setting.write("one.toml", "two")
 
 
 def one_table(setting: Setting) -> Iterator[Table]:

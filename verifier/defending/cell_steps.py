@@ -135,7 +135,8 @@ def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
     if ended.code not in (*ANSWERED, 2):
         raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {ended.code}: {ended.said}")
     if ended.code in ANSWERED:
-        note = {"arguments": step.question, "exit_code": ended.code, "said": ended.said, "cpu_seconds": ended.cpu_seconds}
+        note: dict[str, object] = {"arguments": step.question, "exit_code": ended.code, "said": ended.said}
+        note["cpu_seconds"] = ended.cpu_seconds
         write_atomically(step.done, json.dumps(note).encode())
     return ended
 

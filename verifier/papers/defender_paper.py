@@ -389,7 +389,7 @@ def overlaps(setting: Setting, name: str) -> list[str]:
     return [one.partition(": ")[2] for one in said if "synonyms" in one][:1]
 
 
-SHARE_NOTE = "The number of words that may change is the share times the number of words, rounded down; released tools round it up."
+SHARE_NOTE = "The share times the number of words is rounded down; released tools round it up."
 QUERY_NOTE = (
     "At most K_max x words requests a text (K_max 50, of which the synonym table has at most 8 a word); released tools "
     "count the first request too."

@@ -365,9 +365,9 @@ def any_word(setting: Setting) -> Table:
         rows.append(row((title, str(size)), report(run), f"{proved}", f"{rest}", f"{len(parts)}"))
     for _, title, size, _, lines in largest(setting):
         bars = [(part["word"], part["low"] / diameter(lines)) for part in lines[0]["words"][:SHOWN]]
-        drawing = drawn_lengths(f"{title}: low ends of the first words", bars, "of the diameter")
+        drawing = drawn_lengths(f"{title}: low ends of the first words", bars, "d")
         drawings.append(Figure(f"Figure 3, {title}, {size} numbers", drawing,
-                               "From 1 on no word of the vocabulary can change the class."))  # fmt: skip
+                               "d: the diameter. From 1 on no word can change the class."))  # fmt: skip
     return Table(
         "Figure 3",
         "Words that no substitution changes",

@@ -49,8 +49,7 @@ class Setting:
         vocabulary: int | None = 20_000,
         defence: Mapping[str, object] | None = None,
     ) -> Path:
-        """The recipe of a network on one data set, written below the folder; one with a tokenizer of its own has no size
-        of the vocabulary."""
+        """The recipe of a network on one data set; `vocabulary` is None of one with a tokenizer of its own."""
         words = {} if vocabulary is None else {"size": vocabulary, "split": "words"}
         sections: dict[str, Mapping[str, object]] = {
             "data": {
@@ -146,7 +145,10 @@ class Made:
     """Where two runs contradict each other."""
     compared: int = 0
     """Texts that several runs of one network spoke of."""
-    cpu_seconds: float = 0.0
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Processor seconds of every command, by its folder's name."""
+    measured: str = ""
+    """The day on which the last command ended."""
 
 
 Told = str | tuple[str, str]

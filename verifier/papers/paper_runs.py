@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shlex
 import time
@@ -77,7 +78,8 @@ def work_through(
         checked,
         tuple(agreed.disagreements),
         agreed.texts,
-        sum(cost.values()) if (cost := spent(steps)) else 0.0,
+        spent(steps),
+        last_day(steps),
     )
     publish(paper, setting, made, question, code)
     return made, code
@@ -93,6 +95,12 @@ def spent(steps: Sequence[Step]) -> dict[str, float]:
     """Processor seconds of every step that has ended, by its folder's name."""
     notes = ((step, json_in(step.done) or {}) for step in steps)
     return {step.out.name: note["cpu_seconds"] for step, note in notes if note.get("cpu_seconds") is not None}
+
+
+def last_day(steps: Sequence[Step]) -> str:
+    """On which a command ended."""
+    ended = [step.done.stat().st_mtime for step in steps if step.done.is_file()]
+    return datetime.date.fromtimestamp(max(ended)).isoformat() if ended else ""
 
 
 def refuse_strange(out: Path, question: dict[str, str]) -> None:
@@ -117,7 +125,8 @@ def taken(steps: Sequence[Step], command: Command, said: Callable[[str], None]) 
         ended = take(step, command, said)
         worked += fresh
         if ended.code not in ANSWERED:
-            yield f"`swapproof {' '.join(step.arguments[:1])}` for {step.out.name}: {ended.said or ended.code}"
+            reason = (ended.said or f"exit code {ended.code}").replace(f"{step.home}/", "")
+            yield f"`swapproof {step.arguments[0]}` for {step.out.name}: {reason}"
         left = len(steps) - number - 1
         if fresh and left:
             spent = time.monotonic() - begun
@@ -161,7 +170,8 @@ def as_json(setting: Setting, made: Made) -> dict[str, Any]:
     tables = [told(table) for table in made.tables]
     found = {"tables": tables, "remarks": list(made.remarks), "checked": dict(made.checked),
              "disagreements": list(made.disagreements), "compared_texts": made.compared,
-             "cpu_seconds": round(made.cpu_seconds, 1)}  # fmt: skip
+             "measured": made.measured, "cpu_seconds": round(sum(made.costs.values()), 1),
+             "cpu_seconds_of": dict(made.costs)}  # fmt: skip
     return dict(json.loads(json.dumps(found)))
 
 
