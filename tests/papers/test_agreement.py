@@ -17,7 +17,7 @@ SPACE = [["good", "fine"], ["film", "movie"]]
 def left(folder: Path, *lines: Mapping[str, Any], summary: object = None, choices: Sequence[object] = SPACE) -> Path:
     """A run of the network `m` about one text."""
     folder.mkdir()
-    question = next((line.pop("question") for line in map(dict, lines) if "question" in line), {})
+    question: object = next((line.pop("question") for line in map(dict, lines) if "question" in line), {})
     manifest = {"sha256": {"model": "m", "texts": "t"}, "settings": {"question": question}}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / "summary.json").write_text(json.dumps(summary or {}))

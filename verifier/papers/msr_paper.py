@@ -269,7 +269,8 @@ def by_embedding(setting: Setting) -> Table:
 
 
 def counter_fitted(setting: Setting) -> Table:
-    rows, series = [], {}
+    rows = []
+    series: dict[str, list[tuple[float, float, float]]] = {}
     name = with_glove(setting) or ""
     found: dict[tuple[str, int], dict[str, float | None] | None] = {}
     for method, title in GLOVE.items():
@@ -282,17 +283,13 @@ def counter_fitted(setting: Setting) -> Table:
             least = ends(mean_of([one["safe_radius"] for one in lines]), 4)
             told = TABLE_6[method][words] if name == "ag" else ""
             rows.append(row((title, str(words)), report(run), (ends(found[method, words], 4), told), least))
-    both = [words for words in moving(setting) if all(found.get((method, words)) for method in GLOVE)]
-    if both:
-        for words in both:
-            plain, fitted = (found[method, words] or {} for method in GLOVE)
-            series.setdefault("GloVe", []).append((float(words), plain["low"] or 0.0, plain["low"] or 0.0))
-            series.setdefault("counter-fitted", []).append((float(words), fitted["low"] or 0.0, fitted["low"] or 0.0))
-    drawings = ()
+            low = (found[method, words] or {}).get("low") or 0.0
+            series.setdefault(title, []).append((float(words), low, low))
+    drawings: tuple[Figure, ...] = ()
     if series:
         most = max(high for one in series.values() for _, _, high in one) or 1.0
-        drawing = drawn_lines("Low ends by the number of words", [Series(*one) for one in
-                              ((key, tuple(points)) for key, points in series.items())], "words", top=most)  # fmt: skip
+        lines_of = [Series(key, tuple(points)) for key, points in series.items()]
+        drawing = drawn_lines("Low ends by the number of words", lines_of, "words", top=most)
         keys = tuple((f"line engine-{number}", key) for number, key in enumerate(series))
         drawings = (
             Figure("Figures 7 and 11", drawing, "Mean low ends, Linf; the paper draws their difference.", keys),

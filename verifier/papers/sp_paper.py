@@ -104,9 +104,10 @@ def steps(setting: Setting) -> Iterator[Step]:
             yield setting.step(f"{name}-{method}-sp-attack", "attack", task, *words, *limit)
         task, few = place(setting, name, "none") / "model" / "task.toml", ("--limit", setting.pick(15, 200))
         if with_encoder() and (name == main(setting) or setting.size == "full"):
-            words = ("--kappa", place(setting, name, "none") / "kappa" / "kappa.csv", "--similarity", 0)
-            yield setting.step(f"{name}-similar-sp-attack", "attack", task, "--method", "sp-attack", *words, *few)
-            yield setting.step(f"{name}-similar-textfooler", "attack", task, "--method", "textfooler", *words[2:], *few)
+            kappa = place(setting, name, "none") / "kappa" / "kappa.csv"
+            for attack, more in (("sp-attack", ("--kappa", kappa)), ("textfooler", ())):
+                asked = ("--method", attack, *more, "--similarity", 0)
+                yield setting.step(f"{name}-similar-{attack}", "attack", task, *asked, *few)
         for variant in VARIANTS if name == main(setting) or setting.size == "full" else ():
             for stop in setting.pick(*STOPS):
                 asked = ("--quantity", "kappa", "--euba", str(stop), "--euba-variant", variant)
