@@ -15,7 +15,7 @@ import typer
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import app, main
 from swapproof.verifier.defending.cell_steps import Ended, Step
-from swapproof.verifier.papers import mmws_paper
+from swapproof.verifier.papers import mmws_paper, paper_estimate
 from swapproof.verifier.papers.paper_data import Dataset, datasets
 from swapproof.verifier.papers.paper_page import latex_of
 from swapproof.verifier.papers.paper_plan import Cell, Paper, Setting, Table, ends, json_in
@@ -29,7 +29,7 @@ SYNONYMS = {"good": ["fine", "bad"], "film": ["movie"]}
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    for name in ("sst2", "mr", "imdb", "ag_news", "synonyms"):
+    for name in ("sst2", "mr", "imdb", "ag_news", "snli", "synonyms"):
         (folder / name).mkdir()
     for name, text in (("train", "sentence"), ("dev", "content")):
         rows = SENTENCES * 10 if name == "train" else [(f"{said} , again", label) for said, label in SENTENCES]
@@ -40,6 +40,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reviews = [json.dumps({"text": said, "label": label}) for said, label in SENTENCES * 10]
     (folder / "imdb" / "train.jsonl.gz").write_bytes(gzip.compress("\n".join(reviews).encode()))
     (folder / "ag_news" / "train.csv").write_text("".join(f'{label},"{said}"\n' for said, label in SENTENCES * 10))
+    pairs = [f"{said}\t{said}\t{label}" for said, label in SENTENCES * 10]
+    (folder / "snli" / "dev.tsv").write_text("\n".join(["premise\thypothesis\tlabel", *pairs]) + "\n")
     (folder / "synonyms" / "table.json").write_text(json.dumps(SYNONYMS))
     return folder
 
@@ -59,8 +61,10 @@ def test_every_step_is_a_command_with_options_that_it_has(name: str, size: str, 
     for step in steps:
         name, *arguments = step.arguments
         command = group.commands[name]
+        if name == "bench":
+            command = command.commands[arguments.pop(0)]
         command.make_context(name, list(arguments))
-        assert str(step.out) in arguments
+        assert any(argument == str(step.out) or argument.startswith(f"{step.out}/") for argument in arguments)
     assert len({step.out for step in steps}) == len(steps)
 
 
@@ -71,9 +75,35 @@ def test_tables_of_nothing_have_no_numbers(name: str, data: Path, tmp_path: Path
     assert tables
     for table in tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
+        missing = [cell for row in table.rows for cell in row if cell.ours == "-" or cell.ours.endswith(": -")]
+        assert all(cell.run is not None for cell in missing)
         linked = [cell.ours for row in table.rows for cell in row if cell.run is not None]
         assert set(linked) <= {"-"} or all(one.endswith(": -") for one in linked)
     assert latex_of(PAPERS[name], tables).count("\\begin{tabular}") == sum(bool(table.rows) for table in tables)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_full_size_hands_the_cluster_on_and_says_beforehand_what_it_costs(
+    name: str, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = replace(setting_of(PAPERS[name], data, tmp_path, "full"), cluster="auto", jobs=4)
+    steps = list(PAPERS[name].steps(setting))
+    for step in steps:
+        together = step.arguments[0] in ("certify", "attack", "defend", "measure") and "kappa" not in step.arguments
+        assert ("--cluster" in step.arguments) == together
+    few = replace(setting_of(PAPERS[name], data, tmp_path / "small"), jobs=1)
+    known = {step.out.name: 2.0 for step in PAPERS[name].steps(few)}
+    measured = tmp_path / "measured.json"
+    measured.write_text(json.dumps({name: known}))
+    monkeypatch.setattr(paper_estimate, "MEASURED", measured)
+    assert "of one processor" in paper_estimate.expected(PAPERS[name], setting, steps)
+    assert paper_estimate.expected(PAPERS[name], few, list(PAPERS[name].steps(few))).startswith(
+        f"about {paper_estimate.shown(2.0 * len(known))} of one processor"
+    )
+    measured.unlink()
+    assert (
+        paper_estimate.expected(PAPERS[name], setting, steps) == f"{len(steps)} of {len(steps)} commands are to be done"
+    )
 
 
 def in_process(arguments: Sequence[str]) -> Ended:
@@ -83,8 +113,36 @@ def in_process(arguments: Sequence[str]) -> Ended:
 def one_network(setting: Setting) -> Iterator[Step]:
     network: dict[str, object] = {"architecture": "mean", "embedding": 4}
     recipe = setting.recipe("sst2", setting.data["sst2"], network, {"epochs": 20, "dropout": 0.0}, vocabulary=20)
-    yield setting.step("model", "train", recipe, parallel=False)
+    yield setting.step("model", "train", recipe)
     yield setting.step("certified", "certify", setting.runs / "model" / "task.toml")
+
+
+def test_a_folder_that_was_moved_goes_on_with_any_number_of_jobs(data: Path, tmp_path: Path) -> None:
+    """What is done is known by what was asked, not by where it lies or how many worked on it."""
+
+    def leaving(arguments: Sequence[str]) -> Ended:
+        if "--out" in arguments:
+            Path(arguments[arguments.index("--out") + 1]).mkdir()
+            asked.append(arguments[0])
+        return Ended(0, "", 2.5)
+
+    asked: list[str] = []
+    paper = replace(TINY, tables=lambda setting: iter(()))
+    work_through(paper, tmp_path / "out", PaperOptions(data=data), command=leaving)
+    assert asked == ["train", "certify"]
+    (tmp_path / "out").rename(tmp_path / "moved")
+    made, _ = work_through(paper, tmp_path / "moved", PaperOptions(data=data, jobs=3), command=leaving)
+    assert asked == ["train", "certify"]
+    assert made.costs == {"model": 2.5, "certified": 2.5}
+    assert str(tmp_path) not in (tmp_path / "moved" / "commands.sh").read_text()
+
+
+def test_a_recipe_that_changed_is_refused(data: Path, tmp_path: Path) -> None:
+    setting = setting_of(TINY, data, tmp_path)
+    setting.write("one.toml", "one")
+    setting.write("one.toml", "one")
+    with pytest.raises(BadInput, match="says something else"):
+        setting.write("one.toml", "two")
 
 
 def one_table(setting: Setting) -> Iterator[Table]:
@@ -110,7 +168,7 @@ def test_a_paper_is_worked_through_and_goes_on(data: Path, tmp_path: Path) -> No
     assert "SST-2 &amp; &lt;more&gt;" in page
     assert "(1.99)" in page
     assert "SST-2 \\& " in (out / "paper.tex").read_text()
-    assert [line.split()[:2] for line in (out / "commands.sh").read_text().splitlines()[1:]] == [
+    assert [line.split()[:2] for line in (out / "commands.sh").read_text().splitlines()[2:]] == [
         ["swapproof", "train"],
         ["swapproof", "certify"],
     ]
@@ -207,5 +265,5 @@ def test_the_surplus_of_an_attack_is_over_proved_minima(tmp_path: Path) -> None:
         (folder / run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     dataset = Dataset("sst2", "SST-2", ("0", "1"), 8, tmp_path, tmp_path, "here")
     setting = Setting(tmp_path, "small", {"sst2": dataset}, tmp_path)
-    (table,) = mmws_paper.surplus(setting)
+    table = mmws_paper.surplus(setting)
     assert [cell.ours for cell in table.rows[0]] == ["SST-2", "2", "50.0", "0.50", "1"]

@@ -185,6 +185,23 @@ def bench_page(
         typer.echo(content, nl=False)
 
 
+def bench_papers(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What `paper` left.", readable=False)],
+    out: Annotated[Path, typer.Option("--out", help="A new page, or an earlier one.", show_default=False)],
+    seconds: Annotated[
+        Path | None, typer.Option("--seconds", help="A file for the seconds of every command.", show_default=False)
+    ] = None,
+) -> None:
+    """Write the tables of finished papers as one page of Markdown.
+
+    What stands there between `<!-- words NAME -->` and `<!-- end -->` stays.
+    """
+    from ..commands.benches.bench_papers import write_papers
+
+    write_papers(folders, out, seconds)
+    typer.echo(str(out))
+
+
 def file_of(json: Path | None) -> Path | None:
     return None if json == STANDARD_OUTPUT else json
 

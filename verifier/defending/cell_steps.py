@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,9 @@ from .compared_cell import EXACT, Asked, Cell, examples_folder
 
 BY_KAPPA = "sp-attack"
 """The attack that begins with the words of the greatest kappa."""
+HANDS = ("--jobs", "--cluster")
+RESUMED = ("certify", "attack", "measure")
+"""Commands that begin anew with --no-resume."""
 ANSWERED = (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED)
 """Exit codes of a command that left its files."""
 
@@ -28,10 +32,26 @@ class Step:
 
     out: Path
     arguments: tuple[str, ...]
+    home: Path | None = None
+    """A folder that may be moved with all that the arguments name."""
 
     @property
     def done(self) -> Path:
         return self.out.with_name(f"{self.out.name}.done")
+
+    @property
+    def question(self) -> list[str]:
+        """What decides the answer: not where the files are, nor how many work on it."""
+        told = self.named_from_home
+        hands = {place + more for place, word in enumerate(told) if word in HANDS for more in (0, 1)}
+        return [word for place, word in enumerate(told) if place not in hands]
+
+    @property
+    def named_from_home(self) -> list[str]:
+        """As it is given to a shell in that folder."""
+        if self.home is None:
+            return list(self.arguments)
+        return [word.removeprefix(f"{self.home}/") for word in self.arguments]
 
 
 @dataclass(frozen=True)
@@ -39,6 +59,7 @@ class Ended:
     code: int
     said: str
     """Its last line of complaint."""
+    cpu_seconds: float | None = None
 
 
 Command = Callable[[Sequence[str]], Ended]
@@ -96,15 +117,15 @@ def limited(limit: int | None) -> tuple[str, ...]:
 
 
 def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
-    """One step; what has ended with the same arguments is not taken again, with others it begins anew."""
+    """One step; what has ended with the same question is not taken again, with another it begins anew."""
     arguments = list(step.arguments)
     try:
         before = json.loads(step.done.read_bytes())
     except (OSError, ValueError):
         before = None
-    if before is not None and before["arguments"] == arguments and step.out.is_dir():
-        return Ended(before["exit_code"], before["said"])
-    if before is not None and arguments[0] != "train":
+    if before is not None and before["arguments"] == step.question and step.out.is_dir():
+        return Ended(before["exit_code"], before["said"], before.get("cpu_seconds"))
+    if before is not None and arguments[0] in RESUMED:
         arguments.append("--no-resume")
     said(f"swapproof {' '.join(arguments)}")
     if arguments[0] == "train" and (step.out / "training.json").is_file():
@@ -114,14 +135,15 @@ def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
     if ended.code not in (*ANSWERED, 2):
         raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {ended.code}: {ended.said}")
     if ended.code in ANSWERED:
-        note = {"arguments": list(step.arguments), "exit_code": ended.code, "said": ended.said}
+        note: dict[str, object] = {"arguments": step.question, "exit_code": ended.code, "said": ended.said}
+        note["cpu_seconds"] = ended.cpu_seconds
         write_atomically(step.done, json.dumps(note).encode())
     return ended
 
 
 def as_process(arguments: Sequence[str]) -> Ended:
     """A command as users run it, in a process of its own; what it complains of is shown, its tables are not."""
-    last = ""
+    last, before = "", processor_seconds()
     process = subprocess.Popen(
         [sys.executable, "-m", "swapproof", *arguments],
         stdout=subprocess.DEVNULL,
@@ -138,4 +160,11 @@ def as_process(arguments: Sequence[str]) -> Ended:
         process.terminate()  # it keeps what it has found, as after Ctrl-C
         process.wait()
         raise
-    return Ended(code, last.removeprefix("swapproof: ") if code == 2 else "")
+    said = last.removeprefix("swapproof: ") if code == 2 else ""
+    return Ended(code, said, round(processor_seconds() - before, 1))
+
+
+def processor_seconds() -> float:
+    """Of all processes that were started here and have ended; theirs too."""
+    used = os.times()
+    return used.children_user + used.children_system

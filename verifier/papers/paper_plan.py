@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from swapproof.encodings.errors import BadInput
+
 from ..defending.cell_steps import Step
 from ..pages.sheets.sheet import Figure
 from ..runs.run_folder import write_atomically
@@ -15,6 +17,8 @@ from ..tasks.task import toml_value
 from .paper_data import Dataset
 
 SizeName = Literal["small", "full"]
+PARALLEL = ("certify", "attack", "measure", "defend")
+"""Commands that work on several texts, and on several machines, at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,11 @@ class Setting:
         network: Mapping[str, object],
         training: Mapping[str, object],
         *,
-        vocabulary: int = 20_000,
+        vocabulary: int | None = 20_000,
+        defence: Mapping[str, object] | None = None,
     ) -> Path:
-        """The recipe of a network on one data set, written below the folder."""
+        """The recipe of a network on one data set; `vocabulary` is None of one with a tokenizer of its own."""
+        words = {} if vocabulary is None else {"size": vocabulary, "split": "words"}
         sections: dict[str, Mapping[str, object]] = {
             "data": {
                 "train": f"../data/{data.train.name}",
@@ -54,26 +60,42 @@ class Setting:
                 "strip_html": data.name == "imdb",
                 "held_out": f"../data/{data.test.name}",
             },
-            "vocabulary": {"size": vocabulary, "split": "words", "length": data.length},
+            "vocabulary": {**words, "length": data.length},
             "network": network,
             "training": training,
             "swaps": {"file": f"../data/{self.synonyms.name}", "max_per_word": 8},
         }
+        if defence is not None:
+            sections["defence"] = defence
         lines = ["# Written by swapproof paper."]
         for section, values in sections.items():
             lines += ["", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
-        path = self.folder / "recipes" / f"{name}.toml"
+        return self.write(f"{name}.toml", "\n".join(lines) + "\n")
+
+    def write(self, name: str, text: str) -> Path:
+        """A file below the folder that a command reads."""
+        path = self.folder / "recipes" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, ("\n".join(lines) + "\n").encode())
+        if path.is_file() and path.read_text(encoding="utf-8") != text:
+            raise BadInput(f"{path}: says something else than would be written now; give --out a new folder")
+        if not path.is_file():
+            write_atomically(path, text.encode())
         return path
 
-    def step(self, name: str, command: str, *arguments: object, parallel: bool = True) -> Step:
+    def step(self, name: str, command: str, *arguments: object) -> Step:
         """A command whose --out is the folder `name` of the runs."""
         out = self.runs / name
-        shared: tuple[str, ...] = ("--jobs", str(self.jobs)) if parallel else ()
-        if parallel and self.cluster is not None and command in ("certify", "attack", "measure"):
+        words = tuple(map(str, arguments))
+        shared: tuple[str, ...] = ("--jobs", str(self.jobs)) if command in PARALLEL else ()
+        if self.cluster is not None and command in PARALLEL and "kappa" not in words:
             shared += ("--cluster", self.cluster)
-        return Step(out, (command, *map(str, arguments), "--out", str(out), *shared))
+        return Step(out, (command, *words, "--out", str(out), *shared), self.folder)
+
+    def bench(self, name: str, kind: str, *arguments: object) -> Step:
+        """A comparison of engines: it leaves answers and a page in the folder `name` of the runs."""
+        out = self.runs / name
+        files = ("--json", str(out / "answers.jsonl"), "--html", str(out / "report.html"))
+        return Step(out, ("bench", kind, *map(str, arguments), *files), self.folder)
 
 
 @dataclass(frozen=True)
@@ -95,6 +117,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     definition: str
     notes: tuple[str, ...] = ()
+    """Footnotes: where paper and code disagree, or a definition had to be chosen."""
     figures: tuple[Figure, ...] = ()
 
 
@@ -107,6 +130,8 @@ class Paper:
     tables: Callable[[Setting], Iterator[Table]]
     out_of_scope: tuple[str, ...] = ()
     """What of the paper is not run, and why."""
+    few: Mapping[str, int] = field(default_factory=dict)
+    """Training rows at --size small, of data sets that have more than it needs."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +141,34 @@ class Made:
     tables: Sequence[Table] = ()
     remarks: Sequence[str] = ()
     checked: Mapping[str, int] = field(default_factory=dict)
+    disagreements: Sequence[str] = ()
+    """Where two runs contradict each other."""
+    compared: int = 0
+    """Texts that several runs of one network spoke of."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Processor seconds of every command, by its folder's name."""
+    measured: str = ""
+    """The day on which the last command ended."""
+
+
+Told = str | tuple[str, str]
+"""What we found; or that, and what was published."""
+
+
+def row(labels: Sequence[str], run: Path | None, *found: Told | Cell) -> tuple[Cell, ...]:
+    """`run`: the page that every number of the row is from, if it does not bring its own."""
+
+    def cell(one: Told | Cell) -> Cell:
+        if isinstance(one, Cell):
+            return one
+        ours, published = (one, "") if isinstance(one, str) else one
+        return Cell(ours, published, run)
+
+    return (*(Cell(label) for label in labels), *map(cell, found))
+
+
+def report(run: Path) -> Path:
+    return run / "report.html"
 
 
 def json_in(path: Path) -> Any:
@@ -127,8 +180,13 @@ def json_in(path: Path) -> Any:
 
 
 def lines_in(run: Path) -> list[dict[str, Any]]:
+    return rows_in(run / "results.jsonl")
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """Of a file of JSON lines; none where it is not there yet."""
     try:
-        return [json.loads(line) for line in (run / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
         return []
 

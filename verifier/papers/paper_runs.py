@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import shlex
 import time
@@ -17,7 +18,9 @@ from ..exit_codes import HOLDS, INCOMPLETE, UNCHECKED
 from ..pages.sheets.sheet import sheet_page
 from ..runs.life import write_json
 from ..runs.run_folder import write_atomically
-from .paper_data import datasets, synonyms_in
+from .paper_agreement import compared
+from .paper_data import Dataset, datasets, synonyms_in
+from .paper_estimate import expected
 from .paper_page import latex_of, sheet_of
 from .paper_plan import Made, Paper, Setting, SizeName, Table, json_in
 
@@ -48,26 +51,56 @@ def work_through(
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / NAME, question | {"unfinished": True})
     folder = out.absolute()
-    found, remarks = datasets(paper.datasets, options.data, folder / "data")
+    found, remarks = datasets(
+        paper.datasets, options.data, folder / "data", paper.few if options.size == "small" else None
+    )
     if not found:
         raise BadInput(f"none of the paper's data sets is there: {'; '.join(remarks)}")
     synonyms, from_where = synonyms_in(options.data, folder / "data")
-    remarks += [f"{one.title}: from {one.from_where}." for one in found.values()]
+    remarks += [origin(one) for one in found.values()]
     remarks.append(f"Synonyms: {from_where}; at most eight a word.")
     setting = Setting(folder, options.size, found, synonyms, options.jobs, options.cluster)
     setting.runs.mkdir(exist_ok=True)
     steps = list(paper.steps(setting))
-    lines = [f"swapproof {shlex.join(step.arguments)}\n" for step in steps]
-    write_atomically(out / "commands.sh", ("#!/bin/sh\n" + "".join(lines)).encode())
+    lines = [f"swapproof {shlex.join(step.named_from_home)}\n" for step in steps]
+    write_atomically(out / "commands.sh", ("#!/bin/sh\n# In this folder.\n" + "".join(lines)).encode())
+    said(expected(paper, setting, steps))
     failed = list(taken(steps, command, said))
     runs = runs_in(setting.runs)
     checked = {run.relative_to(folder).as_posix(): check(run, command, said) for run in runs if has_evidence(run)}
     remarks += [f"{run.relative_to(folder).as_posix()} says little: {one}" for run in runs for one in vacuous_in(run)]
+    agreed = compared(runs, folder)
     code = HOLDS if not failed and all(one == HOLDS for one in checked.values()) else INCOMPLETE
-    code = UNCHECKED if UNCHECKED in checked.values() else code
-    made = Made(tuple(paper.tables(setting)), (*failed, *remarks), checked)
+    code = UNCHECKED if UNCHECKED in checked.values() or agreed.disagreements else code
+    made = Made(
+        tuple(paper.tables(setting)),
+        (*failed, *remarks),
+        checked,
+        tuple(agreed.disagreements),
+        agreed.texts,
+        spent(steps),
+        last_day(steps),
+    )
     publish(paper, setting, made, question, code)
     return made, code
+
+
+def origin(data: Dataset) -> str:
+    there, taken = data.rows
+    learned = f"{taken:,} of {there:,}" if taken < there else f"{taken:,}"
+    return f"{data.title}: from {data.from_where}, learned from {learned} texts."
+
+
+def spent(steps: Sequence[Step]) -> dict[str, float]:
+    """Processor seconds of every step that has ended, by its folder's name."""
+    notes = ((step, json_in(step.done) or {}) for step in steps)
+    return {step.out.name: note["cpu_seconds"] for step, note in notes if note.get("cpu_seconds") is not None}
+
+
+def last_day(steps: Sequence[Step]) -> str:
+    """On which a command ended."""
+    ended = [step.done.stat().st_mtime for step in steps if step.done.is_file()]
+    return datetime.date.fromtimestamp(max(ended)).isoformat() if ended else ""
 
 
 def refuse_strange(out: Path, question: dict[str, str]) -> None:
@@ -87,10 +120,13 @@ def taken(steps: Sequence[Step], command: Command, said: Callable[[str], None]) 
     begun, worked = time.monotonic(), 0
     for number, step in enumerate(steps):
         fresh = not step.done.is_file()
+        if step.arguments[0] == "bench":
+            step.out.mkdir(parents=True, exist_ok=True)
         ended = take(step, command, said)
         worked += fresh
         if ended.code not in ANSWERED:
-            yield f"`swapproof {' '.join(step.arguments[:1])}` for {step.out.name}: {ended.said or ended.code}"
+            reason = (ended.said or f"exit code {ended.code}").replace(f"{step.home}/", "")
+            yield f"`swapproof {step.arguments[0]}` for {step.out.name}: {reason}"
         left = len(steps) - number - 1
         if fresh and left:
             spent = time.monotonic() - begun
@@ -122,17 +158,20 @@ def publish(paper: Paper, setting: Setting, made: Made, question: dict[str, str]
     folder = setting.folder
     write_atomically(folder / "paper.html", sheet_page(sheet_of(paper, setting, made, code)).written())
     write_atomically(folder / "paper.tex", latex_of(paper, made.tables).encode())
-    write_json(folder / NAME, {**question, "exit_code": code, **as_json(setting, made)})
+    write_json(folder / NAME, {**question, "title": paper.title, "exit_code": code, **as_json(setting, made)})
 
 
 def as_json(setting: Setting, made: Made) -> dict[str, Any]:
     def told(table: Table) -> dict[str, Any]:
         rows = [[named(setting, asdict(cell)) for cell in row] for row in table.rows]
         return {"name": table.name, "caption": table.caption, "columns": table.columns, "rows": rows,
-                "definition": table.definition}  # fmt: skip
+                "definition": table.definition, "notes": table.notes}  # fmt: skip
 
     tables = [told(table) for table in made.tables]
-    found = {"tables": tables, "remarks": list(made.remarks), "checked": dict(made.checked)}
+    found = {"tables": tables, "remarks": list(made.remarks), "checked": dict(made.checked),
+             "disagreements": list(made.disagreements), "compared_texts": made.compared,
+             "measured": made.measured, "cpu_seconds": round(sum(made.costs.values()), 1),
+             "cpu_seconds_of": dict(made.costs)}  # fmt: skip
     return dict(json.loads(json.dumps(found)))
 
 

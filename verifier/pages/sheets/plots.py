@@ -169,6 +169,35 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def drawn_points(
+    title: str, groups: Sequence[tuple[str, Sequence[tuple[float, float]]]], below: str, beside: str
+) -> Markup:
+    """Pairs of numbers from 0 on, on one scale, with the line on which both are equal."""
+    top = round_top(max([1.0, *(value for _, points in groups for point in points for value in point)]))
+    width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return LEFT + width * x / top, HEIGHT - BOTTOM - height * y / top
+
+    drawn = [axis(top)]
+    (x1, y1), (x2, y2) = at(0.0, 0.0), at(top, top)
+    drawn.append(f'<line class="grid" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
+    for number, (name, points) in enumerate(groups):
+        for pair in points:
+            x, y = at(*pair)
+            drawn.append(
+                f'<circle class="engine engine-{number % LINES}" cx="{x + 3 * number:.1f}" cy="{y:.1f}" r="4">'
+                f"<title>{escape(name)}: {pair[0]:g} and {pair[1]:g}</title></circle>"
+            )
+    for tick in range(TICKS + 1):
+        x, _ = at(top * tick / TICKS, 0.0)
+        drawn.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}">{top * tick / TICKS:g}</text>')
+    drawn.append(
+        f'<text class="tick" x="{WIDTH / 2}" y="{HEIGHT - 8}">{escape(below)}; upwards {escape(beside)}</text>'
+    )
+    return svg(str(escape(title)), drawn)
+
+
 def drawn_intervals(
     title: str, rows: Sequence[tuple[str, float, float, float, float]], below: str, *, scale: float = 100.0
 ) -> Markup:

@@ -59,6 +59,8 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     definition: str
     id: str = ""
+    notes: tuple[str, ...] = ()
+    """Footnotes."""
 
 
 @dataclass(frozen=True)
