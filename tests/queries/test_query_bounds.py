@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numeric_models import SHAPES, Numeric, numeric, numeric_models
 
-from swapproof.encodings.bounds.normal_form import Functions, Stack, applied, stack_of
+from swapproof.encodings.bounds.normal_form import Functions, Stack, applied, fixed, identity, stack_of, total
 from swapproof.encodings.network import Floats
 from swapproof.encodings.onnx_files.numeric_input import numeric_network, open_numeric
 from swapproof.encodings.vnnlib.linear_property import Atom, Case
@@ -137,6 +137,15 @@ def test_shrinking_loses_no_point_where_the_function_is_at_most_0(sample: Numeri
     assert (regions.high[0] >= kept).all()
     assert (regions.least[0][0] <= inputs[0][at_most_0]).all()
     assert (regions.greatest[0][0] >= inputs[0][at_most_0]).all()
+
+
+def test_a_first_layer_that_does_not_move_is_not_sharpened() -> None:
+    """As of a maximum over words whose first ones are fixed: the radius of the last word ended with a KeyError."""
+    one = identity(0, 1)
+    stack = Stack(1, (fixed(np.array([1.0])), one), total([one, identity(2, 1)], (1, -1)), (1, 2))
+    bounds = QueryBounds(stack, np.array([-1.0]), np.array([2.0]))
+    sharpened(bounds, bounds.whole, np.array([-1.0]), np.array([[1.0]]), np.array([0]))
+    assert bounds.whole.least[0] <= 1 <= bounds.whole.greatest[0]
 
 
 @given(st.fractions(-10, 10))

@@ -19,9 +19,10 @@ from onnx.reference import ReferenceEvaluator
 from vector_models import LENGTH, TEXTS, WORDS, encoded, flat_model, grid_model, table, write
 
 from swapproof.verifier.cli import main
-from swapproof.verifier.pages.printing.radius_printing import print_radii
+from swapproof.verifier.pages.printing.radius_printing import interval, print_radii
 from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import widest
+from swapproof.verifier.radius.radius_summary import ends
 from swapproof.verifier.radius.saliency import rank_correlation
 
 Capture = pytest.CaptureFixture[str]
@@ -395,6 +396,13 @@ def test_the_terminal_has_the_definition_and_a_map(run: Path, tmp_path: Path, ca
     assert main(["measure", str(task), "--quantity", "msr", "--seconds", "3", "--out", str(run), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)["summary"]
     assert summary["sets"] == sum(len(text.split()) for text in TEXTS)
+
+
+def test_a_mean_of_high_ends_stands_only_where_all_have_one() -> None:
+    """The words without one may have any radius: a mean of the others stood below the mean of the low ends."""
+    found = ends([{"low": 3.0, "high": 4.0}, {"low": 6.0, "high": None}])
+    assert found == {"low": 4.5, "high": None, "with_high": 1, "of": 2, "high_of_these": 4.0}
+    assert interval(found) == "4.5 or more (1 of 2 at most 4)"
 
 
 def test_the_widest_pair_is_found() -> None:

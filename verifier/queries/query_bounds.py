@@ -300,6 +300,8 @@ def sharpened(bounds: QueryBounds, regions: InputRegions, low: Floats, coefficie
         w x + b >= w m + b + u V - |p + u q|        w x + b <= w m + b - u V + |u q - p|        (|.| sums all)
     """
     layer = bounds.stack.layers[0]
+    if 0 not in layer.weights:  # a maximum of numbers that do not move: nothing to sharpen
+        return
     weight, errors = layer.weights[0][neurons], 2 * bounds.errors[1][neurons]
     step = max(1, CHUNK // max(1, weight.size))
     slack = 2.0**-40

@@ -81,12 +81,14 @@ def summarise_radii(lines: Iterable[Mapping[str, Any]], question: RadiusQuestion
 
 
 def ends(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means; the high one of those that have one, and how many do."""
+    """Means; the high one only where all have one, for the others may have any radius; and that of those that do."""
     highs = [part["high"] for part in parts if part["high"] is not None]
     return {
         "low": mean([part["low"] for part in parts]),
-        "high": mean(highs),
+        "high": mean(highs) if len(highs) == len(parts) else None,
         "with_high": len(highs),
+        "of": len(parts),
+        "high_of_these": mean(highs),
     }
 
 

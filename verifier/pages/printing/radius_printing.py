@@ -70,8 +70,10 @@ def shaded(words: Sequence[Mapping[str, Any]]) -> str:
 
 
 def interval(ends: Mapping[str, Any]) -> str:
-    missing = "" if ends["high"] is not None else " (no class change met)"
-    return f"{number(ends['low'])} to {number(ends['high'])}{missing}"
+    if ends["high"] is not None or not ends["of"]:
+        return f"{number(ends['low'])} to {number(ends['high'])}"
+    met = f"{ends['with_high']} of {ends['of']} at most {number(ends['high_of_these'])}" if ends["with_high"] else ""
+    return f"{number(ends['low'])} or more ({met or 'no class change met'})"
 
 
 def number(value: float | None) -> str:

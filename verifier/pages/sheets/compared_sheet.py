@@ -128,7 +128,7 @@ def radii(found: Findings) -> Iterator[tuple[Figure, Grid]]:
         for name, own in runs
     )  # fmt: skip
     columns = ("run", "dimensions", "diameter", "words", "low", "high", "low / diameter", "high / diameter")
-    definition = "Means over all words or sets of words; high over those whose class is known to change."
+    definition = "Means over all words or sets of words; high only where the class of all of them is known to change."
     yield Figure("Radius by position", drawing, said, keys), Grid("Safe radii", columns, rows, definition)
 
 
