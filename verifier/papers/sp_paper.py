@@ -94,6 +94,7 @@ def steps(setting: Setting) -> Iterator[Step]:
     for name, data in setting.data.items():
         network: dict[str, object] = {"architecture": "cnn", "embedding": 16, "filters": 32, "width": 3}
         training: dict[str, object] = {"epochs": setting.pick(4, 6), "dropout": 0.1, "word_dropout": 0.1}
+        training["batch"] = setting.pick(64 if name == "sst2" else 16, 128)
         recipe = setting.recipe(name, data, network, training, vocabulary=setting.pick(8000, 20_000))
         asked: tuple[object, ...] = ("--methods", ",".join(methods(setting, name)), "--attacks", "textfooler", "--rho")
         examples = ("--training-texts", setting.pick(60, 1000))
