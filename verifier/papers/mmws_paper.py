@@ -305,4 +305,5 @@ PAPER = Paper(
         "Where Gurobi's free licence is too small another solver takes its place, and its row says so.",
         "The paper filters candidates by GloVe cosine, sentence similarity and part of speech; here they are a table.",
     ),
+    few={"imdb": 10_000},
 )

@@ -43,7 +43,8 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
             *(("left out" if LEFT_OUT in one else "from", one) for one in made.remarks if LITTLE not in one),
             *(("out of scope", one) for one in paper.out_of_scope),
         ),
-        closing="Published numbers are of other models, splits and candidates: they show the layout and the order.",
+        closing="Published numbers are of other models, splits and candidates: they show the layout and the order. A ? stands "
+        "for a high end that nobody knows.",
     )
 
 

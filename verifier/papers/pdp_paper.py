@@ -67,8 +67,8 @@ def pairs(setting: Setting) -> list[tuple[str, str]]:
 def steps(setting: Setting) -> Iterator[Step]:
     for name, kind in pairs(setting):
         run, data = f"{name}-{kind}", replace(setting.data[name], length=setting.pick(LENGTH[name], 200))
-        texts = setting.pick(8 if kind == "minilm" else 20, 1000)
-        limit, seconds = ("--limit", texts), ("--seconds", setting.pick(1.5, 60))
+        texts = setting.pick(6 if kind == "minilm" else 12, 1000)
+        limit, seconds = ("--limit", texts), ("--seconds", setting.pick(1, 60))
         yield setting.step(f"{run}-model", "train", recipe(setting, run, data, kind))
         task = setting.runs / f"{run}-model" / "task.toml"
         if name == "snli":
@@ -98,11 +98,12 @@ def recipe(setting: Setting, run: str, data: Dataset, kind: str) -> Path:
     if kind == "bilstm":
         network: dict[str, object] = {"architecture": kind, "embedding": setting.pick(24, 50), "pooling": "mean"}
         network["units"] = setting.pick(16, 150)
+        training |= setting.pick({"epochs": 3, "batch": 32}, {})
     elif kind == "cnn":
         network = {"architecture": kind, "embedding": 16, "filters": 32, "width": 3}
     else:
         network = {"architecture": kind, "layers": setting.pick(2, 6), "fixed": True}
-        training = {"epochs": setting.pick(2, 1), "batch": 16, "learning_rate": 0.0001, "dropout": 0.1}
+        training = {"epochs": 1, "batch": 16, "learning_rate": 0.0001, "dropout": 0.1}
         return setting.recipe(run, replace(data, train=fewer(setting, data)), network, training, vocabulary=None)
     return setting.recipe(run, data, network, training)
 
@@ -399,5 +400,5 @@ PAPER = Paper(
         "The paper's candidates are HowNet's, five a word by cosine; here those of the synonym table, eight a word.",
         "At --size small networks are narrower, IMDb is cut at 100 words, and MiniLM has two of its six layers.",
     ),
-    few={"imdb": 4000},
+    few={"imdb": 3000},
 )
