@@ -43,8 +43,8 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
             *(("left out" if LEFT_OUT in one else "from", one) for one in made.remarks if LITTLE not in one),
             *(("out of scope", one) for one in paper.out_of_scope),
         ),
-        closing="Published numbers are of other models, splits and candidates: they show the layout and the order. A ? stands "
-        "for a high end that nobody knows.",
+        closing="Published numbers are of other models, splits and candidates: they show the layout and the order. "
+        "A ? stands for a high end that nobody knows.",
     )
 
 
@@ -77,6 +77,7 @@ def latex_of(paper: Paper, tables: Sequence[Table]) -> str:
         lines += ["\\toprule", line_of(table.columns), "\\midrule"]
         lines += [line_of([text_of(cell) for cell in row]) for row in table.rows]
         lines += ["\\bottomrule", "\\end{tabular}", f"% {table.definition}"]
+        lines += [f"% {note}" for note in table.notes]
     return "\n".join(lines) + "\n"
 
 
