@@ -86,4 +86,4 @@ def text_of(cell: Cell) -> str:
 
 
 def line_of(cells: Sequence[str]) -> str:
-    return " & ".join(cell.translate(LATEX) for cell in cells) + " \\\\"
+    return " & ".join(cell.translate(LATEX).replace("→", "$\\to$") for cell in cells) + " \\\\"
