@@ -36,7 +36,9 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
             Card(str(known), "cells", "filled by runs"),
             Card(f"{accepted}", "runs accepted", "by `swapproof check`"),
             Card(f"{made.compared:,}", "texts compared", "between the runs of one network"),
-            Card(f"{sum(made.costs.values()) / 60:.0f} min", "of one processor", "for all commands"),
+            Card(
+                f"{sum(made.costs.values()) / 60:.0f} min", "of one processor", "for all commands, without the checks"
+            ),
         ),
         parts=tuple(part_of(table, setting) for table in made.tables),
         facts=(
