@@ -67,7 +67,7 @@ def with_output(arguments: Sequence[str]) -> list[str]:
     for place, one in enumerate(arguments):
         if (
             found[:1] == ["bench"]
-            and found[1:2] != ["page"]
+            and found[1:2] not in (["page"], ["papers"])
             and one == "--json"
             and (found[place + 1 :] or ["--"])[0].startswith("--")
         ):

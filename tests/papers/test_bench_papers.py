@@ -27,7 +27,7 @@ def left(folder: Path, **more: Any) -> Path:
     return folder
 
 
-def test_tables_and_the_words_between_the_marks(tmp_path: Path) -> None:
+def test_tables_and_the_words_between_the_marks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, seconds = tmp_path / "page.md", tmp_path / "seconds.json"
     command = ["bench", "papers", str(left(tmp_path / "mmws")), "--out", str(page), "--seconds", str(seconds)]
     assert main(command) == 0
@@ -36,7 +36,9 @@ def test_tables_and_the_words_between_the_marks(tmp_path: Path) -> None:
     assert "### Table 4. MMWS\n\n| data | MMWS |\n|---|---|\n| a \\| b | 2.1 (1.99) |\n\nA mean.\n* Chosen so." in text
     assert json.loads(seconds.read_text()) == {"mmws": {"certified": 61.3}}
     page.write_text(text.replace("<!-- end -->", "What holds up.\n<!-- end -->"))
-    assert main(command) == 0
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["page"] == str(page)
     assert "<!-- words mmws -->\nWhat holds up.\n<!-- end -->" in page.read_text()
 
 

@@ -15,7 +15,8 @@ import typer
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import app, main
 from swapproof.verifier.defending.cell_steps import Ended, Step
-from swapproof.verifier.papers import mmws_paper, paper_estimate
+from swapproof.verifier.pages.sheets.plots import drawn_points
+from swapproof.verifier.papers import mmws_paper, paper_estimate, pdp_paper
 from swapproof.verifier.papers.paper_data import Dataset, datasets
 from swapproof.verifier.papers.paper_page import latex_of
 from swapproof.verifier.papers.paper_plan import Cell, Paper, Setting, Table, ends, json_in
@@ -267,3 +268,16 @@ def test_the_surplus_of_an_attack_is_over_proved_minima(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "small", {"sst2": dataset}, tmp_path)
     table = mmws_paper.surplus(setting)
     assert [cell.ours for cell in table.rows[0]] == ["SST-2", "2", "50.0", "0.50", "1"]
+
+
+def test_a_win_is_no_tie() -> None:
+    """By hand: a tie, a text with fewer, a text that only one attack broke."""
+    found = {"pdp": {1: 2, 2: 1, 3: 5}, "textfooler": {1: 2, 2: 3}, "sempso": {1: 4}}
+    assert pdp_paper.wins(found) == {"pdp": 2, "textfooler": 0, "sempso": 0}
+
+
+def test_a_scatter_has_a_point_for_each_pair_and_says_what_it_is() -> None:
+    drawing = drawn_points("swaps", [("SemPSO", [(1, 2), (3, 3)]), ("<b>", [(2, 2)])], "PDP", "others")
+    assert drawing.count("<circle") == 3
+    assert "<title>SemPSO: 1 and 2</title>" in drawing
+    assert "<b>" not in drawing

@@ -191,15 +191,20 @@ def bench_papers(
     seconds: Annotated[
         Path | None, typer.Option("--seconds", help="A file for the seconds of every command.", show_default=False)
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Write the tables of finished papers as one page of Markdown.
 
     What stands there between `<!-- words NAME -->` and `<!-- end -->` stays.
     """
     from ..commands.benches.bench_papers import write_papers
+    from ..pages.printing.json_printing import print_json
 
     write_papers(folders, out, seconds)
-    typer.echo(str(out))
+    if json:
+        print_json({"exit_code": HOLDS, "page": str(out), "papers": [str(folder) for folder in folders]})
+    else:
+        typer.echo(str(out))
 
 
 def file_of(json: Path | None) -> Path | None:

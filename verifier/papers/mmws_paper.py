@@ -57,7 +57,7 @@ SHIFT = {"sst2": 40, "imdb": 0}
 def steps(setting: Setting) -> Iterator[Step]:
     for name, data in setting.data.items():
         training: dict[str, object] = {"epochs": EPOCHS[name], "dropout": 0.2, "word_dropout": 0.2}
-        training["shift"] = SHIFT[name]
+        training |= {"shift": SHIFT[name], "batch": setting.pick(32, 128)}
         network: dict[str, object] = {"architecture": "mmws", "embedding": 2, "hidden": (64,)}
         recipe = setting.recipe(name, replace(data, length=200), network, training)
         asked = ("--methods", ",".join(METHODS), "--seeds", setting.pick("0", "0,1,2"), "--attacks", "textfooler")
@@ -305,4 +305,5 @@ PAPER = Paper(
         "Where Gurobi's free licence is too small another solver takes its place, and its row says so.",
         "The paper filters candidates by GloVe cosine, sentence similarity and part of speech; here they are a table.",
     ),
+    few={"imdb": 10_000},
 )

@@ -36,14 +36,17 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
             Card(str(known), "cells", "filled by runs"),
             Card(f"{accepted}", "runs accepted", "by `swapproof check`"),
             Card(f"{made.compared:,}", "texts compared", "between the runs of one network"),
-            Card(f"{sum(made.costs.values()) / 60:.0f} min", "of one processor", "for all commands"),
+            Card(
+                f"{sum(made.costs.values()) / 60:.0f} min", "of one processor", "for all commands, without the checks"
+            ),
         ),
         parts=tuple(part_of(table, setting) for table in made.tables),
         facts=(
             *(("left out" if LEFT_OUT in one else "from", one) for one in made.remarks if LITTLE not in one),
             *(("out of scope", one) for one in paper.out_of_scope),
         ),
-        closing="Published numbers are of other models, splits and candidates: they show the layout and the order.",
+        closing="Published numbers are of other models, splits and candidates: they show the layout and the order. "
+        "A ? stands for a high end that nobody knows.",
     )
 
 
@@ -76,6 +79,7 @@ def latex_of(paper: Paper, tables: Sequence[Table]) -> str:
         lines += ["\\toprule", line_of(table.columns), "\\midrule"]
         lines += [line_of([text_of(cell) for cell in row]) for row in table.rows]
         lines += ["\\bottomrule", "\\end{tabular}", f"% {table.definition}"]
+        lines += [f"% {note}" for note in table.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -84,4 +88,4 @@ def text_of(cell: Cell) -> str:
 
 
 def line_of(cells: Sequence[str]) -> str:
-    return " & ".join(cell.translate(LATEX) for cell in cells) + " \\\\"
+    return " & ".join(cell.translate(LATEX).replace("→", "$\\to$") for cell in cells) + " \\\\"

@@ -67,8 +67,8 @@ def pairs(setting: Setting) -> list[tuple[str, str]]:
 def steps(setting: Setting) -> Iterator[Step]:
     for name, kind in pairs(setting):
         run, data = f"{name}-{kind}", replace(setting.data[name], length=setting.pick(LENGTH[name], 200))
-        texts = setting.pick(8 if kind == "minilm" else 20, 1000)
-        limit, seconds = ("--limit", texts), ("--seconds", setting.pick(1.5, 60))
+        texts = setting.pick(6 if kind == "minilm" else 12, 1000)
+        limit, seconds = ("--limit", texts), ("--seconds", setting.pick(1, 60))
         yield setting.step(f"{run}-model", "train", recipe(setting, run, data, kind))
         task = setting.runs / f"{run}-model" / "task.toml"
         if name == "snli":
@@ -94,15 +94,16 @@ SIMPLE = {"cnn": ("--engines", "enumerate"), "bilstm": ("--engines", "sequence")
 
 
 def recipe(setting: Setting, run: str, data: Dataset, kind: str) -> Path:
-    training: dict[str, object] = {"epochs": setting.pick(3, 4), "batch": 64}
+    training: dict[str, object] = {"epochs": 4, "batch": setting.pick(16, 64)}
     if kind == "bilstm":
         network: dict[str, object] = {"architecture": kind, "embedding": setting.pick(24, 50), "pooling": "mean"}
         network["units"] = setting.pick(16, 150)
+        training |= setting.pick({"epochs": 3, "batch": 32}, {})
     elif kind == "cnn":
         network = {"architecture": kind, "embedding": 16, "filters": 32, "width": 3}
     else:
         network = {"architecture": kind, "layers": setting.pick(2, 6), "fixed": True}
-        training = {"epochs": setting.pick(2, 1), "batch": 16, "learning_rate": 0.0001, "dropout": 0.1}
+        training = {"epochs": 1, "batch": 16, "learning_rate": 0.0001, "dropout": 0.1}
         return setting.recipe(run, replace(data, train=fewer(setting, data)), network, training, vocabulary=None)
     return setting.recipe(run, data, network, training)
 
@@ -190,13 +191,14 @@ def attacked(setting: Setting) -> Table:
     for name, kind in pairs(setting):
         run = setting.runs / f"{name}-{kind}-attacks"
         compared = (json_in(run / "comparison.json") or {}).get("comparison", {})
+        won = wins({method: swaps_of(run / method) for method in ATTACKS})
         for method in compared.get("methods", ()):
             own = run / method["method"]
             summary = json_in(own / "summary.json")
             success, win, swapped = TABLE_2[name][method["method"]][of_bert(kind)]
             rows.append(row(
                 (setting.data[name].title, NETWORKS[kind], ATTACKS[method["method"]]), report(own),
-                (f"{method['succ']} of {summary['attacked']}", f"{success} %"), (str(method["win"]), win),
+                (f"{method['succ']} of {summary['attacked']}", f"{success} %"), (str(won[method["method"]]), win),
                 (percent(method["swapped_share"], 2), swapped), f"{summary['requests']:.0f}",
                 at_the_minimum(own, setting.runs / f"{name}-{kind}-ours"),
             ))  # fmt: skip
@@ -211,11 +213,22 @@ def attacked(setting: Setting) -> Table:
         "attack; "
         "%S: swaps per word, mean over broken texts; requests: sentences asked about, mean over attacked texts; at the "
         "minimum: of the texts that it broke and whose minimum is proved, those broken with no swap more.",
-        ("The paper does not say whether #Win is strict: its attacks together win fewer texts than there are, so it "
-         "must be.",
+        ("The paper does not say whether #Win counts ties: two of its attacks win no text, so it cannot. `attack "
+         "--compare` counts them.",
          "%S is of all words of the text, in SNLI those of the premise too."),
         figures=tuple(drawings),
     )  # fmt: skip
+
+
+def wins(found: Mapping[str, Mapping[int, int]]) -> dict[str, int]:
+    """Of each attack: texts that it broke with fewer swaps than every other one, which may have missed them."""
+    return {
+        name: sum(
+            all(swaps < theirs.get(text, swaps + 1) for other, theirs in found.items() if other != name)
+            for text, swaps in own.items()
+        )
+        for name, own in found.items()
+    }
 
 
 def swaps_of(run: Path) -> dict[int, int]:
@@ -387,5 +400,5 @@ PAPER = Paper(
         "The paper's candidates are HowNet's, five a word by cosine; here those of the synonym table, eight a word.",
         "At --size small networks are narrower, IMDb is cut at 100 words, and MiniLM has two of its six layers.",
     ),
-    few={"imdb": 4000},
+    few={"imdb": 3000},
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
 from swapproof.models.errors import unreadable
 
+from ...bench.markdown_table import markdown
 from ...runs.run_folder import write_atomically
 
 FOLDER = "measurements"
@@ -49,13 +50,6 @@ def table_of(path: Path) -> str:
         raise unreadable(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path}: no results of a table ({type(error).__name__}: {error})") from error
-
-
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if any(len(row) != len(columns) for row in rows):
-        raise ValueError(f"rows of {len(columns)} columns")
-    lines = ["".join(f"| {cell} " if cell else "| " for cell in line) + "|\n" for line in (columns, *rows)]
-    return "".join([lines[0], "|---" * len(columns) + "|\n", *lines[1:]])
 
 
 def run_row(run: Mapping[str, Any]) -> list[str]:
