@@ -207,8 +207,8 @@ def test_a_step_that_fails_is_said_and_the_rest_goes_on(data: Path, tmp_path: Pa
     assert made.tables[0].rows[0][1].ours == "-"
 
 
-def test_runs_that_say_little_are_named_and_kappa_is_not_checked(data: Path, tmp_path: Path) -> None:
-    """One class whatever the text, by hand; runs of kappa have nothing to check."""
+def test_runs_that_say_little_are_named_and_every_run_is_checked(data: Path, tmp_path: Path) -> None:
+    """One class whatever the text, by hand."""
     out = tmp_path / "out"
     summaries = {"certified": {"vacuous": ["one class whatever the text"]}, "kappa": {"quantity": "kappa"}}
 
@@ -226,7 +226,7 @@ def test_runs_that_say_little_are_named_and_kappa_is_not_checked(data: Path, tmp
         return Ended(0, "")
 
     made, code = work_through(replace(TINY, steps=left), out, PaperOptions(data=data), command=leaving)
-    assert (code, made.checked) == (0, {"runs/certified": 0})
+    assert (code, made.checked) == (0, {"runs/certified": 0, "runs/kappa": 0})
     assert "runs/certified says little: one class whatever the text" in made.remarks
     assert "says little: one class whatever the text" in (out / "paper.html").read_text()
 

@@ -26,7 +26,7 @@ def sheet_of(paper: Paper, setting: Setting, made: Made, code: int) -> Sheet:
         banner=BANNERS[code],
         claim=f"{accepted} of {len(made.checked)} runs were checked and accepted.",
         said=f"{agreed(made.compared, made.disagreements)} The commands are in commands.sh; the same call again gives "
-        "the same tables. Runs of kappa and comparisons of engines have no certificates.",
+        "the same tables. Comparisons of engines have no certificates.",
         warnings=(
             *(f"Two runs contradict each other: {one}" for one in made.disagreements),
             *(one for one in made.remarks if one.startswith("`swapproof") or LEFT_OUT in one or LITTLE in one),
