@@ -273,6 +273,17 @@ def test_no_public_instance_is_answered_wrongly(suite: str, shared_data: Path) -
     assert settled
 
 
+@pytest.mark.parametrize("suite", ["acasxu_2023", "sat_relu"])
+def test_few_inputs_and_formulas_are_settled_soon(suite: str, shared_data: Path) -> None:
+    """All samples, in no more regions than a good choice of where to split needs: some took tens of thousands."""
+    folder = shared_data / "vnncomp" / suite
+    verifier = Verifier()
+    for row in csv.DictReader((folder / "instances.csv").read_text().splitlines()):
+        verdict = verifier.verify(folder / row["vnnlib"], folder / row["onnx"], SECONDS)
+        assert verdict.answer == row["expected"]
+        assert verdict.regions < 1500
+
+
 @pytest.mark.parametrize("fact", ["(<= Y_0 -1e400)", "(<= Y_0 1e400)", "(<= (* 1e400 Y_0) -1)", "(>= X_0 -1e400)"])
 def test_numbers_beyond_float64_are_one_line(fact: str, tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
     """They ended in a traceback and exit code 1, which means sat."""

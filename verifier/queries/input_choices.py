@@ -71,6 +71,8 @@ def choices(question: Question, bounds: QueryBounds) -> Choices | None:
             if (own := np.flatnonzero((owner == i) & (bent[k] != 0))).size or straight[k, i]
         }
         spare = error[k] - (atoms.bias[k] + parts[shared].sum() + sum(shape.least for shape in shapes.values()))
+        if spare < 0:  # the atom cannot hold: any search sees that
+            return None
         for n in shared[bent[k, shared] != 0]:
             reach = (parts[n] + spare) / bent[k, n]
             if bent[k, n] > 0 and reach < greatest[n]:
