@@ -21,7 +21,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 def shallow(tmp_path: Path) -> Shallow:
     sample = paper_network(3, "Relu", 2, positions=7)
     model, _ = loaded(sample, tmp_path)
-    choices = [[position % 5, (position + 1) % 5, (position + 2) % 5] for position in range(7)]
+    choices = tuple((position % 5, (position + 1) % 5, (position + 2) % 5) for position in range(7))
     return shallow_margin(Places.of(Differences.of(query_of(model, choices, 0))), 0)
 
 
