@@ -20,12 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chosen_slopes import GRID, Relaxation, grouped, patterns
+from .chosen_slopes import GRID, Relaxation, patterns
+from .neuron_groups import grouped
 from .relaxation import BELOW_CHORD, chord_slope
 from .selection import BLOCK_CELLS, greatest, suffix_sums
 from .shallow_margin import Shallow
 
 Array = NDArray[Any]
+
+
+BARELY = 1e-3
+"""What deciding a position is taken to gain at least, so that the other side of a product counts."""
 
 
 class Ascent:
@@ -40,21 +45,32 @@ class Ascent:
     """
 
     def __init__(
-        self, shallow: Shallow, k: int, group_size: int, start: Relaxation | None = None, aim: float = -np.inf
+        self,
+        shallow: Shallow,
+        k: int,
+        group_size: int,
+        start: Relaxation | None = None,
+        aim: float = -np.inf,
+        regroup: bool = True,
     ) -> None:
+        """`regroup` False: the groups of `start`, as far as they count here."""
         self.shallow, self.k, self.aim = shallow, min(k, shallow.places.count), aim
         self.flat = shallow.rows.reshape(-1, shallow.rows.shape[2])
         lower, upper = shallow.low_high(self.k)
         weights = shallow.weights
         self.unstable, self.settled = shallow.stability(self.k)
-        concave = np.flatnonzero(self.unstable & (weights < 0))
-        self.groups = grouped(concave.tolist(), shallow.elements, group_size)
         if start is None:
             below = BELOW_CHORD * chord_slope(0.0, lower, upper)
             first_guess = np.where(weights < 0, below, (upper > -lower) * 1.0)
         else:
             first_guess = start.slopes
         self.slopes = np.where(self.unstable, first_guess, self.settled)
+        concave = self.unstable & (weights < 0)
+        if start is None or regroup:
+            self.groups = grouped(shallow, self.k, self.slopes, np.flatnonzero(concave).tolist(), group_size)
+        else:
+            left = (tuple(neuron for neuron in group if concave[neuron]) for group in start.groups)
+            self.groups = tuple(group for group in left if group)
         size = max((len(group) for group in self.groups), default=0)
         # Groups side by side, short ones filled with a neuron of weight 0 (number N).
         self.members = np.full((len(self.groups), size), shallow.neurons)
@@ -168,7 +184,7 @@ class Ascent:
 
 
 class JointBound:
-    """The bound with fixed slopes, for many regions at once; positions are put in order of gain.
+    """The bound with fixed slopes, for many regions at once; positions are put in the order of `deciding_order`.
 
     `inherits`: a part that keeps T_G of the whole has a bound no greater than its own.
     A region: a state after some swaps, all positions before `start` decided, at most `left` swaps among the others.
@@ -179,7 +195,7 @@ class JointBound:
     def __init__(self, shallow: Shallow, relaxation: Relaxation, k: int) -> None:
         weights, slopes = shallow.weights, relaxation.slopes
         self.tilted = np.append(slopes * weights, 1.0)
-        self.order = np.argsort((shallow.rows @ self.tilted).min(axis=1), kind="stable")
+        self.order = deciding_order(shallow, relaxation, k)
         self.shallow = shallow = shallow.reordered(self.order)
         self.relaxation = relaxation
         self.places = places = shallow.places
@@ -252,3 +268,37 @@ class JointBound:
 def forced(values: Array, there: Array) -> Array:
     """Infinite where there is no swap, so that it is never the least."""
     return np.where(there[:, :, None], values, np.inf)
+
+
+def deciding_order(shallow: Shallow, relaxation: Relaxation, k: int) -> NDArray[np.intp]:
+    """The positions, that one first whose decision raises the bound of the whole most, swapped and not swapped.
+
+    Both bounds are those at the slopes of the relaxation; the product of what they gain is the measure.
+    """
+    if not (k and shallow.places.count):
+        return np.arange(shallow.places.count)
+    tilted = np.append(relaxation.slopes * shallow.weights, 1.0)
+    functions = [(-shallow.base @ tilted[:, None], -shallow.rows @ tilted[:, None])]
+    for group in map(list, relaxation.groups):
+        block = ((patterns(len(group)) - relaxation.slopes[group]) * -shallow.weights[group]).T
+        functions.append((shallow.base[group] @ block, shallow.rows[:, :, group] @ block))
+    there, total = shallow.places.there[:, :, None], np.zeros(3)[:, None]
+    for height, gains in functions:
+        best = np.where(there, gains, -np.inf).max(axis=1)
+        total = total + (height + tops(best, k)).max(axis=2)
+    gained = np.maximum(total[0] - total[1:], 0.0) + BARELY
+    return np.argsort(-gained.prod(axis=0), kind="stable")
+
+
+def tops(best: Array, k: int) -> Array:
+    """[3, P, m]: for `best` [P, m], the greatest sum of at most k; that without position p; that with it."""
+    count = len(best)
+    k = min(k, count)
+    positive = np.maximum(best, 0.0)
+    ordered = -np.sort(-positive, axis=0)
+    total = ordered[:k].sum(axis=0)
+    last, next_one = ordered[k - 1], ordered[k] if k < count else 0.0
+    inside = positive >= last
+    without = total - np.where(inside, positive - next_one, 0.0)
+    forced = total + best - np.where(inside, positive, last)
+    return np.stack([np.broadcast_to(total, best.shape), without, forced])

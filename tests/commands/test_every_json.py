@@ -43,6 +43,7 @@ CALLS: dict[str, Call] = {
     "bench deep": lambda given, out: [given["deep"], "--engines", "boxes", "--radius", "1", *SMALL],
     "bench check": lambda given, out: [given["run"]],
     "bench run": lambda given, out: [given["task"], *SMALL],
+    "bench growth": lambda given, out: ["--size", "small", "--engines", "exact"],
     "bench page": lambda given, out: [given["page"]],
 }  # fmt: skip
 ELSEWHERE = {"train", "defend", "paper", "verify"}

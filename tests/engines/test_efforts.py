@@ -38,6 +38,7 @@ def eager() -> Iterator[None]:
     """Parts searched anew from one swap on, groups tried however far the bound is, nothing enumerated to save time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_search, "ANEW", 1)
+        patch.setattr(word_search, "SHARE", 0.0)
         patch.setattr(attempt, "HOPELESS", float("inf"))
         patch.setattr(attempt, "REFINED_STAGES", ((2, 12),))
         patch.setattr(proof_tree, "LEAF", 1)

@@ -47,6 +47,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_search, "BATCH", 2)
     monkeypatch.setattr(word_search, "REGIONS", 4)
     monkeypatch.setattr(word_search, "ANEW", 2)
+    monkeypatch.setattr(word_search, "SHARE", 0.0)
     monkeypatch.setattr(proof_tree, "LEAF", 3)
 
 

@@ -28,6 +28,8 @@ class Answer:
     """Of a solver's tree; of our engines the leaves of the proof."""
     tree_nodes: int | None = None
     """Of our engines, all nodes of the proof."""
+    tree_bytes: int | None = None
+    """Of our engines, the proof as a certificate holds it."""
     peak_megabytes: float | None = None
     """The most memory of the process in which our engine ran, all that is in it counted."""
     evaluations: int | None = None

@@ -163,6 +163,37 @@ def bench_run(
     write_page(html, run_sheet(found))
 
 
+def bench_growth(
+    size: Annotated[str, typer.Option(help="small, default (about ten minutes) or full (hours).")] = "default",
+    engines: Annotated[str, typer.Option(help="exact, gurobi, scip, highs, separated by commas.")] = "exact,gurobi",
+    seconds: Annotated[
+        float | None, typer.Option(help="Time for each engine and text instead.", show_default=False)
+    ] = None,
+    texts: Annotated[int | None, typer.Option(min=1, help="Texts of each size instead.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of networks and texts.")] = 1,
+    json: Figures = None,
+    html: Page = None,
+) -> None:
+    """Measure how cost grows, beside outside solvers.
+
+    Random networks and texts with more positions, candidates, hidden units, swaps needed, and more texts; time, regions
+    and size of proofs with the power laws that fit them; exit code 4 if two engines disagree.
+    """
+    from ..bench.drawn.growth_sheet import TITLE, growth_sheet
+    from ..bench.drawn.page_file import refuse_other_files, write_page
+    from ..commands.benches.bench_growth import as_json, bench_growth, print_growth
+    from ..pages.printing.json_printing import print_json
+
+    refuse_other_files(html, TITLE)
+    growth = bench_growth(size, names_in(engines), seconds, texts, seed, progress=True, json_file=file_of(json))
+    if json == STANDARD_OUTPUT:
+        print_json(as_json(growth))
+    else:
+        print_growth(growth)
+    write_page(html, growth_sheet(growth))
+    raise typer.Exit(growth.comparison.exit_code)
+
+
 def bench_page(
     page: Annotated[Path, typer.Argument(metavar="PAGE.md", help="A page with the places of tables.", readable=False)],
     write: Annotated[bool, typer.Option("--write", help="Into the page, instead of printing it.")] = False,

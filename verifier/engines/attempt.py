@@ -34,7 +34,7 @@ Array = NDArray[Any]
 Anew = Callable[[Array, int, int], Node]
 """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
 
-JOINT_STAGES = ((16, 24), (256, 48))
+JOINT_STAGES = ((16, 24), (256, 32), (256, 32))
 """Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
 AGAIN_STAGES = ((256, 16),)
 """The same for a part of the space, from the slopes of the whole."""
@@ -82,7 +82,7 @@ class Effort:
 
     before_joint: int = 200
     """Regions spent on linear bounds before the dearer joint bounds."""
-    patience: int = 20_000
+    patience: int = 2_000
     """Regions of one search with joint bounds before what is left of it has its slopes found anew."""
     refine: bool = False
     """Whether slopes and groups are sought for parts of the space of deeper networks."""
@@ -212,7 +212,7 @@ class Attempt:
         if before is not None:
             stages = [(aim, *stage) for aim in (threshold, -np.inf) for stage in AGAIN_STAGES]
         for aim, most, steps in stages:
-            ascent = Ascent(shallow, k, group_size(concave, most), relaxation, aim)
+            ascent = Ascent(shallow, k, group_size(concave, most), relaxation, aim, regroup=before is None)
             for step in range(steps):
                 if ascent.step(REACH * SHRINK**step) > threshold:
                     break

@@ -18,7 +18,7 @@ from swapproof.proofs.writing.certificate import Linear, Node, Open, Rivals
 
 from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
-from .greedy import descent
+from .greedy import descent, exchanged
 from .proof_tree import rectifier_layers
 from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
@@ -90,6 +90,16 @@ def given_up(attempt: Attempt, tree: Node) -> Findings:
     yield Stopped(f"out of {short_of} at {attempt.k} swaps, after {attempt.regions} regions")
 
 
+def with_fewer(differences: Differences, interval: Interval, budget: Budget) -> tuple[int, ...] | None:
+    """A sentence that breaks the text with one swap less than the witness, if exchanging swaps finds one."""
+    if interval.closed or interval.high_evidence is None or len(interval.high_evidence.swaps) < 2:
+        return None
+    swaps = differences.numbers(differences.query.space.sentence(interval.high_evidence.swaps)).tolist()
+    rival = int(differences.margins(differences.base + differences.rows[swaps].sum(axis=0)[None])[0].argmin())
+    found = exchanged(differences, swaps, rival, budget)
+    return None if found is None else differences.sentence(found)
+
+
 @dataclass(frozen=True)
 class Exact:
     """Bounds of the whole space for all numbers of swaps at once, an attack when no witness is known, the search."""
@@ -147,6 +157,11 @@ class Exact:
                 interval = yield Bound(target.swaps + 1, tree, target.level)
             elif target.at_once and not budget.spent:
                 aim = replace(aim, at_once=False)
+                while (shorter := with_fewer(differences, interval, budget)) is not None:
+                    before = interval
+                    interval = yield Sentence(shorter)
+                    if interval is before:
+                        break
             else:
                 yield from given_up(attempt, tree)
                 return

@@ -84,6 +84,26 @@ def without_needless(differences: Differences, swaps: list[int], rival: int, bud
     return swaps
 
 
+def exchanged(differences: Differences, swaps: list[int], rival: int, budget: Budget) -> list[int] | None:
+    """One swap less than these, which break the text; they are exchanged one by one while the margin falls."""
+    total = differences.base + differences.rows[swaps].sum(axis=0)
+    margins = differences.margins(total - differences.rows[swaps])[:, rival]
+    least = int(margins.argmin())
+    margin, swaps = float(margins[least]), swaps[:least] + swaps[least + 1 :]
+    while margin > 0:
+        before = swaps
+        for number in range(len(before)):
+            if budget.spent:
+                return None
+            others = before[:number] + before[number + 1 :]
+            best = hardest_swap(differences, others, rival, budget)
+            if best is not None and best[1] < margin:
+                swaps, margin = [*others, best[0]], best[1]
+        if swaps is before:
+            return None
+    return swaps
+
+
 def descent(differences: Differences, errors: NDArray[Any], rival: int, budget: Budget) -> tuple[int, ...] | None:
     """A sentence that breaks the text over the reals, by the hardest single swaps one after the other."""
     swaps: list[int] = []

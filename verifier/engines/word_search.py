@@ -28,6 +28,8 @@ CELLS = 1 << 22
 """Numbers in one block of states: bounds memory."""
 ANEW = 3
 """Swaps that a region must have left to be searched anew."""
+SHARE = 0.6
+"""How far its bound must be below the threshold, by how far that of the whole is."""
 SENTENCE_CELLS = 1 << 18
 """The same for sentences: few enough that a block stays in the cache."""
 BISECTIONS = 3
@@ -161,6 +163,8 @@ class Search:
     """Regions after which those that wait are searched anew."""
     room: Callable[[int], None] | None = None
     """Is told of regions about to be kept in memory, and may raise Unfinished."""
+    far: float = float("inf")
+    """Bounds below which regions are worth a search of their own."""
     regions: int = 0
     evaluations: int = 0
     unfinished: bool = False
@@ -175,8 +179,10 @@ class Search:
         root = Record(0, bounds.places.count, k)
         try:
             self.evaluate(path)
-            if self.closed(path, zero, most)[0]:
+            low = self.low(path, zero, most)
+            if low[0] > self.threshold:
                 return None
+            self.far = self.threshold - SHARE * (self.threshold - float(low[0]))
             if k:
                 self.stack.append(Waiting(path, zero, most, [root]))
                 self.work()
@@ -189,6 +195,7 @@ class Search:
         """Search these regions only, which an earlier search left open."""
         try:
             low = self.low(regions.paths, regions.start, regions.left)
+            self.far = self.threshold - SHARE * (self.threshold - float(low.min(initial=self.threshold)))
             self.stack.append(regions.ordered(np.argsort(-low, kind="stable")))
             self.work()
         except Unfinished:
@@ -210,6 +217,7 @@ class Search:
         """Regions with many swaps left get searches of their own, with positions and slopes chosen for them."""
         places_left = nodes.start < self.bounds.places.count
         many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k) & places_left
+        many[many] = self.low(nodes.paths[many], nodes.start[many], nodes.left[many]) < self.far
         for n in np.flatnonzero(many)[::-1].tolist():
             self.pause(0)
             if self.anew is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -11,23 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
-from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.query import Query
-from swapproof.encodings.rounding.certified_margins import Certified
-from swapproof.proofs.writing.tree_reader import preorder
 
 from ...bench.answers import Answer
 from ...bench.asked_texts import lines_to, queries
 from ...bench.comparison import Comparison
-from ...bench.peak_memory import peak_megabytes
+from ...bench.own_answers import own_answer
 from ...bench.rivals import RIVALS, SMT, TIGHT, Outside, Rival
 from ...bench.surroundings import surroundings
 from ...engines.engine_table import ENGINES, SMALL_PROOFS
 from ...engines.exact_engine import Exact
-from ...engines.proof_tree import leaves
-from ...engines.protocol import Budget, Engine
-from ...ladder.climbing import climb
+from ...engines.protocol import Engine
 from ...ladder.model_trial import tried
 from ...ladder.replay import Replay
 from ...ladder.token_length import length_of
@@ -39,34 +32,6 @@ from ...tasks.task import read_task
 
 DEFAULT = ("exact", "gurobi", "scip", "highs")
 SECONDS = 60.0
-
-
-def own_answer(engine: Engine, id: int, query: Query, replay: Replay, seconds: float) -> Answer:
-    """One of our engines on the ladder, alone: witnesses replayed, certificates not checked."""
-    Certified.of.cache_clear()
-    Differences.of.cache_clear()  # what the engine before it computed would be a present
-    wall, cpu = time.perf_counter(), time.process_time()
-    budget = Budget(deadline=time.monotonic() + seconds)
-    with peak_megabytes() as peak:
-        verdict = climb(query, replay, [engine], budget, lambda bound: None)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    interval = verdict.interval
-    tree = None if interval.low_evidence is None else interval.low_evidence.tree
-    return Answer(
-        id=id,
-        engine=engine.name,
-        status="exact" if verdict.status == "already_wrong" else verdict.status,
-        low=interval.low,
-        high=interval.high,
-        seconds=wall,
-        cpu_seconds=cpu,
-        nodes=None if tree is None else leaves(tree),
-        tree_nodes=None if tree is None else len(preorder(tree)),
-        peak_megabytes=max(peak, default=None),
-        evaluations=verdict.evaluations,
-        detail=verdict.reason or "",
-        refused=verdict.contradiction,
-    )
 
 
 def contestants(names: Sequence[str]) -> list[Engine | Rival | Outside]:
