@@ -16,7 +16,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.verifier.cli import app, main
 from swapproof.verifier.defending.cell_steps import Ended, Step
 from swapproof.verifier.pages.sheets.plots import drawn_points
-from swapproof.verifier.papers import mmws_paper, paper_estimate, pdp_paper
+from swapproof.verifier.papers import mmws_paper, paper_estimate, pdp_paper, sp_paper
 from swapproof.verifier.papers.paper_data import Dataset, datasets
 from swapproof.verifier.papers.paper_page import latex_of
 from swapproof.verifier.papers.paper_plan import Cell, Paper, Setting, Table, ends, json_in
@@ -281,3 +281,15 @@ def test_a_scatter_has_a_point_for_each_pair_and_says_what_it_is() -> None:
     assert drawing.count("<circle") == 3
     assert "<title>SemPSO: 1 and 2</title>" in drawing
     assert "<b>" not in drawing
+
+
+def test_success_by_similarity_counts_the_texts_that_were_broken(tmp_path: Path) -> None:
+    """By hand: two broken, one of them by a sentence above 0.8, one withstood, one wrong before."""
+    folder = tmp_path / "runs" / "mr-similar-sp-attack"
+    folder.mkdir(parents=True)
+    found = [{"similarity": 0.85}, {"similarity": 0.75}, None]
+    rows = [*({"status": "open", "witness": one} for one in found), {"status": "already_wrong", "witness": None}]
+    (folder / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = Dataset("mr", "MR", ("0", "1"), 8, tmp_path, tmp_path, "here")
+    table = sp_paper.similar(Setting(tmp_path, "small", {"mr": dataset}, tmp_path))
+    assert [cell.ours for cell in table.rows[0]] == ["MR", "sp-attack", "66.7", "66.7", "33.3", "0.0"]

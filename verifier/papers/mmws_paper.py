@@ -45,9 +45,11 @@ MMWS = {
 """Table 4."""
 TABLE_1 = {"sst2": ("67 K", "870", "9"), "imdb": ("25 K", "25 K", "159")}
 """Training texts, test texts, mean number of words."""
-TEXTS = {"sst2": (100, 500), "imdb": (30, 1000)}
+TEXTS = {"sst2": (100, 500), "imdb": (20, 1000)}
 SHOWN, MOST_SHOWN, LONGEST = 12, 6, 8
 """Texts of a figure of times, swaps of an example, numbers of swaps with a column."""
+EXAMPLES = {"sst2": 300, "imdb": 60}
+"""Training texts that are attacked at --size small."""
 TIMED = (15, 500)
 """Texts on which our engine and Gurobi are timed."""
 EPOCHS = {"sst2": 4, "imdb": 6}
@@ -62,7 +64,7 @@ def steps(setting: Setting) -> Iterator[Step]:
         recipe = setting.recipe(name, replace(data, length=200), network, training)
         asked = ("--methods", ",".join(METHODS), "--seeds", setting.pick("0", "0,1,2"), "--attacks", "textfooler")
         limits = ("--limit", setting.pick(*TEXTS[name]), "--seconds", setting.pick(2, 60))
-        examples = ("--training-texts", setting.pick(300, 2000))
+        examples = ("--training-texts", setting.pick(EXAMPLES[name], 2000))
         yield setting.step(name, "defend", recipe, *asked, *limits, *examples)
         task = cell(setting, name, "none") / "model" / "task.toml"
         timed = ("--engines", ",".join(engines()), "--limit", setting.pick(*TIMED), "--seconds", setting.pick(3, 60))

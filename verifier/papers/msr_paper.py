@@ -448,7 +448,9 @@ def by_position(setting: Setting) -> Table:
         "Low ends by position",
         ("data", "network", "first half", "second half"),
         tuple(rows),
-        "Means over texts that have a word there, then over the positions of each half.",
+        "Means over texts that have a word there, then over the positions of each half. A word whose turn does not "
+        "come in "
+        "the time counts as 0, and later words come later.",
         figures=tuple(drawings),
     )
 

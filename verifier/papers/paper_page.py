@@ -58,7 +58,8 @@ def agreed(texts: int, disagreements: Sequence[str]) -> str:
 
 def part_of(table: Table, setting: Setting) -> Part:
     rows = tuple(tuple(shown(cell, setting) for cell in row) for row in table.rows)
-    grid = Grid("", table.columns, rows, table.definition, notes=table.notes)
+    definition, *notes = (one.replace("`", "") for one in (table.definition, *table.notes))
+    grid = Grid("", table.columns, rows, definition, notes=tuple(notes))
     return Part(f"{table.name}. {table.caption}", table.figures, (grid,) if rows else (), () if rows else NOT_HERE)
 
 

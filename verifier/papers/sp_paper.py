@@ -263,9 +263,10 @@ def similar(setting: Setting) -> Table:
             lines = [line for line in lines_in(run) if line["status"] != "already_wrong"]
             if not lines:
                 continue
-            alike = [line["attack"].get("similarity") for line in lines if line["min_swaps"]["high"]]
+            alike = [line["witness"]["similarity"] for line in lines if line["witness"]]
             shares = [
-                sum(one is not None and one > least for one in alike) / len(lines) for least in (0.0, *THRESHOLDS)
+                len(alike) / len(lines),
+                *(sum(one > least for one in alike) / len(lines) for least in THRESHOLDS),
             ]
             rows.append(row((data.title, attack), report(run), *(percent(one) for one in shares)))
             series.append(
