@@ -11,7 +11,7 @@ more bits never make it so. Where a number is not exact its ceiling is its floor
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import isqrt
 from typing import TYPE_CHECKING
@@ -158,7 +158,7 @@ class Curves:
         others = range(2, self.parts + 1)
         self.others = [([decay(x, 8 * n, self.bits) for x in range(256)], q - 8 * n) for n in others]
 
-    def decays(self, numbers: Iterable[int]) -> list[int]:
+    def decays(self, numbers: Sequence[int]) -> list[int]:
         """Less than 13 from 2**bits exp(-x 2**-q) for each x >= 0.
 
         x is cut into the bits down to 2**-8, the next eight, and so on, and a rest r below 2**-(8 parts); the powers of
@@ -167,16 +167,11 @@ class Curves:
         """
         q, bits, first, others = self.q, self.bits, self.first, self.others
         head, rest = q - 8, (1 << q - 8 * self.parts) - 1
-        found = []
-        for x in numbers:
-            e = first[x >> head]
-            for table, shift in others:
-                e = e * table[x >> shift & 255] >> bits
-            r = x & rest
-            if r:
-                e -= e * ((r << q + 1) - r * r) >> 2 * q + 1
-            found.append(e)
-        return found
+        found = [first[x >> head] for x in numbers]
+        for table, shift in others:
+            found = [e * table[x >> shift & 255] >> bits for e, x in zip(found, numbers, strict=True)]
+        parts = zip(found, [x & rest for x in numbers], strict=True)
+        return [e - (e * ((r << q + 1) - r * r) >> 2 * q + 1) if r else e for e, r in parts]
 
     def floors(self, function: int, numbers: Sequence[int]) -> list[int]:
         """floor_of, for each: as the decays tell if they do, else one by one."""
@@ -184,14 +179,22 @@ class Curves:
         if function == ERF or (function == EXP and max(numbers) > 0):
             return [floor_of(function, x, q) for x in numbers]
         double, far = (1, 2 * FAR) if function == TANH else (0, FAR)
-        sure, top, found = (1 << GUARD) - 1, (last << GUARD) + far, []
-        for x, e in zip(numbers, self.decays([abs(x) << double for x in numbers]), strict=True):
-            y = e if function == EXP else ((one << self.bits << double) // (one + e)) - (one if double else 0)
-            if y + far & sure >= 2 * far:
-                least = y + far >> GUARD
-            elif x and y >= top:
-                least = last
-            else:
-                least = floor_of(function, abs(x), q) if function != EXP else floor_of(EXP, x, q)
-            found.append(least if x >= 0 or function == EXP else (0 if double else last + 1) - 1 - least)
-        return found
+        sure, top, twice = (1 << GUARD) - 1, (last << GUARD) + far, 2 * far
+        opened = self.decays([abs(x) << double for x in numbers])
+        if function != EXP:
+            square, less = one << self.bits << double, one if double else 0
+            opened = [square // (one + e) - less for e in opened]
+
+        def least(x: int, y: int) -> int:
+            """Where the bits that are known do not tell."""
+            if x and y >= top:
+                return last
+            return floor_of(function, abs(x) if function != EXP else x, q)
+
+        found = [
+            y + far >> GUARD if y + far & sure >= twice else least(x, y) for x, y in zip(numbers, opened, strict=True)
+        ]
+        if function == EXP:
+            return found
+        other = -1 if double else last
+        return [y if x >= 0 else other - y for x, y in zip(numbers, found, strict=True)]

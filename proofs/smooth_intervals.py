@@ -83,6 +83,7 @@ class Matrix:
         self.rows, self.sizes = rows, [list(map(abs, row)) for row in rows]
         self.norm = max(map(sum, self.sizes)).bit_length()
         self.used = [len(row) - row.count(0) for row in rows]
+        self.greatest = [max(row) for row in self.sizes]
         self.packed: dict[int, tuple[list[int], list[int]]] = {}
 
     def columns(self, width: int) -> tuple[list[int], list[int]]:
@@ -103,12 +104,13 @@ class Matrix:
 
 
 class Group(NamedTuple):
-    """Rows with one list: where it is, the weights and their magnitudes, and how many weights of each are not 0."""
+    """Rows with one list: where it is, weights and their magnitudes; of each how many are not 0, and the greatest."""
 
     pick: Pick
     weights: Sequence[list[int]]
     sizes: Sequence[list[int]]
     used: list[int]
+    greatest: list[int]
 
 
 class Dense:
@@ -121,7 +123,8 @@ class Dense:
         self, places: list[int], biases: list[int], elements: Sequence[int], matrix: Matrix, block_of: Sequence[int]
     ) -> None:
         self.places, self.biases, self.matrix, self.pick = places, biases, matrix, picker(elements)
-        self.groups = [Group(self.pick, matrix.rows, matrix.sizes, matrix.used)]
+        self.whole = Group(self.pick, matrix.rows, matrix.sizes, matrix.used, matrix.greatest)
+        self.groups = [self.whole]
         step, at = count(), 0
         self.runs: list[tuple[int, int, int, int]] = []
         for _, group in groupby(elements, lambda i: (i - next(step), block_of[i])):
@@ -158,9 +161,14 @@ class Sparse:
     ) -> None:
         self.places, self.biases = places, biases
         self.groups = [
-            Group(picker(elements), [row], [list(map(abs, row))], [len(row) - row.count(0)])
-            for elements, row in zip(lists, weights, strict=True)
+            Group(picker(elements), [row], [sizes], [len(row) - row.count(0)], [max(sizes, default=0)])
+            for elements, row, sizes in zip(lists, weights, [list(map(abs, row)) for row in weights], strict=True)
         ]
+        every = [i for elements in lists for i in elements]
+        sizes = [group.sizes[0] for group in self.groups]
+        used, greatest = ([group.used[0] for group in self.groups], [group.greatest[0] for group in self.groups])
+        self.whole = Group(picker(every), weights, sizes, used, greatest)
+        """Where the lists are all, one after the other."""
         self.by_column = len(lists) > len(lists[0])
         lines = (
             zip(zip(*lists, strict=True), zip(*weights, strict=True), strict=True)
@@ -206,6 +214,13 @@ def ceiling(above: int, below: int) -> int:
 
 def magnitudes(lows: Iterable[int], highs: Iterable[int]) -> list[int]:
     return [max(-low, high) for low, high in zip(lows, highs, strict=True)]
+
+
+def roundings_of(weights: list[int], sizes: Sequence[int], roundings: Sequence[int], whole: int) -> int:
+    """n of a sum whose terms were rounded so often before; those with a weight of 1 are added as they are."""
+    terms = [(x, w == whole) for x, w, s in zip(roundings, weights, sizes, strict=True) if w and s]
+    others = max([x for x, added in terms if not added], default=0)
+    return len(terms) + 3 + sum([x for x, added in terms if added]) + others
 
 
 class Intervals:
@@ -294,29 +309,32 @@ class Intervals:
     ) -> list[list[int]]:
         """Of each sum, given the sums of |w| s: by how much it may be rounded, its size, roundings n and error e."""
         scale = lcm(layer.size_scale, layer.bias_scale)
-        factor, biases = scale // layer.size_scale, iter(map(abs, sums.biases))
-        found = []
-        given = iter(totals)
-        for group in sums.groups:
+        factor, most, unit, start = scale // layer.size_scale, scale * self.limit, scale << 32, 0
+        found: list[list[int]] = [[], [], [], []]
+        sizes, roundings, errors = [sums.whole.pick(column) for column in columns]
+        plain = 0 not in sizes and not any(roundings) and not any(errors) and max(sizes, default=0) <= self.limit
+        for group in [sums.whole] if plain else sums.groups:
             sizes, roundings, errors = [group.pick(column) for column in columns]
-            plain, light = 0 not in sizes and not any(roundings), max(sizes, default=0) <= self.limit
-            for weights, used in zip(group.sizes, group.used, strict=True):
-                n, total, bias = used + 3, next(given) * factor, next(biases) >> 1
-                if not plain:
-                    terms = [
-                        (x, w == layer.size_scale) for x, w, s in zip(roundings, weights, sizes, strict=True) if w and s
-                    ]
-                    others = max([x for x, added in terms if not added], default=0)
-                    n = len(terms) + 3 + sum([x for x, added in terms if added]) + others
-                total += bias
-                fits = n <= 65_280 and total <= scale * self.limit and bias <= scale * self.limit
-                fits = fits and max(weights, default=0) <= layer.size_scale << LIMIT_BITS
-                fits = fits and (light or max(compress(sizes, weights), default=0) <= self.limit)
-                require(fits, "no claim at level kernel is possible: terms, their sums or their number are too large")
-                lost = ceiling(n * 257 * total, scale << 32) + 1
-                carried = ceiling(sum(map(mul, weights, errors)), layer.size_scale)
-                found.append((lost, ceiling(total, scale), n, carried + lost))
-        return [list(column) for column in zip(*found, strict=True)]
+            here = slice(start, start := start + len(group.used))
+            biases = [abs(x) >> 1 for x in sums.biases[here]]
+            reach = [x * factor + bias for x, bias in zip(totals[here], biases, strict=True)]
+            if 0 in sizes or any(roundings):
+                n = [roundings_of(weights, sizes, roundings, layer.size_scale) for weights in group.sizes]
+            else:
+                n = [used + 3 for used in group.used]
+            fits = max(n) <= 65_280 and max(reach) <= most and max(biases) <= most
+            fits = fits and max(group.greatest) <= layer.size_scale << LIMIT_BITS
+            if max(sizes, default=0) > self.limit:
+                fits = fits and all(max(compress(sizes, weights), default=0) <= self.limit for weights in group.sizes)
+            require(fits, "no claim at level kernel is possible: terms, their sums or their number are too large")
+            lost = [1 - (-x * 257 * total // unit) for x, total in zip(n, reach, strict=True)]
+            carried = lost
+            if any(errors):
+                given = [ceiling(sum(map(mul, weights, errors)), layer.size_scale) for weights in group.sizes]
+                carried = list(map(add, given, lost))
+            for column, numbers in zip(found, (lost, [-(-x // scale) for x in reach], n, carried), strict=True):
+                column += numbers
+        return found
 
     def whole_space(self) -> list[list[int]]:
         """Sizes, roundings and errors of constants and of layers affine in the words, for all options of the text."""

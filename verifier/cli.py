@@ -175,10 +175,9 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "deep": bench_deep,
             "check": bench_check,
             "run": bench_run,
-            "page": bench_page,
-            "papers": bench_papers,
             "growth": bench_growth,
             "page": bench_page,
+            "papers": bench_papers,
         },
     ),
 }

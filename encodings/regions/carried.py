@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from ..network import Floats
 from .arithmetic import LIMIT, SHARE, Arithmetic, KernelEnds
 from .program import CONSTANTS, Blend, Dense, Look, Piece, Program
-from .region import Question
+
+if TYPE_CHECKING:
+    from .region import Question
 
 Array = NDArray[Any]
 MOST_ROUNDINGS = 65_000

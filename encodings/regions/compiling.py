@@ -34,6 +34,7 @@ from .program import (
 )
 
 Array = NDArray[Any]
+FEW_RUNS = 4
 
 
 def compiled(form: Form) -> Program:
@@ -87,7 +88,7 @@ class Compiler:
                 self.lay(number, Most(tuple(self.stretches(column) for column in windows.T)), own)
             case Pairs(pairs):
                 square = bool((pairs[:, 0] == pairs[:, 1]).all())
-                sides = self.stretches(pairs[:, 0]), self.stretches(pairs[:, 1])
+                sides = self.runs(pairs[:, 0]), self.runs(pairs[:, 1])
                 self.lay(number, Product(*sides, square), own)
             case Curved(function, read):
                 self.lay(number, Curve(self.stretches(read), function), own)
@@ -126,6 +127,15 @@ class Compiler:
             digest = hashlib.sha256(found.tobytes()).digest() + str(found.shape).encode()
             found = self.parts[key] = self.matrices.setdefault(digest, found)
         return found
+
+    def runs(self, elements: Indices) -> tuple[Stretch, ...]:
+        """The same as slices, where a few of them do."""
+        owners, within = self.piece_of[elements], self.place_of[elements]
+        cuts = np.flatnonzero((np.diff(owners) != 0) | (np.diff(within) != 1)) + 1
+        if len(cuts) > FEW_RUNS:
+            return self.stretches(elements)
+        ends = [0, *cuts.tolist(), len(elements)]
+        return tuple(Stretch(int(owners[a]), tight(within[a:b]), slice(a, b)) for a, b in pairwise(ends) if b > a)
 
     def stretches(self, elements: Indices) -> tuple[Stretch, ...]:
         """Where elements are, piece by piece, as slices where they stand together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ..network import Floats
 from .arithmetic import COMPUTED, HALF, OUTWARDS, Arithmetic
 from .program import Bend, Blend, Curve, Dense, Look, Most, Piece, Product, Stretch
-from .region import Question
+
+if TYPE_CHECKING:
+    from .region import Question
 
 Array = NDArray[Any]
 

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Floats
+from ..sequences.sentence_margins import margins_of
 from .arithmetic import Ends, KernelEnds, Plain
 from .assignments import Choices
 from .boxes import Boxed, Segment, boxed, segments_of
 from .region import Question
-from .shared_tables import Stopped, margins_of
+from .shared_tables import Stopped
 
 Array = NDArray[Any]
 UNIT = 2.0**-32

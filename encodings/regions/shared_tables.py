@@ -16,20 +16,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attended.attended_margins import attended, fits
-from .arithmetic import Arithmetic, Ends, KernelEnds, Plain
+from .arithmetic import Arithmetic
 from .assignments import Assignments, AssignmentTables, Choices
 from .carried import last_margins
 from .operations import Part, applied, constant_margins, constant_part, looked_up
 from .program import CONSTANTS, Blend, Dense, Look, Piece, Stretch
-from .region import Question
 from .tails import Affine
 from .word_sums import PairSum
+
+if TYPE_CHECKING:
+    from .region import Question
 
 Array = NDArray[Any]
 Rows = NDArray[np.int32]
@@ -42,37 +43,6 @@ MOST_ROWS, BLOCK = 8192, 1 << 17
 
 class Stopped(Exception):
     """Time is up."""
-
-
-def margins_of(
-    question: Question,
-    choices: Choices,
-    arithmetic: Arithmetic,
-    stop: Callable[[], bool] = lambda: False,
-    sentences: Rows | None = None,
-) -> tuple[Assignments, Array]:
-    """The sentences of a region, or these rows of it, and their margins [rows, rivals].
-
-    Raises Stopped when `stop` says so.
-    """
-    layout = question.layout
-    if (
-        layout is not None
-        and not isinstance(arithmetic, KernelEnds)
-        and isinstance(arithmetic, Plain | Ends)
-        and fits(question, layout)
-    ):
-
-        def pause() -> None:
-            if stop():
-                raise Stopped
-
-        rows, found = attended(question, layout, choices, arithmetic, pause, sentences)
-        lost = np.flatnonzero(~np.isfinite(found).reshape(len(found), -1).all(axis=1))
-        if len(lost):  # all that a word attends to underflows beside what it attended to in the text
-            found[lost] = Evaluation(question, choices, arithmetic, stop, rows.rows[lost]).margins()[1]
-        return rows, found
-    return Evaluation(question, choices, arithmetic, stop, sentences).margins()
 
 
 @dataclass(eq=False)
@@ -147,11 +117,15 @@ class Evaluation:
         for place, group in enumerate(order):
             found = self.compute(group, members[group], held)
             for piece in members[group]:
-                held.partial.pop(piece, None)
+                for array in held.partial.pop(piece, {}).values():
+                    self.release(array)
             for piece in [piece for piece in held.raw if last_reader[piece] <= place]:
-                del held.raw[piece]
+                self.release(held.raw.pop(piece))
             if found is not None:
                 yield group, found
+
+    def release(self, array: Array) -> None:
+        """What nobody reads any more."""
 
     def read_by(self, pieces: list[int]) -> set[int]:
         return {source for piece in pieces for source in self.sources(piece)} & self.kept

@@ -35,6 +35,14 @@ def logistic(x: Array) -> Array:
         return np.asarray(1 / (1 + np.exp(-x)))
 
 
+def logistic_to(x: Array, out: Array) -> None:
+    """The same, to a few units of 1: (1 + tanh(x / 2)) / 2, of which numpy is quicker."""
+    np.multiply(x, x.dtype.type(0.5), out=out)
+    np.tanh(out, out=out)
+    out *= x.dtype.type(0.5)
+    out += x.dtype.type(0.5)
+
+
 def error_function(x: Array) -> Array:
     """erf(c + d) = erf(c) + 2 / sqrt(pi) exp(-c^2) (d - H1(c) d^2/2! + H2(c) d^3/3! - ...), c the nearest point.
 

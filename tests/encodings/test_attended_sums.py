@@ -22,7 +22,8 @@ from swapproof.encodings.regions.arithmetic import Ends, Plain
 from swapproof.encodings.regions.assignments import AssignmentTables, Choices
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
-from swapproof.encodings.regions.shared_tables import Stopped, margins_of
+from swapproof.encodings.regions.shared_tables import Stopped
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.encodings.space import SwapSpace
 
 CHOICES = ((1, 3, 5), (2,), (4, 0), (6, 8, 2), (3, 7))

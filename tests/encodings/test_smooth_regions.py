@@ -19,7 +19,9 @@ from swapproof.encodings.regions.assignments import AssignmentTables, Choices
 from swapproof.encodings.regions.boxes import Boxes, boxed, segments_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.region_search import Bounded, Effort, Evaluated, Region, Search, Split
-from swapproof.encodings.regions.shared_tables import Stopped, margins_of
+from swapproof.encodings.regions.shared_tables import Evaluation, Stopped
+from swapproof.encodings.sequences.chains import chains_of
+from swapproof.encodings.sequences.sentence_margins import chained, margins_of
 from swapproof.encodings.smooth.curves import CURVES
 
 TAILS = ("mean", "greatest", "hidden")
@@ -73,6 +75,41 @@ def test_tables_hold_every_sentence_once_with_its_margins(case: Case) -> None:
         np.testing.assert_allclose(found[tokens], own, rtol=1e-9, atol=1e-9)
         row = next(row for row in rows.rows if question.sentence(choices, row) == tokens)
         assert (row >= 0).sum() == swaps
+
+
+@pytest.mark.parametrize(("tail", "found"), [("mean", 2), ("greatest", None), ("hidden", None)])
+def test_directions_of_an_lstm_are_chains_where_the_margins_add_up_their_states(tail: str, found: int | None) -> None:
+    form = recurrent(np.random.default_rng(3), 4, 2, tail=tail)
+    chains = chains_of(asked(form, [0, 1, 2, 3], [(1, (1, 5)), (3, (3, 6, 7))], 0))
+    assert (None if chains is None else len(chains)) == found
+    assert chains is None or [step.word for step in chains[0].steps] == [None, 0, None, 1]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 3), st.data())
+def test_chains_and_tables_find_the_same_margins(seed: int, swaps: int, data: st.DataObject) -> None:
+    drawn = np.random.default_rng(seed)
+    form = recurrent(drawn, 4, 2, tail="mean")
+    words = [(p, tuple(drawn.permutation(12)[: drawn.integers(2, 5)].tolist())) for p in range(4)]
+    question = asked(form, [tokens[0] for _, tokens in words], words, 0)
+    options = tuple(
+        tuple(sorted(data.draw(st.sets(st.integers(0, len(tokens) - 1), min_size=1)))) for tokens in question.tokens
+    )
+    choices = Choices(options, swaps)
+    for arithmetic in (Plain(np.float64), Ends(2.0**-40), KernelEnds(2.0**-40)):
+        found = chained(question, choices, arithmetic, lambda: None, None)
+        whole, margins = Evaluation(question, choices, arithmetic, lambda: False, None).margins()
+        if found is None:
+            assert not len(whole)
+            continue
+        rows, own = found
+        assert len(rows) == len(whole)
+        own = own[rows.rows_of(whole)]
+        if isinstance(arithmetic, Plain):
+            np.testing.assert_allclose(own, margins, atol=1e-12)
+        else:
+            assert (own[:, 0] < margins.mean(axis=1)).all()
+            assert (own[:, 1] > margins.mean(axis=1)).all()
+            np.testing.assert_allclose(own.mean(axis=1), margins.mean(axis=1), atol=0.1)
 
 
 @given(cases(), st.data())

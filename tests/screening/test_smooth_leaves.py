@@ -27,7 +27,7 @@ from swapproof.verifier.screening.form.unsure import Unsure
 from swapproof.verifier.screening.smooth_proofs import Screened
 
 ROWS, WIDTH, SIZE, LENGTH, CLASSES = 6, 2, 3, 3, 2
-KINDS = ("bag", "bag beside its sum", "each word", "RNN", "two linear layers")
+KINDS = ("bag", "bag beside its sum", "each word", "RNN", "LSTM", "LSTM", "two linear layers")
 Words = tuple[tuple[int, tuple[tuple[int, ...], ...]], ...]
 TEXT = (0, 1, 2)
 WORDS = tuple((at, tuple((token,) for token in (at, *range(3, 3 + at % 2 + 2)))) for at in range(LENGTH))
@@ -57,10 +57,12 @@ def model(kind: str, seed: int, spread: int = 0) -> bytes:
         case "each word":
             h = b.call("Tanh", b.call("Add", b.call("MatMul", x, weights(WIDTH, SIZE)), weights(SIZE)))
             h, width = b.call("Reshape", h, b.wholes(1, LENGTH * SIZE)), LENGTH * SIZE
-        case "RNN":
-            steps = b.call("Transpose", x, perm=[1, 0, 2])
-            parts = [weights(1, SIZE, WIDTH), weights(1, SIZE, SIZE), weights(1, 2 * SIZE)]
-            states = b.call("RNN", steps, *parts, hidden_size=SIZE)
+        case "RNN" | "LSTM":
+            steps, gates = b.call("Transpose", x, perm=[1, 0, 2]), SIZE * (4 if kind == "LSTM" else 1)
+            parts = [weights(1, gates, WIDTH), weights(1, gates, SIZE), weights(1, 2 * gates)]
+            if kind == "LSTM" and seed % 2:
+                parts += ["", weights(1, 1, SIZE), weights(1, 1, SIZE)]
+            states = b.call(kind, steps, *parts, hidden_size=SIZE)
             h, width = b.call("Reshape", states, b.wholes(1, LENGTH * SIZE)), LENGTH * SIZE
         case _:
             h = b.call("Tanh", b.call("MatMul", b.call("Reshape", x, b.wholes(1, -1)), weights(LENGTH * WIDTH, SIZE)))

@@ -19,7 +19,7 @@ from swapproof.encodings.regions.assignments import Choices
 from swapproof.encodings.regions.boxes import boxed
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
-from swapproof.encodings.regions.shared_tables import margins_of
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.models.word_network import CountedNorm, Layer, VectorNorm, WordNetwork
 from swapproof.proofs import check, lower

@@ -19,7 +19,7 @@ from swapproof.encodings.regions.boxes import Segment as Stretch
 from swapproof.encodings.regions.boxes import boxed, segments_of
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
-from swapproof.encodings.regions.shared_tables import margins_of
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.smooth_leaves import Boxes, Segment

@@ -30,7 +30,7 @@ from ..attending.quick_bound import Unfit
 from ..interval import Interval
 from ..screening.exact_leaf import checked_network, leaf_of, masks_of, quick_leaf_of
 from .protocol import Bound, Budget, Finding, Findings, Stopped
-from .smooth_engines import ROUNDED, Smooth, Work, leaves_of
+from .smooth_engines import ROUNDED, Shown, Smooth, Work, leaves_of
 
 FEW = 4000
 """Sentences of a region that are evaluated where the bound says too little, before words are split."""
@@ -110,7 +110,7 @@ class AttendingWork(Work):
             region = search.prove(self.question.whole(budget), bounded=True)
             before = interval
             if region is not None:
-                interval = yield from self.settle(interval, budget, region)
+                interval = yield from self.settle(interval, Shown(budget, region, tuple(search.near)))
             else:
                 interval = yield from self.hand(search.found)
                 if interval is before:
@@ -134,7 +134,7 @@ class AttendingWork(Work):
         except OutOfTime:
             pass
         if proved >= max(1, interval.low):
-            interval = yield from self.settle(interval, proved, Bounded(self.question.whole(proved)))
+            interval = yield from self.settle(interval, Shown(proved, Bounded(self.question.whole(proved))))
         return interval
 
     def bound(self, budget: int, region: Region) -> Bound | None:

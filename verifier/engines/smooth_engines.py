@@ -5,6 +5,7 @@ Both look for sentences first, by adding up single swaps. What they find is repl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
@@ -13,7 +14,7 @@ import numpy as np
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
-from swapproof.encodings.regions.assignments import AssignmentTables, Choices
+from swapproof.encodings.regions.assignments import AssignmentTables
 from swapproof.encodings.regions.beams import beamed
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
@@ -30,7 +31,7 @@ from swapproof.encodings.regions.region_search import (
     segments_used,
 )
 from swapproof.encodings.regions.shared_tables import Stopped as OutOfTime
-from swapproof.encodings.regions.shared_tables import margins_of
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.proofs.writing import certificate
 
 from ..interval import Interval
@@ -40,6 +41,8 @@ BITS = (32, 48, 64)
 """Precisions that are tried, in this order."""
 TRIED, TRIED_LEAVES = 48, 4
 """Sentences, and leaves, on which a precision is tried."""
+HARDER = 2.0**9
+"""Errors of float32 kernels are 2**11 times the unit at which this is looked at first: they are so many times wider."""
 LEEWAY = 2.0
 """Times the width of the intervals of those sentences."""
 ROUNDED = "a sentence within rounding of breaking the text, where the model keeps its answer"
@@ -49,6 +52,9 @@ HOPELESS = 8.0
 """Where boxes are so many times too wide, splitting words does not help in time."""
 FIRST = 12
 """Swaps that are looked at together: of a long text boxes for all of its words take long, and mostly prove fewer."""
+AHEAD, CHECKED = 20_000, 20.0
+"""Sentences of the next budget that a proof waits for at most, and how many times longer than a search all that comes
+after it may take."""
 KEPT = 0.5
 """Of the text's own margin, boxes must keep so much at level `kernel`; else they are of real numbers."""
 
@@ -94,6 +100,16 @@ BOXES = Smooth("boxes", bounded=True)
 SEQUENCE = Smooth("sequence", bounded=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """So many swaps change nothing, as this region shows; `near`: sentences that the model is asked about first."""
+
+    budget: int
+    region: Region
+    near: tuple[tuple[int, ...], ...] = ()
+    seconds: float = 0.0
+
+
 @dataclass(eq=False)
 class Work:
     """One text."""
@@ -106,6 +122,7 @@ class Work:
     """Swaps that are asked about."""
     lost: float = 0.0
     """How many times too wide boxes are."""
+    widths: dict[tuple[Evaluated, type[Ends], float, bool], float] = field(default_factory=dict)
 
     def attack(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
         """Once: a beam of sentences with few swaps."""
@@ -121,13 +138,21 @@ class Work:
         return interval
 
     def climb(self, interval: Interval, *, bounded: bool) -> Generator[Finding, Interval, None]:
-        """Budget by budget, from the proved end to the witness."""
+        """Budget by budget, from the proved end to the witness. A proof that the next one will soon replace is not
+        handed in, for each is made precise, and checked, anew."""
         if bounded and interval.low <= self.last and self.lost > HOPELESS:
             yield Stopped(f"boxes of one swap are {self.lost:.0f} times too wide")
             return
+        held: Shown | None = None
         while not interval.closed:
-            budget = interval.low if interval.high == 1 else min(self.last, max(interval.low, 1))
-            if budget < interval.low or (interval.high is not None and budget >= interval.high):
+            budget = self.next_budget(interval, held)
+            if held is not None and (budget is None or not self.soon(held, budget)):
+                interval, before = (yield from self.settle(interval, held)), interval
+                if interval is before:
+                    return
+                held = None
+                continue
+            if budget is None:
                 return
             choices = self.question.whole(budget)
             if not bounded and choices.count() > self.most:
@@ -136,16 +161,34 @@ class Work:
                 )
                 return
             self.search.found, self.search.near = None, []
-            region = self.search.prove(choices, bounded=bounded)
-            if region is None:
-                interval, before = (yield from self.hand(self.search.found)), interval
-                if interval is before:
-                    yield Stopped(ROUNDED)
-                    return
+            started = time.monotonic()
+            try:
+                region = self.search.prove(choices, bounded=bounded)
+            except OutOfTime:
+                if held is not None:
+                    yield from self.settle(interval, held)
+                raise
+            if region is not None:
+                held = Shown(budget, region, tuple(self.search.near), time.monotonic() - started)
                 continue
-            interval, before = (yield from self.settle(interval, budget, region)), interval
+            interval, before = (yield from self.hand(self.search.found)), interval
             if interval is before:
+                if held is not None:
+                    yield from self.settle(interval, held)
+                yield Stopped(ROUNDED)
                 return
+
+    def next_budget(self, interval: Interval, held: Shown | None) -> int | None:
+        """The swaps that are asked about next, if any."""
+        low = interval.low if held is None else held.budget + 1
+        budget = low if interval.high == 1 else min(self.last, max(low, 1))
+        return None if budget < low or (interval.high is not None and budget >= interval.high) else budget
+
+    def soon(self, held: Shown, budget: int) -> bool:
+        """Whether so many swaps are looked at, and the proof is checked, in little of the time that is left."""
+        before, count = self.question.whole(held.budget).count(), self.question.whole(budget).count()
+        left = self.search.effort.deadline - time.monotonic()
+        return count <= AHEAD and held.seconds * CHECKED * count / before < left
 
     def at_once(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
         """One pass of boxes for all budgets, or for the first ones if these are many: the greatest that they prove."""
@@ -170,17 +213,17 @@ class Work:
             proved = np.flatnonzero(search.box(self.question.whole(most)).margins.min(axis=1) > CLEAR)
         if len(proved) and proved[-1] >= max(1, interval.low):
             budget = int(proved[-1])
-            interval = yield from self.settle(interval, budget, Bounded(self.question.whole(budget)))
+            interval = yield from self.settle(interval, Shown(budget, Bounded(self.question.whole(budget))))
         return interval
 
-    def settle(self, interval: Interval, budget: int, region: Region) -> Generator[Finding, Interval, Interval]:
+    def settle(self, interval: Interval, shown: Shown) -> Generator[Finding, Interval, Interval]:
         """First the model is asked about sentences that rounding may decide: if none breaks the text, all of the region
         is proved."""
-        if self.search.near:
-            interval, before = (yield Doubtful(np.array(self.search.near, dtype=np.int64))), interval
+        if shown.near:
+            interval, before = (yield Doubtful(np.array(shown.near, dtype=np.int64))), interval
             if interval is not before:
                 return interval
-        bound = self.bound(budget, region)
+        bound = self.bound(shown.budget, shown.region)
         if bound is None:
             yield Stopped(IMPRECISE)
             return interval
@@ -208,13 +251,17 @@ class Work:
             return False
         if not self.search.in_float32 and any(isinstance(leaf, Bounded) for leaf in leaves_of(region)):
             return False
+        leaves = nearest(region)
+        if any(self.width(leaf, Ends(UNIT)) * HARDER > leaf.least for leaf in leaves):
+            return False
         return self.clear(region, KernelEnds(UNIT))
 
     def clear(self, region: Region, ends: Ends) -> bool:
         """Whether evaluated leaves stay clear, as far as some sentences of some leaves tell."""
-        leaves = [leaf for leaf in leaves_of(region) if isinstance(leaf, Evaluated)]
-        leaves.sort(key=lambda leaf: leaf.least)
-        return all(self.width(leaf.choices, ends) * LEEWAY < leaf.least for leaf in leaves[:TRIED_LEAVES])
+        return all(
+            any(self.width(leaf, ends, closely=closely) * LEEWAY < leaf.least for closely in (False, True))
+            for leaf in nearest(region)
+        )
 
     def tree(self, region: Region) -> certificate.Node:
         match region:
@@ -230,12 +277,21 @@ class Work:
         """The least precision at which evaluated leaves stay clear."""
         return next((bits for bits in BITS if self.clear(region, Ends(2.0**-bits))), None)
 
-    def width(self, choices: Choices, ends: Ends) -> float:
+    def width(self, leaf: Evaluated, ends: Ends, *, closely: bool = False) -> float:
         """The greatest width of the margins of some sentences, those with many swaps among them."""
-        rows = AssignmentTables(choices).of(choices.moving).rows
-        chosen = np.unique(rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)], axis=0)
-        _, found = margins_of(self.question, choices, ends, sentences=chosen)
-        return float((found[:, 1] - found[:, 0]).max())
+        key = leaf, type(ends), ends.unit, closely
+        if key not in self.widths:
+            rows = AssignmentTables(leaf.choices).of(leaf.choices.moving).rows
+            chosen = np.unique(rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)], axis=0)
+            _, found = margins_of(self.question, leaf.choices, ends, sentences=chosen, closely=closely)
+            self.widths[key] = float((found[:, 1] - found[:, 0]).max())
+        return self.widths[key]
+
+
+def nearest(region: Region) -> list[Evaluated]:
+    """The evaluated leaves with the least margins."""
+    leaves = [leaf for leaf in leaves_of(region) if isinstance(leaf, Evaluated)]
+    return sorted(leaves, key=lambda leaf: leaf.least)[:TRIED_LEAVES]
 
 
 def leaves_of(region: Region) -> list[Evaluated | Bounded]:

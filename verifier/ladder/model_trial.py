@@ -16,7 +16,7 @@ from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import LIMIT, Ends
 from swapproof.encodings.regions.questions import question_of
-from swapproof.encodings.regions.shared_tables import margins_of
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.encodings.space import SwapSpace
 
 from ..smooth_remarks import SEEN, remarks_seen

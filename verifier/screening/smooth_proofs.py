@@ -19,7 +19,8 @@ from swapproof.encodings.regions.boxes import Segment, boxed
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.region_search import CLEAR
-from swapproof.encodings.regions.shared_tables import Stopped, margins_of
+from swapproof.encodings.regions.shared_tables import Stopped
+from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.proofs.attention_leaf import Attention
 from swapproof.proofs.exact_network import Network
 from swapproof.proofs.writing import certificate

@@ -1,0 +1,1 @@
+"""The sentences of a region through recurrent layers: whole steps at once, in numbers and in ends."""
