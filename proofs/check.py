@@ -839,6 +839,7 @@ INTEGER = range(1 << 31)
 LEVEL, RECIPE = re.compile("real|float32|kernel"), re.compile("linear-2|smooth-1")
 TREE = {"level": LEVEL, "recipe": RECIPE, "swaps": range(10**6 + 1), "tree": BASE64}
 FILE = {"file": NAME, "sha256": HASH}
+CHECKED_ELSEWHERE = {"swapproof ball certificate": "check_ball.py", "swapproof box certificate": "check_box.py"}
 CERTIFICATE = {
     "format": "swapproof certificate",
     "version": 2,
@@ -930,6 +931,8 @@ class Verdict:
 def read_certificate(data: bytes) -> dict[str, Any]:
     """The object of a certificate: its keys and values of the right kinds, its words within its inputs."""
     top: dict[str, Any] = parse_canonical(data)
+    for other, checker in CHECKED_ELSEWHERE.items():
+        require(type(top) is not dict or top.get("format") != other, f"a {other}, which {checker} checks")
     expect(top, CERTIFICATE, "a certificate")
     names = [name for name, _ in top["model"]["tensors"]]
     require(names == sorted(set(names)), "tensor files must ascend")

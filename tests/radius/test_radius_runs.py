@@ -18,7 +18,9 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 from vector_models import LENGTH, TEXTS, WORDS, encoded, flat_model, grid_model, table, write
 
+from swapproof.proofs import check
 from swapproof.verifier.cli import main
+from swapproof.verifier.commands.benches.bench_check import bench_check
 from swapproof.verifier.pages.printing.radius_printing import interval, print_radii
 from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import widest
@@ -192,6 +194,14 @@ def test_check_accepts_a_run_and_says_what_it_did(run: Path, capsys: Capture) ->
     capsys.readouterr()
     assert main(["bundle", str(run), "--out", str(run.parent / "run.zip")]) == 2
     assert "handed over as its folder" in capsys.readouterr().err
+
+
+def test_check_py_names_the_checker_of_balls_and_bench_check_asks_it(run: Path, capsys: Capture) -> None:
+    assert check.main([str(run)]) == 4
+    assert "a swapproof ball certificate, which check_ball.py checks" in capsys.readouterr().out
+    timings = bench_check(run)
+    assert timings.exit_code == 0
+    assert [timing.checker for timing in timings.checkers][:2] == ["swapproof check", "check_ball.py"]
 
 
 def set_in(line: int, *keys: Any) -> Callable[[list[Line], Any], None]:

@@ -30,6 +30,7 @@ from ..tasks.opened_model import opened
 from ..tasks.task import Task, onnx_of
 from .behind_embedding import Behind, Cutter, behind_name, without_head
 from .moving_network import PlainNetwork
+from .seeking.word_sweep import Products
 from .smooth.smooth_forms import SmoothNetwork
 
 Array = NDArray[Any]
@@ -189,6 +190,10 @@ class RadiusSetting:
     def words(self) -> Floats:
         """[candidates, width]: the vectors of all words."""
         return np.asarray(self.vectors[self.candidates], dtype=np.float64)
+
+    @cached_property
+    def products(self) -> Products:
+        return Products(np.ascontiguousarray(self.words.T))
 
     def room(self, tokens: Sequence[int]) -> Rooms:
         """That of texts of as many tokens of which the model computes the same beside their embedding."""

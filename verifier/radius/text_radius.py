@@ -29,14 +29,15 @@ from ..tasks.inputs import Text
 from .ball_search import plainly_safe, search
 from .behind_embedding import classes_of
 from .moving_ball import Ball
-from .moving_network import Moving, moving_network
-from .nearest_point import border_points, drawn_in, refined, replayed
-from .nearest_words import WordsFound, nearest_word
+from .moving_network import Moving, PlainNetwork, moving_network
 from .proved_balls import PLAIN, Claims, ExactCase, FormCase, FormClaims, finest_radius, rounded_down
 from .radius_setting import RadiusQuestion, RadiusSetting, Rooms
 from .saliency import agreement, effects, lime_weights
-from .several_words import SentenceSearch
-from .smooth.smooth_balls import SmoothMoving, near_points, safe_radius
+from .seeking.nearest_point import border_points, drawn_in, refined, replayed
+from .seeking.nearest_words import AnsweringWords, Candidates, WordsFound
+from .seeking.several_words import SentenceSearch
+from .seeking.word_sweep import Sweep
+from .smooth.smooth_balls import SmoothMoving, SmoothWords, near_points, safe_radius
 from .smooth.smooth_forms import BallForms, SmoothNetwork
 
 Array = NDArray[Any]
@@ -249,8 +250,15 @@ class TextRadius:
                 each.free, self.setting.words[row]
             )
 
-        among = each.moving.among(each.balls[0], self.setting.words) if isinstance(each.moving, SmoothMoving) else None
-        each.found = nearest_word(each.moving.stack, each.balls, self.setting.words, own, breaks, among)
+        vectors = self.setting.words
+        answering: AnsweringWords
+        plain, products, among = self.room.plain, self.setting.products, None
+        if isinstance(each.moving, SmoothMoving):
+            answering, among = SmoothWords(each.moving.forms, vectors), each.moving.among(each.balls[0], vectors)
+        elif isinstance(plain, PlainNetwork):
+            answering = Sweep.of(plain, self.values, each.free, products)
+        candidates = Candidates.of(answering, each.balls, products.vectors, own, among)
+        each.found = candidates.nearest(breaks)
         each.high = min(each.high, upwards(each.found.distance))
         if self.question.same_part_of_speech and each.words[0] < len(self.text.encoded.words):
             words, keeps, at = self.text.encoded.words, self.setting.same_part_of_speech.keeps, each.words[0]
@@ -258,8 +266,7 @@ class TextRadius:
             def breaks_alike(row: int) -> bool:
                 return keeps(words, at, [self.setting.names[int(rows[row])]])[0] and breaks(row)
 
-            vectors, stack = self.setting.words, each.moving.stack
-            each.like = nearest_word(stack, each.balls, vectors, own, breaks_alike, among)
+            each.like = candidates.nearest(breaks_alike)
 
     def stands_for(self, free: Indices, swaps: Mapping[int, int]) -> bool:
         """Whether the model computes the same beside the embedding with these tokens in these places."""

@@ -37,6 +37,20 @@ class SmoothStack:
 
 
 @dataclass(frozen=True, eq=False)
+class SmoothWords:
+    """These words in the place of the one that moves."""
+
+    forms: BallForms
+    vectors: Floats
+
+    def singly(self, rows: slice) -> Floats:
+        return self.forms.logits(self.vectors[rows])
+
+    def logits(self, rows: Indices) -> Floats:
+        return self.forms.logits(self.vectors[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class SmoothMoving:
     """The inputs that move, in a smooth network."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import Stack
 from swapproof.encodings.network import Floats, Indices
 
-from .moving_ball import Ball
+from ..moving_ball import Ball
 
 ALPHA, ITERATIONS, SIMULATIONS = 0.5, 12, 64
 MOST_NEIGHBOURS = 1000

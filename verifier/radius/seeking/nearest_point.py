@@ -18,7 +18,7 @@ import numpy as np
 from swapproof.encodings.bounds.normal_form import Stack, handed_back
 from swapproof.encodings.network import Floats
 
-from .moving_ball import SMALLEST, Ball
+from ..moving_ball import SMALLEST, Ball
 
 ROUNDS, HALVINGS = 30, 40
 BEYOND = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)

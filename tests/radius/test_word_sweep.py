@@ -1,0 +1,96 @@
+"""All words at one place of a text, looked at together, are answered as one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from convolved_models import Kernel, convolved
+from numpy.typing import NDArray
+from tiny import ROWS, write_task
+
+from swapproof.verifier.radius.moving_ball import Ball
+from swapproof.verifier.radius.radius_setting import RadiusQuestion, RadiusSetting
+from swapproof.verifier.radius.seeking.nearest_words import Candidates, distances
+from swapproof.verifier.radius.seeking.word_sweep import Products, Sweep
+from swapproof.verifier.radius.text_radius import TextRadius
+from swapproof.verifier.tasks.task import read_task
+
+LENGTH = 7
+NETWORKS: dict[str, tuple[list[Kernel], bool]] = {
+    "one width": ([(3, 1, 1, 0)], False),
+    "two widths": ([(2, 1, 1, 1), (4, 2, 1, 0)], False),
+    "leaky": ([(3, 1, 2, 1)], True),
+}
+
+
+def places(folder: Path, network: str | None) -> list[tuple[TextRadius, Sweep, int]]:
+    task = write_task(folder, ROWS, **({} if network is None else {"model_length": LENGTH}))
+    if network is not None:
+        kernels, leaky = NETWORKS[network]
+        onnx.save(convolved(LENGTH, kernels, leaky=leaky), folder / "model.onnx")
+    setting = RadiusSetting.of(read_task(task), folder)
+    found = []
+    for text in setting.inputs.texts:
+        at = TextRadius(setting, RadiusQuestion("l2", "one", padding=True), text, setting.widths("raw"), 1.0, 0.0)
+        for word in range(len(at.places)):
+            free = at.free_of((word,))
+            found.append((at, Sweep.of(at.room.plain, at.values, free, setting.products), word))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize("network", [None, *NETWORKS])
+def test_their_logits_are_those_of_the_network(network: str | None, tmp_path: Path) -> None:
+    for at, sweep, word in places(tmp_path / "task", network):
+        words, whole = at.setting.words, np.repeat(at.exact_center[None], len(at.setting.words), axis=0)
+        whole[:, at.free_of((word,))] = words
+        expected = at.answers(whole)
+        np.testing.assert_allclose(sweep.logits(np.arange(len(words))), expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(sweep.singly(slice(0, len(words))), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("network", [None, *NETWORKS])
+def test_the_nearest_that_changes_the_class_is_that_of_asking_about_each(network: str | None, tmp_path: Path) -> None:
+    broken = 0
+    for at, sweep, word in places(tmp_path / "task", network):
+        label = at.predicted
+        ball = at.begun((word,), [1 - label], look=False).balls[0]
+        if at.text.label != label:
+            continue
+        whole = np.repeat(at.exact_center[None], len(at.setting.words), axis=0)
+        whole[:, at.free_of((word,))] = at.setting.words
+        changed = np.flatnonzero(at.answers(whole).argmax(axis=1) != label)
+        found = Candidates.of(sweep, [ball], at.setting.products.vectors, -1).nearest(
+            set(changed.tolist()).__contains__
+        )
+        away = distances(ball, at.setting.products.vectors)
+        assert found.distance == (away[changed].min() if len(changed) else np.inf)
+        assert found.harmless == (not len(changed))
+        broken += bool(len(changed))
+    assert broken >= 3
+
+
+def test_where_single_precision_is_not_enough_every_word_is_computed_again() -> None:
+    class Coarse:
+        def singly(self, rows: slice) -> NDArray[Any]:
+            return np.tile([5.0, 0.0], (rows.stop - rows.start, 1))
+
+        def logits(self, rows: NDArray[Any]) -> NDArray[Any]:
+            return np.stack([np.where(rows == 7, -1.0, 1.0), np.zeros(len(rows))], axis=1)
+
+    vectors = np.arange(10.0)[None]
+    ball = Ball(np.zeros(1), np.ones(1), "l2", 0, 1)
+    found = Candidates.of(Coarse(), [ball], vectors, -1).nearest(lambda row: row == 7)
+    assert (found.row, found.distance) == (7, 7.0)
+
+
+def test_products_are_kept_for_the_matrices_asked_for_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swapproof.verifier.radius.seeking.word_sweep.MOST_KEPT", 10)
+    products = Products(np.ones((2, 4)))
+    first = products.of(np.ones((1, 2)))
+    assert products.of(np.ones((1, 2))) is first
+    products.of(np.zeros((2, 2)))
+    assert products.of(np.ones((1, 2))) is not first
