@@ -114,7 +114,7 @@ import difflib
 import importlib.util
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -131,6 +131,8 @@ Section = TypeVar("Section")
 
 
 SECTIONS = ("data", "vocabulary", "network", "training", "defence", "swaps", "task")
+LARGEST = 1_000_000
+"""Of the numbers in [network]."""
 
 
 @dataclass(frozen=True)
@@ -311,6 +313,13 @@ def checked(value: Any, kind: Any, where: str) -> Any:
     return value
 
 
+def sizes_of(network: Body) -> Iterator[tuple[str, int]]:
+    """Every whole number of it, by its key."""
+    for key in fields(network):
+        value = getattr(network, key.name)
+        yield from ((key.name, size) for size in (value if type(value) is tuple else (value,)) if type(size) is int)
+
+
 def check_ranges(recipe: Recipe) -> None:
     data, words, network, training = recipe.data, recipe.vocabulary, recipe.network, recipe.training
     shares = (training.dropout, training.word_dropout)
@@ -322,6 +331,7 @@ def check_ranges(recipe: Recipe) -> None:
         (words.length >= 1, "[vocabulary] length must be at least 1"),
         (network.embedding >= 1, "[network] embedding must be at least 1"),
         (all(size >= 1 for size in network.hidden), "[network] hidden sizes must be at least 1"),
+        *((size <= LARGEST, f"[network] {name} must be at most {LARGEST:,}") for name, size in sizes_of(network)),
         *((holds, f"[network] {rule}") for holds, rule in network.rules(words.length)),
         *((holds, f"[defence] {rule}") for holds, rule in (recipe.defence.rules(network) if recipe.defence else ())),
         (training.epochs >= 1 and training.batch >= 1, "[training] epochs and batch must be at least 1"),

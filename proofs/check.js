@@ -5351,7 +5351,7 @@ function swapproofChecker() {
         if ((c > 0n && s < 0n) || (c < 0n && s > 0n)) turns.push({ i, u: nearestQuotient(absolute(c), absolute(s)) });
       });
       spend(4 * normal.length);
-      if (turns.length === 0 || slope >= 0n) return null;
+      if (turns.length === 0) return null;
       turns.sort((a, b) => a.u.float - b.u.float);
       let best = turns[0];
       for (const turn of turns) {

@@ -186,18 +186,14 @@ class Inputs:
     def beyond(self, function: Sequence[int], slopes: list[int], least: int) -> int:
         """For u >= 0 the sum of c x is at most the greatest sum of (c + u s) x, less u t, rounded up.
 
-        The best u is where some c + u s is 0: as floats they decide which is taken, and nothing else.
+        Between the ends that is least where some c + u s is 0 and its slope in u turns. Whole numbers say where: cuts
+        move ends so far that slopes are nearly 0.
         """
-        missing, turns, u = float(least), [], 0.0
+        missing, turns, u = least, [], 0.0
         for c, (s, at_low, at_high) in zip(function, self.reaches, strict=True):
-            if c > 0:
-                missing -= at_high
-                if s < 0:
-                    turns.append((c / -s, at_low - at_high))
-            else:
-                missing -= at_low
-                if s > 0:
-                    turns.append((-c / s, at_high - at_low))
+            missing -= at_high if (c or s) > 0 else at_low
+            if c * s < 0:
+                turns.append((abs(c) / abs(s), abs(at_high - at_low)))
         for turn, gain in sorted(turns):
             u, missing = turn, missing - gain
             if missing <= 0:
@@ -207,9 +203,9 @@ class Inputs:
         return check.ceiling(self.best(turned) - above * least, below)
 
     @cached_property
-    def reaches(self) -> list[tuple[float, float, float]]:
+    def reaches(self) -> list[tuple[int, int, int]]:
         slopes = self.plane[0] if self.plane else []
-        return [(float(s), float(s * low), float(s * high)) for s, (low, high) in zip(slopes, self.ends, strict=True)]
+        return [(s, s * low, s * high) for s, (low, high) in zip(slopes, self.ends, strict=True)]
 
     def cut(self, function: list[int], least: int, kept: Kept) -> Inputs:
         """With another plane: the sum of c x is at least `least` / 2**GRID.

@@ -233,10 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             discard_output()
         return refused
     except MemoryError:
-        print("swapproof: out of memory; a smaller file, fewer --jobs or more memory would do", file=sys.stderr)
-        return USAGE
-    except Exception:
-        return bug()
+        return out_of_memory()
+    except Exception as error:
+        return out_of_memory() if "can't allocate memory" in str(error) else bug()  # which torch says as a RuntimeError
     return code
 
 
@@ -248,6 +247,11 @@ def ended(arguments: list[str] | None) -> int:
     except SystemExit as exit:
         return exit_code(exit)
     return HOLDS
+
+
+def out_of_memory() -> int:
+    print("swapproof: out of memory; a smaller file, fewer --jobs or more memory would do", file=sys.stderr)
+    return USAGE
 
 
 def bug() -> int:

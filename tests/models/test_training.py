@@ -275,6 +275,7 @@ def test_a_recipe_in_another_encoding_is_said_to_be_that(tmp_path: Path) -> None
         ({"network": 'architecture = "cnn"\nwidth = 11'}, "width must be between 1 and length"),
         ({"network": 'architecture = "mmws"\nhidden = [true]'}, "must be a list of integers"),
         ({"network": 'architecture = "lstm"\nunits = 0'}, "units must be at least 1"),
+        ({"network": 'architecture = "mean"\nembedding = 9999999999'}, "embedding must be at most 1,000,000"),
         ({"network": 'architecture = "lstm"\npooling = "first"'}, "must be one of mean, max, last"),
         (
             {"network": 'architecture = "gru"\nheads = 2'},
@@ -381,6 +382,19 @@ def test_a_place_that_cannot_be_written_is_refused_before_training_and_leaves_no
     assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["here", "recipe.toml", "train.tsv"]
     train(path, tmp_path / "new" / "out", quiet)
     assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["out"]
+
+
+def test_a_network_that_does_not_fit_is_one_line(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """torch says that as a RuntimeError."""
+    pytest.importorskip("torch")
+    from swapproof.verifier.cli import main
+
+    path = write(network='architecture = "mean"\nembedding = 1000000\nhidden = [1000000]')
+    assert main(["train", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert "swapproof: out of memory" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_failed_write_leaves_nothing(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""Writes the kept certificates of boxes and balls: python tests/proofs/write_numeric_cases.py"""
+"""Writes the kept certificates of boxes and balls: python tests/proofs/write_numeric_cases.py
+
+`ball-nearly-level` is none of these: a search found it, and changed its radius.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,8 @@ def bundle(folder: Path, out: Path, key: Path | None = None, *, as_json: bool = 
     run = existing(folder)
     if is_run(folder) or run.transcripts.is_dir():
         raise BadInput(
-            f"{folder}: its model was run, not read: there are no proofs to bundle; hand over the folder itself, "
+            f"{folder}: its model was run, not read{'' if is_run(folder) else ', for some of its texts'}, of which "
+            "there are no proofs to bundle; hand over the folder itself, "
             "which `swapproof check` checks by running the model again"
         )
     signer = None if key is None else private_key(key)

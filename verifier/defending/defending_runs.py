@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ def defend(
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
+    seconds = options.asked.seconds
+    require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0")
     if options.synonyms is not None:
         read_synonyms(options.synonyms)
     for name in options.asked.attacks:
