@@ -19,8 +19,15 @@ from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from .collecting import collect_seldom
 from .command_line.attack_command import attack
-from .command_line.bench_commands import bench_check, bench_deep, bench_exact, bench_page, bench_papers, bench_run
-from .command_line.bench_commands import bench_check, bench_deep, bench_exact, bench_growth, bench_page, bench_run
+from .command_line.bench_commands import (
+    bench_check,
+    bench_deep,
+    bench_exact,
+    bench_growth,
+    bench_page,
+    bench_papers,
+    bench_run,
+)
 from .command_line.certify_commands import certify, check, demo, init, inspect, merge, shards
 from .command_line.measure_command import measure
 from .command_line.paper_command import paper
