@@ -252,6 +252,7 @@ class Space(check.Space):
         self.scales = [network.owner[i].scale for i in network.cut]
         self.columns = list(map(self.column, network.cut))
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
+        self.columns_of: dict[check.Affine, list[tuple[list[int], Sequence[int], list[tuple[int, ...]]]]] = {}
 
     def column(self, top: int) -> list[int]:
         """The coefficients of the inputs in an element of the cut."""
@@ -267,6 +268,68 @@ class Space(check.Space):
         check.in_time(self.stop)
         found = check.substitute({top: 1}, define)
         return [found.get(i, 0) for i in network.inputs]
+
+    def minimum(
+        self, function: dict[int, int], scale: int, words: Any, box: check.Box, region: check.Region
+    ) -> check.Ratio:
+        """As in check.py, where every number is explained; but a layer at a time, and without joint groups."""
+        check.in_time(self.stop)
+        network, constant, bits = self.network, 0, check.SLOPE_BITS
+        shift = bits * max([network.owner[i].depth for i in function])
+        given = [0] * len(network.owner)
+        for i, c in function.items():
+            given[i] = c << shift
+        for layer in reversed(network.later):
+            here = given[layer.start : layer.start + layer.size]
+            if not any(here):
+                continue
+            if isinstance(layer, check.Affine):
+                constant += self.handed_on(layer, here, given) << GRID
+            elif isinstance(layer, check.Maximum):
+                for c, (place, certain, highest) in zip(here, box.picks[layer], strict=True):
+                    if c > 0 or certain:
+                        given[layer.sources[place]] += c * layer.factors[place]
+                    else:
+                        constant += c * layer.scale * highest
+            elif not isinstance(layer, check.Rectifier):
+                raise Refused("a layer of which nothing is known")
+            else:
+                for at, (c, (low, high)) in enumerate(zip(here, box.inputs[layer], strict=True)):
+                    if c:
+                        line, rest = check.relaxed(layer, c, low, high, region.slopes.get(layer.start + at))
+                        constant += c * layer.scale * rest // (layer.q << bits) if rest else 0
+                        given[layer.sources[at]] += c * layer.factors[at] * line >> bits if line else 0
+        falls = tuple([(slot, -given[i]) for slot, i in enumerate(network.cut) if given[i]])
+        return constant - (self.maximum(words, falls) << GRID), scale << shift
+
+    def handed_on(self, layer: check.Affine, here: list[int], given: list[int]) -> int:
+        """Adds what rows with these coefficients hand to the elements they read, and returns the biases' share.
+
+        Rows that read the same list are added up element by element of it, unless most of them have no coefficient.
+        """
+        if layer not in self.columns_of:
+            readers: dict[int, list[int]] = {}
+            for at, row in enumerate(layer.rows):
+                readers.setdefault(row.read, []).append(at)
+            self.columns_of[layer] = [
+                (rows, layer.lists[read], list(zip(*[layer.rows[at].weights for at in rows], strict=True)))
+                for read, rows in readers.items()
+                if len(rows) > 1
+            ]
+        used = {at: c for at, c in enumerate(here) if c}
+        constant = sum([c * layer.rows[at].bias for at, c in used.items()])
+        for rows, elements, columns in self.columns_of[layer]:
+            taken = [here[at] for at in rows]
+            if 2 * taken.count(0) < len(rows):
+                for i, column in zip(elements, columns, strict=True):
+                    given[i] += sum(map(mul, taken, column))
+                for at in rows:
+                    used.pop(at, None)
+        for at, c in used.items():
+            row = layer.rows[at]
+            for i, weight in zip(layer.lists[row.read], row.weights, strict=True):
+                given[i] += c * weight
+        return constant
 
     def maximum(self, words: Any, *functions: check.Function) -> int:
         """The greatest of the sum of c times the number of a slot, over the functions."""
@@ -419,7 +482,7 @@ class Tree(check.Tree):
             if b:
                 function[i] = function.get(i, 0) - b * self.common * (scale // own >> exponent)
         taken, known = Slopes(), check.Region((), (), slopes=slopes)
-        number, below = space.minimum(function, scale, taken, box, known)  # type: ignore[arg-type]
+        number, below = space.minimum(function, scale, taken, box, known)
         strict = any(weight and strict for weight, strict in zip(weights, self.strict, strict=True))
         return box, taken.found, number + (constant * below << GRID), strict
 

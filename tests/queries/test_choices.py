@@ -59,7 +59,7 @@ def test_a_formula_without_answer_is_certified(formula: Formula) -> None:
 
 
 def test_clauses_without_answer_make_one_leaf_for_each_conflict(tmp_path: Path) -> None:
-    """All eight clauses of three variables: four conflicts, since whatever two decisions force is one leaf with them."""
+    """All eight clauses of three variables: four conflicts, each one leaf with all that is forced."""
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     formula = Formula(signs, (signs > 0).sum(axis=1) - 1.0, np.array([[0.0] * 3, [1.0] * 3]))
     (tmp_path / "q.vnnlib").write_text(formula.query())

@@ -182,9 +182,7 @@ def split_up(leaf: Broken) -> Refutation:
     return tree
 
 
-def remaining(
-    question: Question, found: Choices, sides: Indices, deployed: Deployed, visited: int
-) -> SearchOutcome:
+def remaining(question: Question, found: Choices, sides: Indices, deployed: Deployed, visited: int) -> SearchOutcome:
     """All sides are chosen and no row is broken: the point where the inputs lie at their ends may be an answer."""
     point = (question.low + question.high) / 2
     point[found.inputs] = np.where(sides < 0, question.low[found.inputs], question.high[found.inputs])
@@ -233,7 +231,7 @@ def written(
         best = ascended(bounds, question.atoms, regions, start, STEPS, SLOPES)
         holds = best.low > 0
         record.refuted(regions.take(holds), best.take(holds))
-        for place in np.flatnonzero(~holds):
+        for place in np.flatnonzero(~holds).tolist():
             leaf, region = leaves[place]
             if not leaf.forced:
                 return SearchOutcome("unknown", None, visited)

@@ -1,4 +1,4 @@
-"""Inputs that must lie near one of two ends, and neurons that are bounded: what the least values of an atom's parts say.
+"""Inputs that must lie near one of two ends, and bounds of neurons: what the least values of an atom's parts say.
 
 An atom is f(x) = c + sum of g_i(x_i) + sum of v_n relu(z_n(x)) <= 0: g_i gathers what reads the input i alone, n counts
 the other neurons of the first layer. With m the least values of all parts added up and s = -m, every part is at most s
@@ -100,7 +100,7 @@ def choices(question: Question, bounds: QueryBounds) -> Choices | None:
     base -= np.where(neurons < 0, 0.0, 2 * bounds.errors[1][neurons])
     rights = up[:, inputs] * np.maximum(right - low[inputs], 0.0)
     lefts = -down[:, inputs] * np.maximum(high[inputs] - left, 0.0)
-    bounding = bent[:, neurons[neurons >= 0]].any(axis=1)
+    bounding = np.asarray(bent[:, neurons[neurons >= 0]].any(axis=1))
     return Choices(inputs, left, right, at, base, lefts, rights, matrix[:, inputs], neurons, bounding)
 
 

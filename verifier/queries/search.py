@@ -121,6 +121,8 @@ class QuerySearch:
             if len(kept):
                 twice = both[kept]
                 children = children.take(kept)
+                if self.record is not None:
+                    children.forget_open()
                 self.bounds.refresh(children)
                 self.examine(children, block.multipliers.take(twice))
         if self.witness is not None:
