@@ -350,7 +350,8 @@ def gap(setting: Setting) -> Table:
                 if summary is None:
                     continue
                 found, cost = float(summary["euba"]["rho"]), float(summary["euba"]["cpu_seconds"])
-                points.append((float(stop), *(100 * float(summary["euba"]["gap"][end]) for end in ("low", "high"))))
+                low, high = (100 * float(summary["euba"]["gap"][end]) for end in ("low", "high"))
+                points.append((float(stop), low, high))
                 rows.append(row(
                     (data.title, title, str(stop)), report(run), percent(found, 3), ends(summary["rho"], 3, 100.0),
                     ends(summary["euba"]["gap"], 3, 100.0), f"{cost:.1f}",
