@@ -118,7 +118,8 @@ def tables(setting: Setting) -> Iterator[Table]:
         ("data", "trained on", "accuracy %", "AUA by TextFooler %", "AUA exact %"),
         tuple(rows),
         "AUA: texts still answered rightly, of all texts. Exact: texts that no sentence of swaps breaks, proved; where "
-        "some are open an interval. Means over seeds, the exact column of seed 0.",
+        "some are open an interval. Accuracy: of the texts asked about too. Means over seeds, the exact column of "
+        "seed 0.",
         ("Texts that the model already answers wrongly count against AUA, as texts that are broken do.",),
     )
     yield minimum_swaps(setting)
