@@ -180,7 +180,8 @@ class Curves:
             return [floor_of(function, x, q) for x in numbers]
         double, far = (1, 2 * FAR) if function == TANH else (0, FAR)
         sure, top, twice = (1 << GUARD) - 1, (last << GUARD) + far, 2 * far
-        opened = self.decays([abs(x) << double for x in numbers])
+        sizes = list(map(abs, numbers))
+        opened = self.decays([x << 1 for x in sizes] if double else sizes)
         if function != EXP:
             square, less = one << self.bits << double, one if double else 0
             opened = [square // (one + e) - less for e in opened]

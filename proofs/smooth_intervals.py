@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import compress, count, groupby
 from math import isqrt, lcm
-from operator import add, itemgetter, lshift, mul, sub
+from operator import add, itemgetter, lshift, mul, neg, sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
@@ -213,7 +213,7 @@ def ceiling(above: int, below: int) -> int:
 
 
 def magnitudes(lows: Iterable[int], highs: Iterable[int]) -> list[int]:
-    return [max(-low, high) for low, high in zip(lows, highs, strict=True)]
+    return list(map(max, map(neg, lows), highs))
 
 
 def roundings_of(weights: list[int], sizes: Sequence[int], roundings: Sequence[int], whole: int) -> int:

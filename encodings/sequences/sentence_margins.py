@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..attended.attended_margins import attended, fits
 from ..network import Floats
 from ..regions.arithmetic import Arithmetic, Ends, KernelEnds, Plain
-from ..regions.assignments import Assignments, Choices
+from ..regions.assignments import NONE, Assignments, Choices
 from ..regions.carried import last_margins
 from ..regions.operations import Part, Read, constant_margins
 from ..regions.program import Bend, Blend, Curve, Dense, Look, Most, Piece, Product
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 MOST_ALONE = 1024
 """Sentences that are looked at without sharing what they begin with."""
+FARTHER = 64.0
+"""Times that ends of several swaps may be farther apart than those of one."""
 ENDS = {kind.__name__: kind for kind in (Ends, KernelEnds)}
 
 
@@ -65,10 +67,9 @@ def margins_of(
         if len(lost):  # all that a word attends to underflows beside what it attended to in the text
             found[lost] = Evaluation(question, choices, arithmetic, stop, rows.rows[lost]).margins()[1]
         return rows, found
-    try:
-        given = None if closely else chained(question, choices, arithmetic, pause, sentences)
-    except TooWide:
-        given = None
+    given = None
+    if not closely and (sentences is not None or not hopeless(question, choices, arithmetic, pause)):
+        given = in_chains(question, choices, arithmetic, pause, sentences)
     if given is not None:
         rows, found = given
         if not isinstance(arithmetic, Plain):  # one bound for many sentences may be too coarse for some
@@ -92,6 +93,29 @@ def tables_of(question: Question, arithmetic: str, unit: float) -> tuple[Tables,
         return ends if all(each.fits for each in ends) else None
     dtype = np.float32 if arithmetic == "float32" else np.float64
     return tuple(Tables(chain, dtype, rivals) for chain in chains)
+
+
+def in_chains(
+    question: Question, choices: Choices, arithmetic: Arithmetic, pause: Callable[[], None], sentences: Rows | None
+) -> tuple[Assignments, Array] | None:
+    try:
+        return chained(question, choices, arithmetic, pause, sentences)
+    except TooWide:
+        return None
+
+
+def hopeless(question: Question, choices: Choices, arithmetic: Arithmetic, pause: Callable[[], None]) -> bool:
+    """Whether ends of single swaps, as chains find them, are not far closer than their margins: those of several swaps
+    are farther apart, since these sentences are less alike."""
+    if isinstance(arithmetic, Plain) or choices.forced or not choices.most or choices.count() < MOST_ALONE:
+        return False
+    singles = np.full((min(len(choices.word_of), MOST_ALONE), choices.most), NONE, dtype=np.int32)
+    singles[:, 0] = np.arange(len(singles))
+    found = in_chains(question, choices, arithmetic, pause, singles)
+    if found is None:
+        return True
+    low, high = found[1][:, 0], found[1][:, 1]
+    return bool(FARTHER * (high - low).max() > np.median(low.min(axis=1)))
 
 
 def chained(
