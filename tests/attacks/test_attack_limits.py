@@ -38,7 +38,7 @@ def test_shares_of_words_are_exact() -> None:
     assert Limits(k_max=50).most_requests(7) is None
 
 
-@pytest.mark.parametrize("share", ["-0.1", "1.01", "much", "1/0", ""])
+@pytest.mark.parametrize("share", ["-0.1", "1.01", "much", "1/0", "", "1e-999999999", "1e-9_9_9_9_9_9_9", "0" * 101])
 def test_a_share_that_is_none_is_refused(share: str) -> None:
     with pytest.raises(BadInput, match="a share from 0 to 1"):
         Limits(rho_max=share)

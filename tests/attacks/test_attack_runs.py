@@ -200,6 +200,12 @@ def test_attacks_are_compared_with_each_other_and_with_the_exact_minimum(tmp_pat
     other = write_task(tmp_path / "other", swaps_max_per_word=1)
     assert main(["attack", str(other), "--method", "beam", "--out", str(tmp_path / "new"), *options[2:]]) == 2
     assert "is another one, or has other swaps" in capsys.readouterr().err
+    counted = ["measure", str(task), "--quantity", "pr", "--radius", "1", "--out", str(tmp_path / "counted")]
+    assert main(counted) == 0
+    capsys.readouterr()
+    options = ["--method", "beam", "--out", str(tmp_path / "newer"), "--exact", str(tmp_path / "counted")]
+    assert main(["attack", str(task), *options]) == 2
+    assert "give a run of certify" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("function", ["odd", "raises", "misshapen"])

