@@ -9,9 +9,10 @@ import pytest
 from radius_programs import radius_by_program
 from vector_models import flat_model, write
 
+from swapproof.verifier.radius.ends.high_ends import HighEnds
+from swapproof.verifier.radius.ends.text_place import TextPlace
 from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import RadiusQuestion, RadiusSetting
-from swapproof.verifier.radius.text_radius import TextRadius
 from swapproof.verifier.tasks.task import read_task
 
 TOLERANCE = 1e-5
@@ -28,9 +29,9 @@ def test_an_outside_solver_finds_the_same_radii(tmp_path: Path, norm: str) -> No
     question = RadiusQuestion("l2" if norm == "l2" else "linf", "one")
     compared = 0
     for line, text in zip(lines, setting.inputs.texts, strict=False):
-        at = TextRadius(setting, question, text, setting.widths("raw"), line["diameter"], 0.0)
+        at = TextPlace(setting, question, text, setting.widths("raw"), line["diameter"], 0.0)
         for part in line["words"]:
-            each = at.begun((part["position"],), [1 - text.label], look=False)
+            each = HighEnds(at).begun((part["position"],), [1 - text.label], look=False)
             found = radius_by_program(each.moving.stack, each.balls[0])
             if found is None:
                 assert part["high"] is None or part["high"] > 7.9

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swapproof.encodings.bounds.normal_form import Stack
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network, Rectifier
-from swapproof.encodings.onnx_files.numeric_input import NumericModel
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import check, check_box
 from swapproof.proofs.writing import box_certificate as tree
@@ -24,6 +24,9 @@ from swapproof.proofs.writing.certificate import File
 
 from ..runs.external_tensors import location, tensors
 from .search_tree import TreeLayer, TreeRecord
+
+if TYPE_CHECKING:
+    from swapproof.encodings.onnx_files.numeric_input import NumericModel
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""

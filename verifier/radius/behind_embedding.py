@@ -86,12 +86,6 @@ class Behind:
         return np.array(found)
 
 
-def classes_of(outputs: Array, labels: int) -> Array:
-    """[n]: the argmax over the first so many outputs, the lowest index among equals; -1 where one is no number."""
-    own = outputs[:, :labels]
-    return np.where(np.isnan(own).any(axis=1), -1, own.argmax(axis=1))
-
-
 @dataclass(frozen=True, eq=False)
 class Cutter:
     """Where a model of tokens is cut: behind one Gather that looks its only input up.

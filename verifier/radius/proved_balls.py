@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,9 @@ from swapproof.proofs.writing.ball_certificate import BallStatement, Norm, write
 from swapproof.proofs.writing.certificate import File
 
 from ..queries.unsat_certificates import Again, Mending
-from .behind_embedding import Behind
+
+if TYPE_CHECKING:
+    from .behind_embedding import Behind
 
 Array = NDArray[Any]
 PARTS = 2.0**40

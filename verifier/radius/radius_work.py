@@ -15,6 +15,7 @@ from ..runs.store import Store
 from ..runs.work import Lost, Settled
 from ..tasks.inputs import Text
 from ..tasks.task import read_task
+from .ends.text_place import TextPlace
 from .radius_setting import RadiusQuestion, RadiusSetting
 from .text_radius import Measured, TextRadius
 
@@ -70,9 +71,9 @@ class RadiusSettler:
     def settle(self, text: Text) -> Settled:
         began = time.monotonic()
         widths = self.setting.widths(self.question.units)
-        asked = TextRadius(self.setting, self.question, text, widths, self.diameter, began + self.seconds)
-        measured = asked.measure()
-        return Settled(text.id, self.line(text, asked.predicted, measured, began), measured.certificate)
+        at = TextPlace(self.setting, self.question, text, widths, self.diameter, began + self.seconds)
+        measured = TextRadius.of(at).measure()
+        return Settled(text.id, self.line(text, at.predicted, measured, began), measured.certificate)
 
     def line(self, text: Text, predicted: int, measured: Measured, began: float) -> dict[str, Any]:
         name = None if measured.certificate is None else f"certificates/{text.id:06d}.json"

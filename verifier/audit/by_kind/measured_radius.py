@@ -19,13 +19,16 @@ from swapproof.encodings.network import Floats
 from swapproof.proofs import check, check_ball
 from swapproof.proofs.onnx_file import Refused, Unusable
 
+from ...radius.ends.high_ends import HighEnds
+from ...radius.ends.moving_words import GAP
+from ...radius.ends.text_place import TextPlace, upwards
+from ...radius.ends.told_radius import effects_of
 from ...radius.moving_ball import Ball
 from ...radius.proved_balls import runs
 from ...radius.radius_setting import RadiusQuestion, RadiusSetting
 from ...radius.radius_summary import summarise_radii
 from ...radius.radius_work import STAGE
 from ...radius.saliency import agreement
-from ...radius.text_radius import GAP, TextRadius, upwards
 from ...runs.run_folder import Run, existing, sha256
 from ...runs.store import ILL_FORMED, intact
 from ...tasks.inputs import Text
@@ -122,7 +125,7 @@ class Again:
         expect(all(line[key] == value for key, value in asked.items()), "asks otherwise", "line")
         expect(line["diameter"] == self.diameter, f"says a diameter of {line['diameter']}, not {self.diameter}", "line")
         expect(line["dimensions"] == self.setting.vectors.shape[1], "says other dimensions", "line")
-        at = TextRadius(self.setting, self.asked, text, self.widths, self.diameter, math.inf)
+        at = TextPlace(self.setting, self.asked, text, self.widths, self.diameter, math.inf)
         expect(line["predicted"] == at.predicted, f"says another answer than {at.predicted}", "line")
         if at.predicted != text.label:
             plain = line["safe_radius"] == {"low": 0.0, "high": 0.0} and line["status"] == "already_wrong" and not has
@@ -154,7 +157,7 @@ class Again:
     def words_of(self, part: Mapping[str, Any]) -> tuple[int, ...]:
         return (part["position"],) if self.asked.words == "one" else tuple(part["positions"])
 
-    def complete(self, sets: Sequence[tuple[int, ...]], at: TextRadius) -> None:
+    def complete(self, sets: Sequence[tuple[int, ...]], at: TextPlace) -> None:
         """The sets are those that the question is about."""
         every = len(at.places)
         flat = [word for words in sets for word in words]
@@ -165,7 +168,7 @@ class Again:
             fits = len(sets) == 1 and len(flat) == number and flat == sorted(set(flat)) and max(flat) < every
         expect(fits, "speaks of other sets of words than are asked about", "line")
 
-    def proved(self, text: Text, at: TextRadius) -> dict[tuple[tuple[int, int], ...], float]:
+    def proved(self, text: Text, at: TextPlace) -> dict[tuple[tuple[int, int], ...], float]:
         """The radius of each set of inputs that an accepted certificate speaks of."""
         path = self.run.certificate(text.id)
         if not path.exists():
@@ -187,7 +190,7 @@ class Again:
         return found
 
     def check_part(
-        self, part: Mapping[str, Any], at: TextRadius, proved: Mapping[tuple[tuple[int, int], ...], float]
+        self, part: Mapping[str, Any], at: TextPlace, proved: Mapping[tuple[tuple[int, int], ...], float]
     ) -> None:
         words = self.words_of(part)
         names = [part["word"]] if self.asked.words == "one" else part["words"]
@@ -209,7 +212,7 @@ class Again:
         exact = high is not None and part["low"] >= (1 - GAP) * high
         expect(part["exact"] == exact, f"of {names} says otherwise whether it is exact", "line")
 
-    def point(self, point: Mapping[str, Any], at: TextRadius, free: Any) -> float:
+    def point(self, point: Mapping[str, Any], at: TextPlace, free: Any) -> float:
         """The distance of a point that still changes the class."""
         data = np.frombuffer(b64decode(point["vector"], validate=True), dtype=at.room.behind.model.kind)
         expect(len(data) == len(free) and bool(np.isfinite(data).all()), "has a point of another size", "line")
@@ -218,7 +221,7 @@ class Again:
         expect(at.breaks(free, data.astype(np.float64)), "has a point at which the class stays", "line")
         return found
 
-    def sentence(self, sentence: Mapping[str, Any], at: TextRadius, words: tuple[int, ...], free: Any) -> float:
+    def sentence(self, sentence: Mapping[str, Any], at: TextPlace, words: tuple[int, ...], free: Any) -> float:
         """The distance of a sentence of other words that still changes the class."""
         tokens = {name: token for token, name in self.setting.names.items()}
         swaps = {swap["position"]: tokens[swap["to"]] for swap in sentence["swaps"]}
@@ -231,13 +234,14 @@ class Again:
         expect(at.breaks(free, point), "has a sentence at which the class stays", "line")
         return found
 
-    def words_beside(self, part: Mapping[str, Any], at: TextRadius) -> list[float]:
+    def words_beside(self, part: Mapping[str, Any], at: TextPlace) -> list[float]:
         """Every word at this place again; the distance of the nearest that changes the class, if one does."""
         self.alike(part, at)
-        each = at.begun(
+        ends = HighEnds(at)
+        each = ends.begun(
             (self.words_of(part)), [r for r in range(self.setting.labels) if r != at.text.label], look=False
         )
-        at.look_for_words(each)
+        ends.look_for_words(each)
         expect(each.found is not None, "speaks of words where there is no single place", "line")
         if each.found is None:
             return []
@@ -251,7 +255,7 @@ class Again:
         for key, value in said.items():
             expect(part[key] == value, f"says {key} = {part[key]}, and it is {value}", "line")
         if self.asked.saliency:
-            for name, effect in at.effects(each).items():
+            for name, effect in effects_of(at, each).items():
                 told = float(part["saliency"][name])
                 fits = abs(told - effect) <= CLOSE * (1 + abs(effect))
                 expect(fits, f"says {name} = {told}, and it is {effect}", "line")
@@ -259,7 +263,7 @@ class Again:
             expect("saliency" not in part, "speaks of effects that were not asked for", "line")
         return [] if swap is None else [float(upwards(found.distance))]
 
-    def alike(self, part: Mapping[str, Any], at: TextRadius) -> None:
+    def alike(self, part: Mapping[str, Any], at: TextPlace) -> None:
         """A nearest word of the same part of speech changes the class and is as far as is said; tags are not asked."""
         expect(("swap_alike" in part) == self.asked.same_part_of_speech, "speaks of other words than asked", "line")
         if part.get("swap_alike") is None:
@@ -272,7 +276,7 @@ class Again:
         fits = at.stands_for(free, {int(free[0]) // len(point): row}) and at.breaks(free, point)
         expect(fits, "has a word at which the class stays", "line")
 
-    def ball(self, at: TextRadius, free: Any) -> Ball:
+    def ball(self, at: TextPlace, free: Any) -> Ball:
         widths = np.tile(self.widths, len(free) // len(self.widths))
         return Ball(at.exact_center[free], widths, self.asked.norm, at.text.label, 0)
 

@@ -38,7 +38,7 @@ sys.exit(0 if accepted == len(files) else max(codes))
 
 
 def bench_check(folder: Path, seconds: float = SECONDS, json_file: Path | None = None) -> Timings:
-    """`swapproof check`, check.py (of balls check_ball.py), and check.js where there is node, at most `seconds` each."""
+    """`swapproof check`, check.py or check_ball.py, and check.js where there is node, at most `seconds` each."""
     run = existing(folder)
     if json_file is not None:
         refuse_to_replace(json_file, json_with("run", "made_seconds", "checkers"), "--json")

@@ -56,9 +56,9 @@ class Candidates:
 
     answering: AnsweringWords
     balls: Sequence[Ball]
+    vectors: Floats
+    """[width, words]."""
     rows: Indices
-    distance: Floats
-    """Of all words."""
     every: bool
     same: int
     farthest: float
@@ -82,7 +82,7 @@ class Candidates:
         rows = np.flatnonzero(others & in_doubt(answering, balls, len(distance))) if among is None else among
         rows = rows[rows != own]
         order = np.argsort(distance[rows], kind="stable")
-        return cls(answering, balls, rows[order], distance, among is None, same, farthest)
+        return cls(answering, balls, vectors, rows[order], among is None, same, farthest)
 
     def nearest(self, breaks: Callable[[int], bool]) -> WordsFound:
         """`breaks`, of a row, whether onnxruntime says so."""
@@ -92,7 +92,8 @@ class Candidates:
             for place in np.flatnonzero(~(margins(logits, self.balls) > CLOSE * size(logits))):
                 row = int(rows[place])
                 if breaks(row):
-                    return WordsFound(row, float(self.distance[row]), False, self.same, self.farthest)
+                    away = self.balls[0].distance(self.vectors[:, row])
+                    return WordsFound(row, away, False, self.same, self.farthest)
         return WordsFound(None, np.inf, self.every, self.same, self.farthest)
 
 
