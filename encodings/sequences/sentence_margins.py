@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..attended.attended_margins import attended, fits
 from ..network import Floats
 from ..regions.arithmetic import Arithmetic, Ends, KernelEnds, Plain
-from ..regions.assignments import NONE, Assignments, Choices
+from ..regions.assignments import Assignments, Choices
 from ..regions.carried import last_margins
 from ..regions.operations import Part, Read, constant_margins
 from ..regions.program import Bend, Blend, Curve, Dense, Look, Most, Piece, Product
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 MOST_ALONE = 1024
 """Sentences that are looked at without sharing what they begin with."""
-FARTHER = 64.0
-"""Times that ends of several swaps may be farther apart than those of one."""
+SOME, FARTHER = 128, 4.0
+"""Sentences that are tried, and times that ends of others may be farther apart."""
 ENDS = {kind.__name__: kind for kind in (Ends, KernelEnds)}
 
 
@@ -105,13 +105,13 @@ def in_chains(
 
 
 def hopeless(question: Question, choices: Choices, arithmetic: Arithmetic, pause: Callable[[], None]) -> bool:
-    """Whether ends of single swaps, as chains find them, are not far closer than their margins: those of several swaps
-    are farther apart, since these sentences are less alike."""
+    """Whether ends of some sentences with many swaps, as chains find them, are hardly closer than their margins."""
     if isinstance(arithmetic, Plain) or choices.forced or not choices.most or choices.count() < MOST_ALONE:
         return False
-    singles = np.full((min(len(choices.word_of), MOST_ALONE), choices.most), NONE, dtype=np.int32)
-    singles[:, 0] = np.arange(len(singles))
-    found = in_chains(question, choices, arithmetic, pause, singles)
+    drawn, words = np.random.default_rng(0), sorted(choices.moving)
+    some = [np.sort(drawn.choice(words, choices.most, replace=False)) for _ in range(SOME)]
+    rows = np.array([[drawn.choice(choices.number(word)) for word in own] for own in some], dtype=np.int32)
+    found = in_chains(question, choices, arithmetic, pause, rows)
     if found is None:
         return True
     low, high = found[1][:, 0], found[1][:, 1]
