@@ -46,6 +46,8 @@ MOST_PATTERNS = 2_048
 """Of all groups together: every region costs a number for each."""
 REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
+NEARER = 0.5
+"""The same of joint bounds that are far from the threshold, as a share of what the best so far lacks to it."""
 GUARD = 64.0
 """Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
 TOGETHER, TOGETHER_CELLS = 800, 1 << 22
@@ -213,9 +215,11 @@ class Attempt:
             stages = [(aim, *stage) for aim in (threshold, -np.inf) for stage in AGAIN_STAGES]
         for aim, most, steps in stages:
             ascent = Ascent(shallow, k, group_size(concave, most), relaxation, aim, regroup=before is None)
+            reach = REACH
             for step in range(steps):
-                if ascent.step(REACH * SHRINK**step) > threshold:
+                if ascent.step(reach * SHRINK**step) > threshold:
                     break
+                reach = max(REACH, NEARER * (threshold - ascent.best))
             found = ascent.relaxation()
             if ascent.best > threshold:
                 if ascent.bound(found.slopes) > threshold:

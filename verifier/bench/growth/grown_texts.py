@@ -23,6 +23,9 @@ from ...ladder.replay import Replay
 
 Array = NDArray[Any]
 EMBEDDING = 2
+DEPARTING = 0.5
+"""Size of what is random in a hidden unit, by that of what is common. With 1, as after training on IMDb, random units
+are so much harder than trained ones that nobody settles most texts in seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,16 @@ class Size:
 
 
 def drawn_weights(shape: Shape, random: np.random.Generator) -> dict[str, Array]:
-    """Vectors and weights are normal, layers by the root of their inputs: a swap moves a word by 1.4 of its size."""
+    """As training leaves them: a hidden unit follows one direction common to all, by the sign of what it is for, and
+    departs from it at random. A swap moves a word by 1.4 of its size."""
     weights: dict[str, Array] = {"embedding": random.normal(size=(shape.vocabulary, EMBEDDING))}
     for name, inputs, outputs in shape.dense:
         weights[f"{name}.weight"] = random.normal(size=(outputs, inputs)) / np.sqrt(inputs)
         weights[f"{name}.bias"] = random.normal(size=outputs) / 4
+    (hidden, inputs, _), (last, _, _) = shape.dense
+    common = random.normal(size=inputs) / np.sqrt(inputs)
+    purpose = np.sign(weights[f"{last}.weight"][0] - weights[f"{last}.weight"][1])
+    weights[f"{hidden}.weight"] = purpose[:, None] * common + DEPARTING * weights[f"{hidden}.weight"]
     return weights
 
 
