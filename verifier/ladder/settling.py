@@ -193,9 +193,10 @@ def because(verdict: Verdict, reason: str) -> Verdict:
 
 
 def unshown(verdict: Verdict) -> Verdict:
-    """Open, without the witness."""
+    """Open, without the witness, which no step of its history tells of either."""
     interval = replace(verdict.interval, high=None, high_evidence=None)
-    return replace(verdict, interval=interval, status="open")
+    history = tuple(replace(step, high=None) for step in verdict.history)
+    return replace(verdict, interval=interval, history=history, status="open")
 
 
 def published(verdict: Verdict) -> Verdict:

@@ -16,7 +16,7 @@ from swapproof.models.errors import unreadable
 
 from ...bench.markdown_table import markdown
 from ...bench.surroundings import processor
-from ...papers.paper_page import agreed
+from ...papers.paper_page import LITTLE, agreed
 from ...papers.paper_runs import NAME
 from ...runs.overwriting import refuse_to_replace
 from ...runs.run_folder import write_atomically
@@ -91,10 +91,23 @@ def lines_of(papers: Sequence[Paper], words: Mapping[str, str]) -> Iterator[str]
         yield f"<!-- words {paper['paper']} -->"
         yield f"{words.get(paper['paper'], '')}<!-- end -->"
         yield ""
-        yield agreed(paper["compared_texts"], paper["disagreements"])
-        yield from paper["remarks"]
+        yield f"* {agreed(paper['compared_texts'], paper['disagreements'])}"
+        yield from remark_lines(paper["remarks"])
         for table in paper["tables"]:
             yield from table_lines(table)
+
+
+def remark_lines(remarks: Sequence[str]) -> Iterator[str]:
+    """Runs that say little for one reason stand together."""
+    runs: dict[str, list[str]] = {}
+    for remark in remarks:
+        run, little, reason = remark.partition(LITTLE)
+        if little:
+            runs.setdefault(reason, []).append(f"`{run.removeprefix('runs/')}`")
+        else:
+            yield f"* {remark}"
+    for reason, names in runs.items():
+        yield f"* {', '.join(names)}{LITTLE.replace('says', 'say') if len(names) > 1 else LITTLE}{reason}"
 
 
 def summary_row(paper: Paper) -> list[str]:
