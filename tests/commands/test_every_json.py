@@ -46,7 +46,7 @@ CALLS: dict[str, Call] = {
     "bench growth": lambda given, out: ["--size", "small", "--engines", "exact"],
     "bench page": lambda given, out: [given["page"]],
 }  # fmt: skip
-ELSEWHERE = {"train", "defend", "paper", "verify"}
+ELSEWHERE = {"train", "defend", "paper", "verify", "bench papers"}
 """Commands whose object is looked at where their runs are made: they take long, or need more than a task."""
 
 

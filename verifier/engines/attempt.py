@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -219,7 +220,8 @@ class Attempt:
             for step in range(steps):
                 if ascent.step(reach * SHRINK**step) > threshold:
                     break
-                reach = max(REACH, NEARER * (threshold - ascent.best))
+                far = threshold - ascent.best  # without end where nothing can be claimed of float32
+                reach = max(REACH, NEARER * far) if math.isfinite(far) else REACH
             found = ascent.relaxation()
             if ascent.best > threshold:
                 if ascent.bound(found.slopes) > threshold:
