@@ -42,7 +42,7 @@ def points(function: int, q: int, count: int) -> list[int]:
 @pytest.mark.parametrize("function", list(NAMES), ids=list(NAMES.values()))
 def test_floors_are_those_of_mpmath(function: int, q: int) -> None:
     """Erf, computed one by one in both, at fewer points."""
-    given = points(function, q, POINTS // 30 if function == enclosures.ERF else POINTS)
+    given = points(function, q, POINTS // 60 if function == enclosures.ERF else POINTS)
     negative = [x for x in given if x <= 0]
     curves = enclosures.Curves(q)
     expected = {x: true_floor(function, x, q) for x in given}
