@@ -236,9 +236,8 @@ def defences(setting: Setting) -> Table:
         "certified@1: no single synonym of the table breaks it, of all texts; [proved, not known to be broken]. "
         "Published: BERT.",
         (
-            "SP-Defense goes on from a trained network in the paper; here every network learns so from the "
-            "beginning, and one "
-            "that has learned less has a greater rho.",
+            "Rand and SP-Defense go on from a trained network in the paper; here they change words in the second half "
+            "of the steps. A network that has learned less has a greater rho.",
         ),
     )
 
