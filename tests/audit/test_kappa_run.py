@@ -112,6 +112,19 @@ def test_what_is_said_otherwise_in_one_place_is_refused(
     assert "accepted" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("damage", [{"kept_as": None}, {"kind": "other"}, {"level": "replay"}, {"kept_as": "euba"}])
+def test_a_summary_that_names_no_such_way_is_one_line(
+    task: Path, tmp_path: Path, damage: dict[str, str | None], capsys: Capture
+) -> None:
+    run = measured(task, tmp_path / "run")
+    summary = json.loads((run / "summary.json").read_text()) | damage
+    (run / "summary.json").write_text(json.dumps({name: value for name, value in summary.items() if value is not None}))
+    capsys.readouterr()
+    assert main(["check", str(run)]) == 2
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if one.startswith("swapproof:")]
+    assert "summary.json: damaged" in line
+
+
 def test_a_run_that_was_stopped_is_incomplete(task: Path, tmp_path: Path, capsys: Capture) -> None:
     run = measured(task, tmp_path / "run")
     (run / "summary.json").unlink()

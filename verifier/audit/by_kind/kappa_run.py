@@ -38,6 +38,8 @@ from ..findings import Audit, Fault, Finding
 from ..run_accounts import binding_as_it_lies, names_differ, page_differs
 from ..run_items import AGAIN, Unfinished, read_lines
 
+LEVELS = {"exact": "real", "brute force": "replay", "euba": "replay"}
+"""Of each way to find A; the stage of the store that keeps it is called after it."""
 DRAWN = 32
 """Words of a text that are asked again of those said to flip it, and as many of the others."""
 
@@ -49,8 +51,11 @@ def audit_kappa(folder: Path, *, exact: bool) -> Audit:
         raise Unfinished(f"{folder}: the run was stopped before its numbers were complete; {AGAIN}")
     with intact(run.summary):
         summary = json.loads(run.summary.read_bytes())
-        deployed = summary["level"] == "replay"
-    again = Again(run, set_up(read_task(run.task), None, deployed=deployed), summary, exact)
+        kind, euba = summary["kind"], summary.get("euba")
+        stages = [(kind, summary["kept_as"]), *([] if euba is None else [("euba", euba["kept_as"])])]
+        if summary["level"] != LEVELS[kind] or not all(stage.startswith(way) for way, stage in stages):
+            raise ValueError(f"kind {kind}, level {summary['level']}")
+    again = Again(run, set_up(read_task(run.task), None, deployed=LEVELS[kind] == "replay"), summary, exact)
     return Audit("kappa", len(lines), again.findings(), closing=again.said)
 
 
@@ -77,20 +82,22 @@ class Again:
 
     def kept(self) -> FlipMatrix:
         """A as the store has it."""
-        flipped, unknown = self.parts_kept_as(str(self.summary["kept_as"]))
+        flipped, unknown = self.parts_kept_as(self.summary["kept_as"])
         euba = self.summary.get("euba")
         if self.summary["kind"] == "euba":
             unknown = ~flipped
         elif euba is not None and self.setting.network is None:
-            more, _ = self.parts_kept_as(str(euba["kept_as"]))
+            more, _ = self.parts_kept_as(euba["kept_as"])
             flipped, unknown = flipped | (more & unknown), unknown & ~more
         about = {"kind": self.summary["kind"], "level": self.summary["level"]}
         return FlipMatrix(flipped, unknown if unknown.any() else None, about, 0.0, 0.0)
 
     def parts_kept_as(self, stage: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         subjects, network = self.setting.answered.subjects, self.setting.network
-        by_kind = stage.startswith("exact") and network is not None
-        parts = parts_of_one_kind(network, subjects) if by_kind and network else parts_of_one_text(subjects)
+        if stage.startswith("exact") and network is not None:
+            parts = parts_of_one_kind(network, subjects)
+        else:
+            parts = parts_of_one_text(subjects)
         flipped = np.zeros((len(subjects), len(self.setting.candidates.words)), dtype=bool)
         unknown = np.zeros_like(flipped)
         with Store.open(self.run.store, readonly=True) as store, intact(self.run.store):
@@ -140,8 +147,7 @@ class Again:
         if len(words) <= DRAWN:
             return words
         seed = seed_of([sha256(self.run.folder / "kappa.csv"), sha256(self.run.results), text.id])
-        (numbers,) = [np.concatenate(list(drawn(seed, len(words), DRAWN)))]
-        return words[np.unique(numbers.astype(np.intp))]
+        return words[np.unique(np.concatenate(list(drawn(seed, len(words), DRAWN))).astype(np.intp))]
 
     def flips_over_reals(self, text: Text, number: int, word: int) -> bool:
         """Where onnxruntime says otherwise, exact arithmetic at every position."""
