@@ -14,17 +14,13 @@ ONE_THREAD = dict.fromkeys(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For a program that loaded numpy itself: one thread until the end, if threadpoolctl is installed and the
-    environment does not say how many. With small matrices more threads mostly wait for each other."""
+    """For a program that loaded numpy itself: one thread until the end, unless the environment says how many. With
+    small matrices more threads mostly wait for each other."""
     if any(variable in os.environ for variable in ONE_THREAD):
         yield
         return
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        yield
-        return
     import numpy as np  # noqa: F401 (what is not loaded yet is not held)
+    from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
         yield

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import threadpoolctl as control
 
 from swapproof.encodings.solvers.one_thread import ONE_THREAD, one_thread
 
 
 def test_what_is_loaded_already_is_held_unless_the_environment_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    control = pytest.importorskip("threadpoolctl")
-
     def most() -> int:
         return max((int(each["num_threads"]) for each in control.threadpool_info()), default=1)
 

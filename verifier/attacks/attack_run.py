@@ -16,6 +16,7 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.refusals import divides
+from swapproof.encodings.solvers.one_thread import one_thread
 from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
@@ -100,7 +101,7 @@ def attack(
     given = read_task(task)
     foreign = given.model.kind in FOREIGN
     refuse_unmeasured(given.require, "attack")
-    with connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    with one_thread(), connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 

@@ -30,6 +30,7 @@ PARTS: tuple[Distribution, ...] = (
     Distribution("onnxruntime", "the deployed model: every witness is replayed on it", "nothing works"),
     Distribution("pydantic", "checks task files", "nothing works"),
     Distribution("jinja2", "report.html", "no report"),
+    Distribution("threadpoolctl", "holds numpy to one thread in programs that call us", "nothing works"),
     Distribution("matplotlib", "figures of `measure`", "no figures", "matplotlib"),
     Distribution("rich", "tables and progress on the terminal", "no tables"),
     Distribution("cryptography", "signs bundles, checks signatures", "bundles are not signed", "cryptography"),
