@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..attended.attended_layout import layout_of
 from ..errors import BadInput, Unsupported
-from ..network import SMOOTH, Curve, Node
+from ..network import Curve, Node
+from ..smooth.attention_depth import attention_layers, is_exponential
 from .adaptation import RESHAPED, TYPES, converted, inlined, shape_of
 from .computed import is_floating
 from .constant_folding import SIZES
-from .construction import Builder, Known, Tokens, Value, Wire
+from .construction import Builder, Known, Tokens, Value
 from .model_ports import LENGTH, ROLES, TOKENS, ModelInput, roles_of
 from .onnx_reading import (
     HEADS,
@@ -25,7 +25,6 @@ from .onnx_reading import (
     load,
     moved,
     needed_nodes,
-    network_of,
     opset_of,
     sizes_of,
     translate,
@@ -37,24 +36,21 @@ LENGTH_TRIED = 8
 """Tokens of the sentence that a model of any length is read for."""
 RECURRENT = ("(LSTM)", "(GRU)", "(RNN)")
 """How the origins of their nodes end."""
-PRODUCTS = {"Div", "Einsum", "MatMul", "Mul", "Pow"}
 ADVICE = {
     "attention": f"of attention one layer is read; here only evaluating every sentence decides: {RUN}",
-    "gelu": f"GELU, SiLU and the like are not piecewise linear: {RUN}, or train with Relu",
-    "norm": f"layer and L2 normalisation divide by what depends on the text: {RUN}, or train with BatchNormalization",
+    "smooth": f"of curves Exp, Tanh, Sigmoid, Erf, GELU and SiLU are read: {RUN}, or train with these or Relu",
+    "norm": f"of norms LayerNormalization and BatchNormalization are read: {RUN}, or use these",
     "recurrent": f"of loops LSTM, GRU and RNN are read: {RUN}, or use these",
     "other": f"this operator cannot be read: {RUN}",
     "integers": f"quantised layers cannot be read: {RUN}, or export the float model",
 }
 KINDS = {
-    **dict.fromkeys(("Erf", "Gelu", "Elu", "Selu", "Celu", "Softplus", "HardSwish", "Mish", "Exp", "Swish"), "gelu"),
-    **dict.fromkeys(("LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization"), "norm"),
-    **dict.fromkeys(("ReduceL2", "LpNormalization", "Sqrt", "Reciprocal", "Pow", "SkipLayerNormalization"), "norm"),
+    **dict.fromkeys(("Elu", "Selu", "Celu", "Softplus", "HardSwish", "Mish", "Swish", "Log", "Sin", "Cos"), "smooth"),
+    **dict.fromkeys(("InstanceNormalization", "GroupNormalization", "LpNormalization"), "norm"),
+    "SkipLayerNormalization": "norm",
     **dict.fromkeys(("Loop", "Scan"), "recurrent"),
-    **dict.fromkeys(("Attention", "MultiHeadAttention", "RotaryEmbedding", "Softmax", "LogSoftmax"), "attention"),
-    **dict.fromkeys(("Sigmoid", "Tanh", "Einsum"), "attention"),
 }
-"""Operators met inside a network -> what helps."""
+"""Operators that are not read -> what helps."""
 
 
 def refusals_of(
@@ -106,8 +102,8 @@ class Look:
         self.opaque: set[str] = set()
         self.refused: dict[tuple[str, str], list[str]] = {}
         """(operator, why) -> nodes."""
-        self.smooth: list[Any] = []
-        """Nodes that are read, and proved about unless one of the network divides by what the words say."""
+        self.attending: list[Any] = []
+        """Nodes that are read, and proved about where no two of them follow each other."""
         self.read: list[ModelInput] = []
         self.guessed, self.length = length is None, length or LENGTH_TRIED
 
@@ -166,32 +162,16 @@ class Look:
                 self.refuse(node, f"{error}{tried}" if isinstance(error, BadInput) else str(error))
                 continue
             self.values |= dict(zip(node.output, results, strict=False))
-            if any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
-                self.smooth.append(node)
-        if divides(builder.nodes) and not self.attends(model, choices):
-            for node in self.smooth:
-                self.tell(node, ADVICE[KINDS.get(node.op_type, "attention")])
-
-    def attends(self, model: Model, choices: tuple[tuple[int, ...], ...]) -> bool:
-        """Whether this is one layer of attention, which is read."""
-        if self.refused or self.found or len(self.read) > 1:
-            return False
-        try:
-            return layout_of(network_of(model, self.length, choices)) is not None
-        except (BadInput, Unsupported):
-            return False
+            if any(map(is_exponential, builder.nodes[before:])):
+                self.attending.append(node)
+        if attention_layers(builder.nodes) > 1 and divides(builder.nodes):
+            for node in self.attending:
+                self.tell(node, ADVICE["attention"])
 
     def behind(self, node: Any) -> None:
-        """A node that reads what was refused: its operator, and products of what depends on the text."""
-        varying = [n for n in node.input if n in self.opaque or isinstance(self.values.get(n), Wire)]
+        """A node that reads what was refused: only its operator tells."""
         known = node.op_type in OPERATORS or node.op_type in SIZES or node.op_type in HEADS or node.op_type == "Shape"
         if not known or node.domain not in ("", "ai.onnx"):
-            self.refuse(node, f"operator {node.op_type} is not supported")
-        elif node.op_type in PRODUCTS and len(varying) > 1:
-            self.refuse(node, "a product of two values that both depend on the text")
-        elif (
-            node.op_type in KINDS and KINDS[node.op_type] != "recurrent" and node.op_type not in HEADS
-        ):  # a head may be the last, which is no obstacle
             self.refuse(node, f"operator {node.op_type} is not supported")
         self.opaque.update(name for name in node.output if name)
 
@@ -201,9 +181,8 @@ class Look:
             why = why.removeprefix(before)
         quantised = "Quantize" in node.op_type or node.op_type.startswith("QLinear") or "Integer" in node.op_type
         kind = "integers" if quantised else KINDS.get(node.op_type)
-        product = "both depend on the text" in why and node.op_type in PRODUCTS
         unknown = f"operator {node.op_type} is not supported" in why
-        advice = ADVICE["attention"] if product else ADVICE[kind] if kind else ADVICE["other"] if unknown else why
+        advice = ADVICE[kind] if kind else ADVICE["other"] if unknown else why
         self.tell(node, advice)
 
     def tell(self, node: Any, advice: str) -> None:

@@ -11,12 +11,15 @@ SHARES = {"Softmax", "Attention", "MultiHeadAttention", "GroupQueryAttention"}
 """Operators that give shares of the words."""
 
 
+def is_exponential(node: Node) -> bool:
+    return isinstance(node.layer, Curve) and node.layer.function == "exp"
+
+
 def attention_layers(nodes: Sequence[Node]) -> int:
     """The most exponentials on a way from the words to the scores."""
     depth: list[int] = []
     for node in nodes:
-        own = isinstance(node.layer, Curve) and node.layer.function == "exp"
-        depth.append(max([depth[source] for source in node.inputs], default=0) + own)
+        depth.append(max([depth[source] for source in node.inputs], default=0) + is_exponential(node))
     return depth[-1] if depth else 0
 
 

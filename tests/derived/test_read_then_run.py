@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from attending_networks import LENGTH, ROWS, Shape, transformer
+from graph_builder import Builder
+from smooth_cases import f32, model
 
 from swapproof.verifier import certify
 from swapproof.verifier.audit.certified_run import audit_run
@@ -15,13 +18,13 @@ from swapproof.verifier.audit.findings import Finding
 from swapproof.verifier.derived import read_then_run
 
 WORDS = [f"w{number}" for number in range(ROWS)]
-SWAPS = {"w1": ["w3", "w5"], "w4": ["w0"], "w6": ["w8", "w2"], "w3": ["w7"]}
+SWAPS = {"w1": ["w3", "w5"], "w4": ["w8"], "w6": ["w8", "w7"], "w3": ["w7"]}
 TEXTS = ("w1 unheard w4 w6 w3", "w3 w4 w1 w6 w1", "w2 w2 w6 w6 w4")
 
 
-def task_of(folder: Path, road: str = "") -> Path:
+def task_of(folder: Path, road: str = "", network: bytes | None = None) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / "model.onnx").write_bytes(transformer(Shape(size=0.6), 4))
+    (folder / "model.onnx").write_bytes(transformer(Shape(size=0.6), 4) if network is None else network)
     (folder / "vocabulary.json").write_text(json.dumps(WORDS))
     (folder / "synonyms.json").write_text(json.dumps(SWAPS))
     rows = [f"{text}\t{label}" for text in TEXTS for label in (0, 1)]
@@ -69,6 +72,32 @@ def test_what_reading_leaves_open_is_run(
     assert "replay" in {line["level"] for line in lines}
     audit = audit_run(tmp_path / "run", jobs=1)
     assert all(isinstance(found, Finding) and found.refusal is None for found in audit.findings)
+
+
+def pooled_by_attention(b: Builder, x: str, rng: np.random.Generator) -> str:
+    """Every word weighs what it says itself; no word looks at another."""
+    scores = b.call("MatMul", b.call("Tanh", x), b.constant(rng.normal(size=(4, 1)).astype(np.float32)))
+    return b.call("ReduceSum", b.call("Mul", x, b.call("Softmax", scores, axis=1)), b.wholes(1), keepdims=0)
+
+
+def mean_over_its_length(b: Builder, x: str, _: np.random.Generator) -> str:
+    mean = b.call("ReduceMean", x, b.wholes(1), keepdims=0)
+    length = b.call("Sqrt", b.call("ReduceMean", b.call("Mul", mean, mean), b.wholes(-1), keepdims=1))
+    return b.call("Div", mean, b.call("Add", length, b.constant(f32(0.01))))
+
+
+@pytest.mark.parametrize("pooling", [pooled_by_attention, mean_over_its_length])
+def test_other_divisions_by_what_words_say_are_read_too(pooling: Any, tmp_path: Path) -> None:
+    def made(b: Builder, x: str, rng: np.random.Generator) -> str:
+        head = b.constant(rng.normal(size=(4, 2)).astype(np.float32))
+        return b.call("MatMul", pooling(b, x, rng), head)
+
+    network = model(made, 7, classes=2)
+    certify(task_of(tmp_path / "ran", "run", network), tmp_path / "ran" / "run")
+    certify(task_of(tmp_path / "read", "", network), tmp_path / "read" / "run")
+    ran, read = (lines_of(tmp_path / road / "run") for road in ("ran", "read"))
+    assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
+    assert {line["level"] for line in read} == {"real"}
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:

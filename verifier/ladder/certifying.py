@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from swapproof.encodings.attended.attended_layout import layout_of
 from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.onnx_files.refusals import divides
+from swapproof.encodings.smooth.attention_depth import attention_layers
 
 from ..derived.deployed_beside import Made, keep_deployed
 from ..derived.mixed_work import MixedWork
@@ -49,15 +49,15 @@ def read(task: Task, limit: int | None) -> Known:
 
 def tried_out(task: Task, model: Model, inputs: Inputs) -> Known:
     trial = tried(model, length_of(task, model), inputs, smooth=True)
-    if task.model.road is None and divides(trial.network.nodes) and not reads_attention(task, trial):
+    if task.model.road is None and divides(trial.network.nodes) and not reads_divisions(task, trial):
         raise Unsupported(ATTENTION)
     Checker.open(binding_of(model.path, inputs), model).try_network(trial.network)
     return model, inputs, trial
 
 
-def reads_attention(task: Task, trial: Trial) -> bool:
-    """One layer, as far as the task leaves the road open: what reading leaves open is run."""
-    return task.model.kind == "onnx" and layout_of(trial.network) is not None
+def reads_divisions(task: Task, trial: Trial) -> bool:
+    """Of one layer of attention, or none, as far as the task leaves the road open: what reading leaves open is run."""
+    return task.model.kind == "onnx" and attention_layers(trial.network.nodes) <= 1
 
 
 def runs_rest(task: Task, known: Known) -> bool:
