@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,8 @@ def refusals_of(
 
     What a refused node gives is taken as depending on the text, and everything behind it is looked at all the same.
     """
+    from ..smooth.plain_constants import with_plain_constants
+
     try:
         proto = load(path)
         proto = inlined(proto, path) if proto.functions else proto
@@ -71,9 +74,12 @@ def refusals_of(
         found.append(f"opset {opset_of(proto)}: convert it to {OPSETS[0]} or later with onnx.version_converter")
     if proto.graph.sparse_initializer:
         found.append("sparse weights: store them dense")
+    output = output or scored(proto)
+    with suppress(BadInput):  # constants that are not to be had are told below
+        proto, _ = with_plain_constants(proto, path, output, roles)
     look = Look(path, proto, found, roles, length)
     look.inputs()
-    look.nodes(output or scored(proto))
+    look.nodes(output)
     return tuple(look.lines())
 
 

@@ -1,4 +1,4 @@
-"""Constants of a smooth model that certificates do not speak of, put in as numbers: roots of sizes, infinite masks.
+"""Constants of a model that certificates do not speak of, put in as numbers: roots of sizes, infinite masks.
 
 Exporters of attention compute 1 / sqrt(d) from shapes, and mask the padding with minus infinity. What is the same for
 texts of every length becomes an initializer, and minus infinity becomes MASKED. Whoever adapts a model compares.
@@ -22,13 +22,14 @@ SMOOTH = {
     "Erf", "Exp", "GRU", "Gelu", "HardSigmoid", "LSTM", "LayerNormalization", "Pow", "RNN", "Reciprocal", "ReduceL2",
     "Softmax", "Sqrt",
 }  # fmt: skip
-"""Where none of these is met, nothing is looked for."""
+"""Where none of these is met, only masks are looked for, before a maximum."""
+MAXIMA = {"GlobalMaxPool", "Max", "MaxPool", "ReduceMax"}
 LENGTHS = (2, 3, 33)
 """Of the texts that constants are compared of."""
 SMALL = 4096
 """Elements of a constant that is put in: sizes, scales and orders of axes, and no weights."""
 MASKED = -10000.0
-"""Its exponential is 0 in every float type, beside that of any score."""
+"""Its exponential is 0 in every float type, beside that of any score; and no maximum of activations is so low."""
 LOWEST = -(2.0**30)
 """What lies below is a mask, and no score."""
 MASKING = {"Add", "Expand", "Mul", "Where"}
@@ -38,10 +39,11 @@ def with_plain_constants(
     proto: Any, path: Path, output: str, roles: Mapping[str, str] | None = None
 ) -> tuple[Any, list[str]]:
     """The model, and what was changed in it."""
-    if not SMOOTH.intersection(node.op_type for node in proto.graph.node):
+    operators = {node.op_type for node in proto.graph.node}
+    if not operators & (SMOOTH | MAXIMA):
         return proto, []
     notes = []
-    found = settled(proto, path, output, roles)
+    found = settled(proto, path, output, roles) if operators & SMOOTH else {}
     if found:
         replace(proto, found)
         notes.append(f"{len(found)} constants that it computes are put in as numbers")

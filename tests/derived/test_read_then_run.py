@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attending_networks import LENGTH, ROWS, Shape, transformer
-from graph_builder import Builder
+from graph_builder import Builder, floats, tokens
 from smooth_cases import f32, model
 
 from swapproof.verifier import certify
@@ -98,6 +98,22 @@ def test_other_divisions_by_what_words_say_are_read_too(pooling: Any, tmp_path: 
     ran, read = (lines_of(tmp_path / road / "run") for road in ("ran", "read"))
     assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
     assert {line["level"] for line in read} == {"real"}
+
+
+@pytest.mark.parametrize("lowest", [-np.inf, np.finfo(np.float32).min])
+def test_masks_before_a_maximum_are_read(lowest: float, tmp_path: Path) -> None:
+    b, rng = Builder(), np.random.default_rng(3)
+    x = b.call("Gather", b.constant(rng.normal(size=(ROWS, 4)).astype(np.float32)), "tokens")
+    padding = b.call("Unsqueeze", b.call("Equal", "tokens", b.constant(np.array(0))), b.wholes(-1))
+    masked = b.call("Where", padding, b.constant(np.float32(lowest)), x)
+    weight = b.constant(rng.normal(size=(4, 2)).astype(np.float32))
+    b.node("MatMul", [b.call("ReduceMax", masked, axes=[1], keepdims=0), weight], ["out"])
+    network = b.proto([tokens("batch", LENGTH)], [floats("out", "batch", 2)], opset=17).SerializeToString()
+    certify(task_of(tmp_path / "ran", "run", network), tmp_path / "ran" / "run")
+    certify(task_of(tmp_path / "read", "", network), tmp_path / "read" / "run")
+    ran, read = (lines_of(tmp_path / road / "run") for road in ("ran", "read"))
+    assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
+    assert {line["level"] for line in read} == {"float32"}
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:
