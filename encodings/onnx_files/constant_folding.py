@@ -124,6 +124,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
     "Pow": broadcast,
     "Range": counted,
     "Reciprocal": all_of,
+    "ReduceL2": all_of,
     "ReduceMax": all_of,
     "ReduceMean": all_of,
     "ReduceMin": all_of,
@@ -155,6 +156,14 @@ IEEE = {"Add", "Cast", "Div", "Mul", "Sqrt", "Sub"}
 """These round once, to the nearest, in every runtime."""
 
 
+class Rounding(Unsupported):
+    """Constants of which each runtime may make slightly other numbers; `results`: one that they may be."""
+
+    def __init__(self, message: str, results: Sequence[Array] = ()) -> None:
+        super().__init__(message)
+        self.results = results
+
+
 def perform(
     operator: str, where: str, attributes: dict[str, Any], arrays: Arrays, outputs: int, opset: int
 ) -> tuple[list[Array], bool]:
@@ -178,8 +187,9 @@ def perform(
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{where}: its inputs do not fit it ({reason[:200]})") from None
     if rounded and operator not in IEEE:
-        raise Unsupported(
-            f"{where}: {operator} on constants rounds, and runtimes round differently; fold the constants on export"
+        raise Rounding(
+            f"{where}: {operator} on constants rounds, and runtimes round differently; fold the constants on export",
+            results,
         )
     return results, rounded
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import BadInput, Unsupported
 from ..onnx_files.computed import is_floating, is_foreign
+from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
 from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of
 from ..onnx_files.onnx_reading import Model, call_of, moved, needed_nodes, sizes_of, translate
@@ -26,8 +27,8 @@ SMOOTH = {
 MAXIMA = {"GlobalMaxPool", "Max", "MaxPool", "ReduceMax"}
 LENGTHS = (2, 3, 33)
 """Of the texts that constants are compared of."""
-SMALL = 4096
-"""Elements of a constant that is put in: sizes, scales and orders of axes, and no weights."""
+SMALL = 2**18
+"""Elements of a constant that is put in: sizes, scales, orders of axes, weights divided by their length."""
 MASKED = -10000.0
 """Its exponential is 0 in every float type, beside that of any score; and no maximum of activations is so low."""
 LOWEST = -(2.0**30)
@@ -98,6 +99,8 @@ def computed(
         try:
             call = call_of(model, node, position, values)
             results = translate(builder, call)
+        except Rounding as rounding:
+            results, unspoken = [Known(array) for array in rounding.results], True
         except (BadInput, Unsupported):
             opaque.update(node.output)
             continue

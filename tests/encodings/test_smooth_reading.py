@@ -13,6 +13,7 @@ import onnxruntime
 import pytest
 from canonical_bytes import Bytes
 from cases import cases
+from graph_builder import Builder, floats, tokens
 from hypothesis import given
 from random_networks import Sample, assembled
 from smooth_models import exported, torch_module
@@ -20,6 +21,7 @@ from smooth_steps import SMOOTH_STEPS, smooth, smooth_networks
 
 from swapproof.encodings.agreement import agree
 from swapproof.encodings.canonical import canonical_network
+from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.adaptation import adapted, write_model
@@ -86,8 +88,8 @@ def test_its_bytes_compute_what_the_network_does(sample: Sample) -> None:
     if found.data is None:
         return
     layers, sentences = Bytes(found.data, numbers), sample.sentences(2)
-    for tokens, row in zip(sentences.tolist(), logits(network, sentences), strict=True):
-        np.testing.assert_allclose(layers.floats_of(tokens), row, rtol=1e-8, atol=1e-9)
+    for sentence, row in zip(sentences.tolist(), logits(network, sentences), strict=True):
+        np.testing.assert_allclose(layers.floats_of(sentence), row, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("dynamo", [False, True], ids=["torchscript", "dynamo"])
@@ -129,6 +131,28 @@ def test_encoders_are_certifiable_once_their_constants_are_plain(kind: str, dyna
         np.testing.assert_allclose(logits(network, sentence[None]), answers[0], atol=1e-5)
         model = lower.read_model(path.read_bytes(), {})
         assert canonical_network(network).sha256 == model.lower([["words", sentence.tolist()]], []).sha256
+
+
+def test_weights_divided_by_their_length_are_put_in_as_numbers(tmp_path: Path) -> None:
+    """Each runtime may round that length otherwise, so the network says which numbers it is about."""
+    b, rng = Builder(), np.random.default_rng(0)
+    x = b.call("Gather", b.constant(rng.normal(size=(9, 4)).astype(np.float32)), "tokens")
+    weight = b.constant(rng.normal(size=(4, 2)).astype(np.float32))
+    plain = b.call("Div", weight, b.call("ReduceL2", weight, axes=[0]))
+    b.node("MatMul", [b.call("ReduceMean", x, axes=[1], keepdims=0), plain], ["logits"])
+    given, path = tmp_path / "given.onnx", tmp_path / "model.onnx"
+    onnx.save(b.proto([tokens("batch", 3)], [floats("logits", "batch", 2)], opset=17), given)
+    with pytest.raises(Unsupported, match="ReduceL2 on constants rounds"):
+        read_network(given, 3)
+    made = adapted(given, Scores(2))
+    assert made is not None
+    assert made[1].notes == ("2 constants that it computes are put in as numbers",)
+    write_model(made[0], path)
+    sentences = rng.integers(0, 9, size=(8, 3))
+    session = onnxruntime.InferenceSession(str(given), providers=["CPUExecutionProvider"])
+    answers = session.run(None, {"tokens": sentences})[0]
+    np.testing.assert_allclose(logits(read_network(path, 3), sentences), answers, atol=1e-6)
+    assert lowered(path.read_bytes(), 3) is not None
 
 
 def test_models_without_smooth_operators_are_left_alone(tmp_path: Path) -> None:
