@@ -31,6 +31,7 @@ def adapted(path: Path, scores: Scores, roles: Mapping[str, str] | None = None) 
 
     `roles`: what its inputs are for, where their names do not tell.
     """
+    from ..smooth.expanded_operators import expand_operators
     from ..smooth.plain_constants import with_plain_constants
 
     proto = load(path)
@@ -42,6 +43,7 @@ def adapted(path: Path, scores: Scores, roles: Mapping[str, str] | None = None) 
     if opset_of(proto) > OPSETS[-1]:
         notes.append(f"converted from opset {opset_of(proto)} to {OPSETS[-1]} by onnx.version_converter")
         proto = converted(proto, path)
+    notes += expand_operators(proto)
     proto, settled = with_plain_constants(proto, path, output, roles)
     notes += settled
     others = [one.name for one in proto.graph.output if one.name != output]

@@ -61,6 +61,7 @@ def refusals_of(
 
     What a refused node gives is taken as depending on the text, and everything behind it is looked at all the same.
     """
+    from ..smooth.expanded_operators import expand_operators
     from ..smooth.plain_constants import with_plain_constants
 
     try:
@@ -75,6 +76,7 @@ def refusals_of(
     if proto.graph.sparse_initializer:
         found.append("sparse weights: store them dense")
     output = output or scored(proto)
+    expand_operators(proto)
     with suppress(BadInput):  # constants that are not to be had are told below
         proto, _ = with_plain_constants(proto, path, output, roles)
     look = Look(path, proto, found, roles, length)
