@@ -53,7 +53,8 @@ ZERO, OUTSIDE, stored, weights_of, distinct = (
     graphs.weights_of,
     graphs.distinct,
 )
-places, picked, reshaped, spread = graphs.places, graphs.picked, graphs.reshaped, graphs.spread
+places, picked, reshaped = graphs.places, graphs.picked, graphs.reshaped
+spread, taken = graphs.spread, graphs.taken
 aligned, parts_of, lines_of, axes_of = graphs.aligned, graphs.parts_of, graphs.lines_of, graphs.axes_of
 averaged, combined, greatest = graphs.averaged, graphs.combined, graphs.greatest
 rectified, weighted = graphs.rectified, graphs.weighted
@@ -200,9 +201,40 @@ def gather(graph: Graph, x: Tensor, where: Tensor, axis: int = 0) -> Tensor:
         layer = Embedding(len(where.items) * x.shape[1], (), x, where.items)
         return graph.lay(layer, (*where.shape, x.shape[1]))
     size = x.shape[axis]
-    need(where.kind is Kind.INTEGERS and all(-size <= i < size for i in where.items), "impossible indices")
-    found = picked(x, {axis: [i % size for i in where.items]})
+    need(where.kind is Kind.INTEGERS, "impossible indices")
+    found = picked(x, {axis: inside(where.items, size)})
     return replace(found, shape=x.shape[:axis] + where.shape + x.shape[axis + 1 :])
+
+
+def gather_elements(graph: Graph, x: Tensor, where: Tensor, axis: int = 0) -> Tensor:
+    axis, sizes = axis_of(axis, x.rank), limited(where.shape)
+    need(where.rank == x.rank and where.items, "indices of another rank, or none")
+    need(all(size <= x.shape[i] for i, size in enumerate(sizes) if i != axis), "indices beyond the input")
+    along = [[0] * size if i == axis else range(size) for i, size in enumerate(sizes)]
+    step, indices = prod(x.shape[axis + 1 :]), inside(where.items, x.shape[axis])
+    return taken(x, [at + i * step for at, i in zip(places(x.shape, along), indices, strict=True)], sizes)
+
+
+def gather_places(graph: Graph, x: Tensor, where: Tensor, batch_dims: int = 0) -> Tensor:
+    """GatherND."""
+    need(0 <= batch_dims < min(x.rank, where.rank), f"batch_dims {batch_dims}")
+    batch, read = x.shape[:batch_dims], batch_dims + where.shape[-1]
+    need(where.shape[:batch_dims] == batch and where.items and read <= x.rank, "indices that do not fit")
+    shape, width = limited((*where.shape[:-1], *x.shape[read:])), prod(x.shape[read:])
+    lists = parts_of(where.items, prod(where.shape[:-1]))
+    starts = []
+    for number, indices in enumerate(lists):
+        at = number // (len(lists) // prod(batch))
+        for size, index in zip(x.shape[batch_dims:read], indices, strict=True):
+            (found,) = inside((index,), size)
+            at = at * size + found
+        starts.append(at * width)
+    return taken(x, [start + i for start in starts for i in range(width)], shape)
+
+
+def inside(indices: Sequence[int], size: int) -> list[int]:
+    need(all(-size <= i < size for i in indices), "impossible indices")
+    return [i % size for i in indices]
 
 
 def slices(graph: Graph, x: Tensor, starts: Sequence[int], ends: Sequence[int], listed: Ints, by: Ints) -> Tensor:
@@ -563,6 +595,8 @@ OPERATORS: dict[str, Operator] = {
     "Tile": Operator(tile, (VALUE, LIST)),
     "Split": Operator(split, (VALUE, MAYBE_LIST), ("axis", "num_outputs")),
     "Gather": Operator(gather, (VALUE, VALUE), ("axis",)),
+    "GatherElements": Operator(gather_elements, (VALUE, CONSTANT_INTEGERS), ("axis",)),
+    "GatherND": Operator(gather_places, (VALUE, CONSTANT_INTEGERS), ("batch_dims",)),
     "Slice": Operator(slices, (VALUE, LIST, LIST, MAYBE_LIST, MAYBE_LIST)),
     "Concat": Operator(concat, (VALUE,), ("axis",), many=True),
     "Pad": Operator(pad, (NUMBERS_OR_VARIABLE, LIST, MAYBE_NUMBERS, MAYBE_LIST), ("mode",)),

@@ -211,7 +211,19 @@ class AttributeType(IntEnum):
 
 # Attributes by what they hold, the same in all operators that have them; flags are 0 or 1.
 FLAGS = ("allowzero", "keepdims", "noop_with_empty_axes", "ceil_mode", "count_include_pad", "transA", "transB")
-WHOLE = ("axis", "end", "group", "num_outputs", "seed", "start", "storage_order", "to", "training_mode", "value_int")
+WHOLE = (
+    "axis",
+    "batch_dims",
+    "end",
+    "group",
+    "num_outputs",
+    "seed",
+    "start",
+    "storage_order",
+    "to",
+    "training_mode",
+    "value_int",
+)
 CELLS = ("hidden_size", "input_forget", "layout", "linear_before_reset", "stash_type")
 ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),

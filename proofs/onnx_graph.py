@@ -175,6 +175,14 @@ def picked(value: Tensor, chosen: Mapping[int, Sequence[int]], order: Ints = Non
     return Tensor(value.kind, tuple([len(along[axis]) for axis in order or range(value.rank)]), items)
 
 
+def taken(value: Tensor, indices: Iterable[int], shape: Sequence[int]) -> Tensor:
+    """Elements by their places, as a tensor of this shape."""
+    items: Sequence[Any] = [value.items[i] for i in indices]
+    if isinstance(value.items, array):
+        items = array(value.items.typecode, items)
+    return Tensor(value.kind, tuple(shape), items)
+
+
 def reshaped(value: Tensor, shape: Sequence[int]) -> Tensor:
     need(prod(shape) == len(value.items), f"shape {tuple(shape)} for {len(value.items)} elements")
     return replace(value, shape=tuple(shape))

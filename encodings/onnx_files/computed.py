@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 MOVED = {
-    "Cast", "Concat", "Constant", "ConstantOfShape", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad",
+    "Cast", "Concat", "Constant", "ConstantOfShape", "Dropout", "Expand", "Flatten", "Gather",
+    "GatherElements", "GatherND", "Identity", "Pad",
     "Range", "Reshape", "Shape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
 }  # fmt: skip
 COMPARED = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}

@@ -73,6 +73,12 @@ def gathered(arrays: Arrays, attributes: dict[str, Any]) -> int:
     return source.size // max(1, along) * index.size
 
 
+def gathered_places(arrays: Arrays, attributes: dict[str, Any]) -> int:
+    source, index = given(arrays, 0), given(arrays, 1)
+    read: int = attributes.get("batch_dims", 0) + index.shape[-1]
+    return int(index.size // max(1, index.shape[-1]) * math.prod(source.shape[read:]))
+
+
 def product(arrays: Arrays, attributes: dict[str, Any]) -> int:
     left, right = given(arrays, 0), given(arrays, 1)
     return left.size * right.size // max(1, min(left.shape[-1:] + right.shape[-2:][:1], default=1))
@@ -107,6 +113,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
     "Floor": all_of,
     "Gather": gathered,
     "GatherElements": all_of,
+    "GatherND": gathered_places,
     "Greater": broadcast,
     "GreaterOrEqual": broadcast,
     "Identity": all_of,
@@ -146,7 +153,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
 }
 EXACT = {
     "Abs", "And", "Ceil", "Clip", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand", "Flatten", "Floor",
-    "Gather", "GatherElements",
+    "Gather", "GatherElements", "GatherND",
     "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Tile", "Transpose",
     "Unsqueeze", "Where",

@@ -38,8 +38,8 @@ LOOPS = (
     "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
 )
 READ_TOKENS = {
-    "Cast", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Slice", "Split",
-    "Squeeze", "Tile", "Transpose", "Unsqueeze",
+    "Cast", "Dropout", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Shape",
+    "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
 }  # fmt: skip
 """Operators that select embeddings by tokens, or move these about."""
 COMPUTE_TOKENS = {

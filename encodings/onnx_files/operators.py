@@ -38,6 +38,8 @@ OPERATORS: dict[str, Callable[[Builder, Call], list[Value]]] = {
     "Flatten": move,
     "GRU": recurrent,
     "Gather": gather,
+    "GatherElements": move,
+    "GatherND": move,
     "Gelu": gelu,
     "Gemm": gemm,
     "GlobalAveragePool": reduce,

@@ -86,8 +86,31 @@ def mean_over_its_length(b: Builder, x: str, _: np.random.Generator) -> str:
     return b.call("Div", mean, b.call("Add", length, b.constant(f32(0.01))))
 
 
-@pytest.mark.parametrize("pooling", [pooled_by_attention, mean_over_its_length])
-def test_other_divisions_by_what_words_say_are_read_too(pooling: Any, tmp_path: Path) -> None:
+def last_word(b: Builder, x: str, _: np.random.Generator) -> str:
+    """By its place: as many words as are no padding, less one."""
+    words = b.call("Cast", b.call("Not", b.call("Equal", "tokens", b.constant(np.array(0)))), to=7)
+    place = b.call("Sub", b.call("ReduceSum", words, b.wholes(1)), b.constant(np.array(1)))
+    places = b.call("Expand", b.call("Unsqueeze", place, b.wholes(-1)), b.wholes(1, 1, 4))
+    return b.call("Tanh", b.call("GatherElements", x, places, axis=1))
+
+
+def last_word_of_the_text(b: Builder, x: str, _: np.random.Generator) -> str:
+    words = b.call("Cast", b.call("Not", b.call("Equal", "tokens", b.constant(np.array(0)))), to=7)
+    place = b.call("Sub", b.call("ReduceSum", words, b.wholes(1), keepdims=0), b.constant(np.array(1)))
+    both = b.call("Concat", b.wholes(0), place, axis=0)
+    return b.call("Exp", b.call("GatherND", x, b.call("Unsqueeze", both, b.wholes(0))))
+
+
+@pytest.mark.parametrize(
+    ("pooling", "level"),
+    [
+        (pooled_by_attention, "real"),
+        (mean_over_its_length, "real"),
+        (last_word, "kernel"),
+        (last_word_of_the_text, "kernel"),
+    ],
+)
+def test_other_poolings_are_read_too(pooling: Any, level: str, tmp_path: Path) -> None:
     def made(b: Builder, x: str, rng: np.random.Generator) -> str:
         head = b.constant(rng.normal(size=(4, 2)).astype(np.float32))
         return b.call("MatMul", pooling(b, x, rng), head)
@@ -97,7 +120,7 @@ def test_other_divisions_by_what_words_say_are_read_too(pooling: Any, tmp_path: 
     certify(task_of(tmp_path / "read", "", network), tmp_path / "read" / "run")
     ran, read = (lines_of(tmp_path / road / "run") for road in ("ran", "read"))
     assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
-    assert {line["level"] for line in read} == {"real"}
+    assert {line["level"] for line in read} == {level}
 
 
 @pytest.mark.parametrize("lowest", [-np.inf, np.finfo(np.float32).min])

@@ -5,6 +5,7 @@ For the tests of check.js: without any code of ours.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -203,6 +204,18 @@ class Growing(Builder):
                 self.add(
                     kind, [x, self.constant(source.choice([indices, indices[0], indices[:2].reshape(1, 2)]))], axis=axis
                 )
+            case "GatherElements" if rank:
+                sizes = [source.randint(1, n) for n in shape]
+                sizes[axis] = source.randint(1, 3)
+                indices = np.array([source.randrange(-length, length) for _ in range(math.prod(sizes))], np.int64)
+                self.add(kind, [x, self.constant(indices.reshape(sizes))], axis=axis - rank * keep)
+            case "GatherND" if rank:
+                shared = source.randrange(rank)
+                read = source.randint(1, rank - shared)
+                lists = [*shape[:shared], *([source.randint(1, 3)] if keep else [])]
+                picked = [[source.randrange(-n, n) for n in shape[shared:][:read]] for _ in range(math.prod(lists))]
+                said: dict[str, Any] = {"batch_dims": shared} if shared or keep else {}
+                self.add(kind, [x, self.constant(np.array(picked, np.int64).reshape(*lists, read))], **said)
             case "Slice":
                 step = source.choice([1, 1, 2, -1])
                 ends = [source.choice([length, -1, 2, 2**62, -(2**62)])]
@@ -285,11 +298,11 @@ class Growing(Builder):
 
 KINDS = [
     "Identity", "Cast", "Dropout", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile",
-    "Split", "Gather", "Slice", "Concat", "Pad", "Add", "Sub", "Mul", "Div", "Sum", "Neg", "MatMul", "MatMul",
-    "Gemm", "Gemm", "Conv", "Conv", "BatchNormalization", "ReduceSum", "ReduceMean", "AveragePool", "AveragePool",
-    "GlobalAveragePool", "Relu", "Relu", "Relu", "LeakyRelu", "ReduceMax", "MaxPool", "MaxPool", "GlobalMaxPool",
-    "Max", "Min", "Against", "Against", "Clip", "Clip", "PRelu", "Abs", "Where", "Where", "Range", "Computed",
-    "Computed",
+    "Split", "Gather", "GatherElements", "GatherND", "Slice", "Concat", "Pad", "Add", "Sub", "Mul", "Div", "Sum",
+    "Neg", "MatMul", "MatMul", "Gemm", "Gemm", "Conv", "Conv", "BatchNormalization", "ReduceSum", "ReduceMean",
+    "AveragePool", "AveragePool", "GlobalAveragePool", "Relu", "Relu", "Relu", "LeakyRelu", "ReduceMax", "MaxPool",
+    "MaxPool", "GlobalMaxPool", "Max", "Min", "Against", "Against", "Clip", "Clip", "PRelu", "Abs", "Where", "Where",
+    "Range", "Computed", "Computed",
 ]  # fmt: skip
 
 
