@@ -5,7 +5,7 @@
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
 exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
-smooth_intervals.py, smooth_blocks.py and enclosures.py, and in attention_leaf.py. This file
+smooth_intervals.py, smooth_blocks.py and enclosures.py, in attention_leaf.py, and in expansion/. This file
 believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
 with 4 (something was refused) or 2 (nothing to check).
 
@@ -41,15 +41,18 @@ if TYPE_CHECKING or __package__:
     from . import lower as lowering
     from . import smooth_blocks, smooth_intervals
     from . import smooth_leaves as leaves
+    from .expansion import expansion_leaf as expansion
 else:
     for name in (
         *("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"),
-        *("attention_sums", "attention_leaf"),
+        *("attention_sums", "attention_leaf", "expansion/expansion_costs", "expansion/expansion_leaf"),
     ):
-        beside = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+        path, name = Path(__file__).parent / f"{name}.py", name.rpartition("/")[2]
+        beside = importlib.util.spec_from_file_location(name, path)
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
     lowering, networks, attention = [sys.modules[name] for name in ("lower", "exact_network", "attention_leaf")]
+    expansion = sys.modules["expansion_leaf"]
     smooth_blocks, smooth_intervals, leaves = [
         sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals", "leaves")
     ]
@@ -801,6 +804,21 @@ class Tree:
             leaf = self.space.attention(region.precision)
             require(leaf.proved(region.masks, self.swaps, region.rivals), "an attention leaf does not hold")
 
+    def expand(self, region: Region) -> None:
+        """The label beats every rival, by the margin expanded at one sentence; chains of layers tell swaps apart."""
+        space, free, reach = self.space, 0, self.number()
+        chains = []
+        for _ in range(self.number()):
+            first, layers, descending = free + self.number(), self.number(), self.number()
+            free = first + layers
+            fits = layers > 0 and free <= len(space.network.layers) and descending < 2
+            require(fits, "a chain that is empty, beyond the layers, or in no order")
+            chains.append(expansion.Chain(first, layers, descending))
+        if not self.sentences(region).empty:
+            rules = space.ruled(region.precision, self.kernel)
+            leaf = expansion.Expansion(rules, region.masks, self.swaps, reach, chains)
+            require(leaf.proved(region.rivals), "an expansion leaf does not hold")
+
 
 def with_option(options: list[int], i: int, option: int) -> list[int]:
     return [*options[:i], option, *options[i + 1 :]]
@@ -822,6 +840,7 @@ SMOOTH_RULES: dict[int, Callable[[Tree, Region], list[Region] | None]] = {
     11: Tree.set_precision,
     24: Tree.boxes,
     25: Tree.attend,
+    26: Tree.expand,
 }
 """The same in the tree of a smooth network."""
 

@@ -128,6 +128,26 @@ class Attention:
     """Leaf of a smooth network, at level real: what single swaps do, and what they do together."""
 
 
+@dataclass(frozen=True)
+class Chain:
+    """So many layers of the canonical network from `first` on, which read words in ascending or descending order."""
+
+    first: int
+    layers: int
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Leaf of a smooth network: the margin expanded at one sentence; chains ascend and do not overlap.
+
+    Swaps with more than `reach` moving words of a chain behind them share their intervals.
+    """
+
+    reach: int
+    chains: tuple[Chain, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Precision:
     """Numbers of a smooth network are multiples of 2**-bits in a subtree, from 16 to 64 bits."""
@@ -136,7 +156,7 @@ class Precision:
     inner: Node
 
 
-Node = Linear | Enumerate | Open | Broken | Boxes | Attention | Words | Rivals | Slopes | Joint | Precision
+Node = Linear | Enumerate | Open | Broken | Boxes | Attention | Expansion | Words | Rivals | Slopes | Joint | Precision
 
 
 @dataclass(frozen=True)
@@ -304,12 +324,19 @@ def encode_tree(tree: Node, sizes: Sequence[int], rivals: Sequence[int]) -> byte
                 for segment in node.segments:
                     out += number(segment.first - free) + number(segment.layers) + number(segment.word)
                     free = segment.first + segment.layers
+            case Expansion():
+                out.append(26)
+                out += number(node.reach) + number(len(node.chains))
+                free = 0
+                for chain in node.chains:
+                    out += number(chain.first - free) + number(chain.layers) + number(int(chain.descending))
+                    free = chain.first + chain.layers
         match node:
             case Words() | Rivals():
                 stack += [node.right, node.left]
             case Slopes() | Joint() | Precision():
                 stack.append(node.inner)
-            case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
+            case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention() | Expansion():
                 pass
     return bytes(out)
 

@@ -11,7 +11,9 @@ from .certificate import (
     Attention,
     Boxes,
     Broken,
+    Chain,
     Enumerate,
+    Expansion,
     Joint,
     Linear,
     Node,
@@ -53,7 +55,7 @@ def below(node: Node) -> tuple[Node, ...]:
             return node.left, node.right
         case Slopes() | Joint() | Precision():
             return (node.inner,)
-        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
+        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention() | Expansion():
             return ()
 
 
@@ -80,7 +82,7 @@ def joined(node: Node, inner: Sequence[Node]) -> Node:
             return Joint(node.groups, *inner)
         case Precision():
             return Precision(node.bits, *inner)
-        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention():
+        case Linear() | Enumerate() | Open() | Broken() | Boxes() | Attention() | Expansion():
             return node
 
 
@@ -129,6 +131,8 @@ class Reader:
                 return Boxes(self.segments())
             case 25:
                 return Attention()
+            case 26:
+                return Expansion(self.number(), self.chains())
             case _:
                 raise BadInput(f"no node begins with the byte {kind}")
 
@@ -161,6 +165,17 @@ class Reader:
         for _ in range(self.number()):
             found.append(Segment(free + self.number(), self.number(), self.number()))
             free = found[-1].first + found[-1].layers
+        return tuple(found)
+
+    def chains(self) -> tuple[Chain, ...]:
+        found: list[Chain] = []
+        free = 0
+        for _ in range(self.number()):
+            first, layers, descending = free + self.number(), self.number(), self.number()
+            if descending > 1:
+                raise BadInput(f"an order {descending} of a chain")
+            found.append(Chain(first, layers, bool(descending)))
+            free = first + layers
         return tuple(found)
 
     def pairs(self, count: int) -> dict[int, int]:

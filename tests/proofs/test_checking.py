@@ -25,6 +25,7 @@ TRUSTED = (
     *("check.py", "enclosures.py", "exact_network.py", "lower.py", "onnx_file.py", "onnx_graph.py"),
     *("smooth_blocks.py", "smooth_intervals.py", "smooth_leaves.py", "smooth_operators.py", "check_box.py"),
     *("attention_leaf.py", "attention_sums.py", "ball_forms.py", "check_ball.py"),
+    *("expansion/expansion_costs.py", "expansion/expansion_leaf.py"),
 )
 
 
@@ -70,8 +71,8 @@ def test_a_run_is_accepted_in_the_last_line(folder: Path, optimised: bool) -> No
 def test_the_trusted_files_are_all_that_is_needed(folder: Path, tmp_path: Path) -> None:
     """Alone in a folder; what one of them raises the others know."""
     bare = tmp_path / "bare"
-    bare.mkdir()
     for name in TRUSTED:
+        (bare / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROGRAM.parent / name, bare / name)
     command = [sys.executable, "-I", "-S", str(bare / "check.py"), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -198,6 +199,8 @@ KERNEL_LINES = {
     "check.py": 900,
     "enclosures.py": 150,
     "exact_network.py": 300,
+    "expansion/expansion_costs.py": 250,
+    "expansion/expansion_leaf.py": 300,
     "lower.py": 770,
     "onnx_file.py": 400,
     "onnx_graph.py": 400,

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from graph_builder import Builder, floats, tokens
 from smooth_cases import CURVES, LENGTH, ROWS, Made, cell, model
-from smooth_values import logits_of, steps_of
+from smooth_values import chains_of, logits_of, steps_of
 
 from swapproof.proofs import check, lower
 from swapproof.proofs.writing import certificate as c
-from swapproof.proofs.writing.certificate import Boxes, Enumerate, Open, Precision, Segment, Words
+from swapproof.proofs.writing.certificate import Boxes, Chain, Enumerate, Expansion, Open, Precision, Segment, Words
 
 Json = dict[str, Any]
 
@@ -103,6 +103,11 @@ def steps(case: Case) -> tuple[Segment, ...]:
     return tuple(Segment(*each) for each in steps_of(space))
 
 
+def expansion(case: Case, reach: int = 9) -> Expansion:
+    space = check.Space(case.network, case.words, case.label, case.text)
+    return Expansion(reach, tuple(Chain(first, layers, bool(order)) for first, layers, order in chains_of(space)))
+
+
 def proved(make: Made, tree: Callable[[Case], c.Node], level: c.Level, size: float = 0.3) -> tuple[Case, c.Statement]:
     """The first seed whose text is proved for one swap at least, and for one less than breaks it if any number does."""
     for seed in range(200):
@@ -150,6 +155,8 @@ Q = 16
 UNIT = 2.0**-Q
 TANH: float = math.floor(math.tanh(0.5) * 2**Q) * UNIT
 """The lower end of tanh(1/2) at precision 16."""
+EXPANSION = Expansion(0, (Chain(0, 2),))
+"""Of that model: its embedding and its curve."""
 LOST = (2**0 + 1) * UNIT
 """What section 15.3 widens a tanh by at that precision: ceil(2^(16-21)) + 1 units."""
 
@@ -196,7 +203,30 @@ def accepted() -> dict[str, tuple[Case, c.Statement]]:
     forced = Words(0, frozenset({0}), Enumerate(), Words(1, frozenset({0}), Enumerate(), Boxes()))
     found["empty-region"] = case, case.statement(lower=c.Lower(1, "real", forced))
     found["count"] = case, counted(case)
+    found["lstm-expansion"] = proved(
+        cell("LSTM", "bidirectional", 0), lambda case: Precision(24, expansion(case)), "real"
+    )
+    found["lstm-expansion-of-one-swap"] = proved(
+        cell("LSTM", "forward", 0, "B", stacked=2), lambda case: Precision(48, expansion(case)), "real", 1
+    )
+    found["gru-expansion-kernel"] = proved(
+        cell("GRU", "bidirectional", 0, "BS"), lambda case: Precision(32, expansion(case, 1)), "kernel"
+    )
+    found["expansion-without-chains"] = proved(CURVES["Gelu"], lambda case: Expansion(0), "kernel")
+    found["expansion-split"] = proved(cell("RNN", "forward", 1, "B"), expanded_apart, "real")
+    found["expansion-of-zero"] = tie, one_word(tie, Precision(Q, EXPANSION))
+    found["expansion-kernel-margin"] = least, one_word(least, Precision(Q, EXPANSION), "kernel")
     return found
+
+
+def expanded_apart(case: Case) -> c.Node:
+    """Word 0 as it is, and each of its other options by itself: about another sentence each."""
+    return Words(
+        0,
+        frozenset({0}),
+        Precision(32, expansion(case)),
+        Words(0, frozenset({1}), Expansion(0), Precision(40, expansion(case, 0))),
+    )
 
 
 def counted(case: Case) -> c.Statement:
@@ -231,7 +261,7 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     tree("slopes", bytes([8, 1, 2, 1, 0, 64, 2]), "tree byte 8")
     tree("joint", bytes([10, 0, 2]), "tree byte 10")
     tree("broken-leaf", bytes([16, base["rivals"][0]]), "tree byte 16")
-    tree("reserved-leaf", b"\x1a", "tree byte 26")
+    tree("reserved-leaf", b"\x1b", "tree byte 27")
     tree("precision-of-15", bytes([11, 15, 2]), "precision of 15")
     tree("precision-of-65", bytes([11, 65, 2]), "precision of 65")
     tree("precision-alone", bytes([11, 32]), "ends too early")
@@ -241,6 +271,12 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     tree("segment-of-no-word", bytes([24, 1, 0, 1, 4]), "a segment that is empty, or beyond")
     tree("segments-that-read-each-other", bytes([24, 2, 0, last - 3, 0, 0, 3, 0]), "otherwise than its option")
     tree("open", b"\3", "open leaf")
+    tree("expansion-cut", bytes([26, 0, 1, 0]), "ends too early")
+    tree("chain-without-layers", bytes([26, 0, 1, 0, 0, 0]), "a chain that is empty")
+    tree("chain-beyond-the-layers", bytes([26, 0, 1, last - 1, 2, 0]), "a chain that is empty, beyond")
+    tree("chain-in-no-order", bytes([26, 0, 1, 0, last, 2]), "in no order")
+    tree("chain-out-of-order", bytes([26, 9, 1, 2, last - 3, 1]), "a chain that does not read in order")
+    tree("expansion-of-two-others", bytes([4, 0, 1, 2, 26, 9, 0]), "with several options")
     put("recipe-linear", lstm, {**base, "lower": {**base["lower"], "recipe": "linear-2"}}, "the recipe linear-2")
     put("level-float32", lstm, {**base, "lower": {**base["lower"], "level": "float32"}}, "the level float32")
     put("witness-float32", lstm, {**base, "upper": {**base["upper"], "levels": ["float32"]}}, "the level float32")
@@ -262,15 +298,24 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     boxes: Json = json.loads(c.write_certificate(good["lstm-boxes"][1]))
     stronger = {**boxes["lower"], "swaps": boxes["lower"]["swaps"] + 1}
     put("stronger-boxes", good["lstm-boxes"][0], {**boxes, "lower": stronger, "upper": None}, "does not hold")
+    expanded, other = (
+        good["lstm-expansion-of-one-swap"],
+        json.loads(c.write_certificate(good["lstm-expansion-of-one-swap"][1])),
+    )
+    part = {**other["lower"], "swaps": other["lower"]["swaps"] + 1}
+    put("stronger-expansion", expanded[0], {**other, "lower": part, "upper": None}, "does not hold")
     short = hand([[0.5], [0.75]], against("Tanh", TANH + UNIT))
+    put("expansion-unit-short", short, one_word(short, Precision(Q, EXPANSION)), "does not hold")
     put("unit-short", short, one_word(short, Precision(Q, Boxes())), "does not hold")
     put("unit-short-enumerated", short, one_word(short, Precision(Q, Enumerate())), "is not safe")
     tie, _ = good["margin-of-zero"]
     fine = hand([[0.5], [0.75]], against("Tanh", math.floor(math.tanh(0.5) * 2**20) * 2.0**-20))
     put("precision-too-small", fine, one_word(fine, Precision(Q, Boxes())), "does not hold")
     other = Case(tie.data, tie.text, tie.words, 1, 2)
+    put("expansion-of-zero-against", other, one_word(other, Precision(Q, EXPANSION)), "does not hold")
     put("margin-of-zero-against", other, one_word(other, Precision(Q, Boxes())), "does not hold")
     least = hand([[0.5], [0.75]], against("Tanh", TANH - LOST - kernel_error() * UNIT))
+    put("expansion-kernel-unit-short", least, one_word(least, Precision(Q, EXPANSION), "kernel"), "does not hold")
     put("kernel-unit-short", least, one_word(least, Precision(Q, Boxes()), "kernel"), "does not hold")
     attention = json.loads(c.write_certificate(good["attention"][1]))
     part = {**attention["lower"], "level": "kernel"}
@@ -295,7 +340,11 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     wrong = {**whole["count"], "broken": str(int(whole["count"]["broken"]) + 1)}
     put("count-broken", good["count"][0], {**whole, "count": wrong}, "broken is another")
     plain = hand([[1], [2]], two)
-    for name, data, reason in (("precision", bytes([11, 32, 2]), "byte 11"), ("boxes", bytes([24, 0]), "byte 24")):
+    for name, data, reason in (
+        ("precision", bytes([11, 32, 2]), "byte 11"),
+        ("boxes", bytes([24, 0]), "byte 24"),
+        ("expansion", bytes([26, 0, 0]), "byte 26"),
+    ):
         value = json.loads(c.write_certificate(one_word(plain, Enumerate())))
         part = {**value["lower"], "recipe": "linear-2", "tree": base64.b64encode(data).decode()}
         put(f"{name}-in-a-linear-network", plain, {**value, "lower": part}, reason)

@@ -130,3 +130,24 @@ def steps_of(space: check.Space) -> list[tuple[int, int, int]]:
             found.append((number, 1, new.bit_length() - 1))
         before = mask
     return found
+
+
+def chains_of(space: check.Space) -> list[tuple[int, int, int]]:
+    """Chains (first layer, layers, order): runs of layers that read the words in one order, each what was computed with
+    one word less at most."""
+    blocks, place = space.blocks.found, {layer.start: at for at, layer in enumerate(space.network.layers)}
+    every = [w for w in range(len(space.words)) if any(block.words >> w & 1 for block in blocks)]
+    prefixes = [{sum(1 << w for w in order[:n]) for n in range(len(every) + 1)} for order in (every, every[::-1])]
+    found: list[tuple[int, int, int]] = []
+    first, orders, inside = 0, {0, 1}, set[int]()
+    for at in range(len(space.network.layers) + 1):
+        here = [b for b in blocks if b.layer.depth and place[b.layer.start] == at]
+        fits = {order for order in orders if all(b.words in prefixes[order] for b in here)}
+        read = [(b, blocks[y]) for b in here for y in b.sources if y in inside]
+        if not fits or any((b.words & ~y.words).bit_count() > 1 for b, y in read) or at == len(space.network.layers):
+            found += [(first, at - first, min(orders))] if inside else []
+            first, inside = at, set()
+            fits = {order for order in (0, 1) if all(b.words in prefixes[order] for b in here)} or {0, 1}
+        orders = fits
+        inside |= {b.number for b in here}
+    return found

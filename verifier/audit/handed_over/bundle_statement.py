@@ -29,7 +29,7 @@ ENVELOPE = "statement.dsse.json"
 TRUSTED = (
     *("check.py", "smooth_leaves.py", "smooth_intervals.py", "smooth_blocks.py", "enclosures.py", "exact_network.py"),
     *("lower.py", "smooth_operators.py", "onnx_graph.py", "onnx_file.py"),
-    *("attention_leaf.py", "attention_sums.py"),
+    *("attention_leaf.py", "attention_sums.py", "expansion/expansion_leaf.py", "expansion/expansion_costs.py"),
 )
 """What `python -I -S check.py` runs."""
 CHECKERS = ("FORMAT.md", "check.html", "check.js", *TRUSTED)

@@ -1,0 +1,1 @@
+"""The leaf `expansion` of smooth networks: margins expanded at one sentence, and what that loses elsewhere."""

@@ -1,0 +1,70 @@
+"""The leaf `expansion` is never above the least margin of a region, and is refused where it says too much."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import mpmath
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from smooth_values import chains_of, float32_values
+from swapped_spaces import MADE, RECURRENT, exact, kernel_possible, region_of, space_of, text_of
+
+from swapproof.proofs import check
+from swapproof.proofs.expansion.expansion_leaf import Chain, Expansion
+
+
+def some_masks(space: check.Space, rng: random.Random) -> tuple[int, ...]:
+    """Words as they are, without some options, or swapped."""
+    masks = []
+    for mask in space.masks:
+        kept = mask & (rng.getrandbits(8) | 1) if rng.random() < 0.3 else mask
+        masks.append(1 << rng.randrange(mask.bit_length()) if rng.random() < 0.25 else kept)
+    return tuple(masks)
+
+
+def some_chains(space: check.Space, rng: random.Random) -> tuple[Chain, ...]:
+    """Those of the network, or any others."""
+    if rng.random() < 0.7:
+        return tuple(Chain(*each) for each in chains_of(space))
+    found, free, layers = [], 0, len(space.network.layers)
+    while free < layers and rng.random() < 0.8:
+        first = rng.randrange(free, layers)
+        free = rng.randrange(first, layers) + 1
+        found.append(Chain(first, free - first, rng.randrange(2)))
+    return tuple(found)
+
+
+def least_of(name: str, seed: int, masks: Sequence[int], swaps: int, rival: int, floats: random.Random | None) -> Any:
+    """Of the margins in all sentences of a region, over the reals or in float32."""
+    space, margins = space_of(name, seed), []
+    for options in region_of(masks, swaps):
+        rows = [exact(name, seed, options)]
+        if floats:
+            rows += [float32_values(space.network, text_of(space, options), floats) for _ in range(3)]
+        margins += [values[space.network.logits[0]] - values[space.network.logits[rival]] for values in rows]
+    return min(margins, default=mpmath.inf)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from([*MADE]), st.integers(0, 2), st.integers(0, 3), st.booleans(), st.integers(0, 10**6))
+def test_the_bound_is_not_above_the_least_margin(name: str, seed: int, swaps: int, kernel: bool, draw: int) -> None:
+    rng, space = random.Random(draw), space_of(name, seed)
+    if not space.network.smooth or (kernel and not kernel_possible(space)):
+        return
+    masks, q, reach = some_masks(space, rng), rng.choice((16, 20, 32, 48)), rng.choice((0, 1, 2, 9))
+    if sum(not mask & 1 for mask in masks) > swaps:
+        return
+    try:
+        leaf = Expansion(space.ruled(q, kernel), masks, swaps, reach, some_chains(space, rng))
+        margins = leaf.margins((1, 2))
+    except check.Refused as error:
+        event(str(error)[:40])
+        return
+    event(f"bounded, of a recurrent network {name in RECURRENT}")
+    with mpmath.workprec(200):
+        for rival, (above, below) in zip((1, 2), margins, strict=True):
+            least = least_of(name, seed, masks, swaps, rival, rng if kernel else None)
+            assert mpmath.mpf(above) / below <= least + mpmath.mpf(2) ** -90
