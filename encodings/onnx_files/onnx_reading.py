@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Embedding, Head, Network, Node, Rearrangement
+from ..rounding.passed_masks import MASKS, refuse_passed_masks
 from ..space import SwapSpace
 from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
@@ -244,6 +245,8 @@ def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Netw
     if bent is not None and not smooth:
         raise Unsupported(f"{bent.origin}: {BENT}")
     size = 0 if bent is None else sum(node.size for node in network.nodes if not isinstance(node.layer, Rearrangement))
+    if bent is None and model.given is not None and MASKS in model.given.notes:
+        refuse_passed_masks(network)
     if size > LARGEST:
         raise Unsupported(
             f"a smooth network that computes {size:,} numbers for a sentence; {LARGEST:,} are proved about"

@@ -18,6 +18,7 @@ from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
 from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of
 from ..onnx_files.onnx_reading import Model, call_of, moved, needed_nodes, sizes_of, translate
+from ..rounding.passed_masks import MASKED, MASKS
 
 SMOOTH = {
     "Erf", "Exp", "GRU", "Gelu", "HardSigmoid", "LSTM", "LayerNormalization", "Pow", "RNN", "Reciprocal", "ReduceL2",
@@ -29,8 +30,6 @@ LENGTHS = (2, 3, 33)
 """Of the texts that constants are compared of."""
 SMALL = 2**18
 """Elements of a constant that is put in: sizes, scales, orders of axes, weights divided by their length."""
-MASKED = -10000.0
-"""Its exponential is 0 in every float type, beside that of any score; and no maximum of activations is so low."""
 LOWEST = -(2.0**30)
 """What lies below is a mask, and no score."""
 MASKING = {"Add", "Expand", "Mul", "Where"}
@@ -52,7 +51,7 @@ def with_plain_constants(
     if whole:
         notes.append(f"{whole} replacements of NaN, which finite masks do not give, are left out")
     if mask_finitely(proto):
-        notes.append(f"masks of minus infinity are {MASKED:.0f}")
+        notes.append(MASKS)
     return proto, notes
 
 

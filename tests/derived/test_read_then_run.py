@@ -22,12 +22,12 @@ SWAPS = {"w1": ["w3", "w5"], "w4": ["w8"], "w6": ["w8", "w7"], "w3": ["w7"]}
 TEXTS = ("w1 unheard w4 w6 w3", "w3 w4 w1 w6 w1", "w2 w2 w6 w6 w4")
 
 
-def task_of(folder: Path, road: str = "", network: bytes | None = None) -> Path:
+def task_of(folder: Path, road: str = "", network: bytes | None = None, texts: tuple[str, ...] = TEXTS) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "model.onnx").write_bytes(transformer(Shape(size=0.6), 4) if network is None else network)
     (folder / "vocabulary.json").write_text(json.dumps(WORDS))
     (folder / "synonyms.json").write_text(json.dumps(SWAPS))
-    rows = [f"{text}\t{label}" for text in TEXTS for label in (0, 1)]
+    rows = [f"{text}\t{label}" for text in texts for label in (0, 1)]
     (folder / "texts.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
     chosen = f'road = "{road}"\n' if road else ""
     (folder / "task.toml").write_text(
@@ -123,20 +123,37 @@ def test_other_poolings_are_read_too(pooling: Any, level: str, tmp_path: Path) -
     assert {line["level"] for line in read} == {level}
 
 
-@pytest.mark.parametrize("lowest", [-np.inf, np.finfo(np.float32).min])
-def test_masks_before_a_maximum_are_read(lowest: float, tmp_path: Path) -> None:
+def masked_maximum(lowest: float, row: int = 0, size: float = 0.0) -> bytes:
+    """One of the words has numbers that are lower by a size."""
     b, rng = Builder(), np.random.default_rng(3)
-    x = b.call("Gather", b.constant(rng.normal(size=(ROWS, 4)).astype(np.float32)), "tokens")
+    table = rng.normal(size=(ROWS, 4)).astype(np.float32)
+    table[row] -= size
+    x = b.call("Gather", b.constant(table), "tokens")
     padding = b.call("Unsqueeze", b.call("Equal", "tokens", b.constant(np.array(0))), b.wholes(-1))
     masked = b.call("Where", padding, b.constant(np.float32(lowest)), x)
     weight = b.constant(rng.normal(size=(4, 2)).astype(np.float32))
     b.node("MatMul", [b.call("ReduceMax", masked, axes=[1], keepdims=0), weight], ["out"])
-    network = b.proto([tokens("batch", LENGTH)], [floats("out", "batch", 2)], opset=17).SerializeToString()
+    return bytes(b.proto([tokens("batch", LENGTH)], [floats("out", "batch", 2)], opset=17).SerializeToString())
+
+
+@pytest.mark.parametrize("lowest", [-np.inf, np.finfo(np.float32).min])
+def test_masks_before_a_maximum_are_read(lowest: float, tmp_path: Path) -> None:
+    network = masked_maximum(lowest)
     certify(task_of(tmp_path / "ran", "run", network), tmp_path / "ran" / "run")
     certify(task_of(tmp_path / "read", "", network), tmp_path / "read" / "run")
     ran, read = (lines_of(tmp_path / road / "run") for road in ("ran", "read"))
     assert [line["min_swaps"] for line in read] == [line["min_swaps"] for line in ran]
     assert {line["level"] for line in read} == {"float32"}
+
+
+def test_texts_with_a_mask_that_a_word_passes_stay_open(tmp_path: Path) -> None:
+    """Where nothing is padded there is no mask. Below -10000 what was made of the model answers otherwise."""
+    network, texts = masked_maximum(-np.inf, 7, 1e5), (*TEXTS, "w1 w3")
+    certify(task_of(tmp_path, "", network, texts), tmp_path / "run")
+    lines = lines_of(tmp_path / "run")
+    assert [line["status"] for line in lines[-2:]] == ["open", "open"]
+    assert all("as low as -1e+05, and masks of minus infinity are -10000" in line["reason"] for line in lines[-2:])
+    assert {line["level"] for line in lines[:-2] if line["status"] != "open"} == {"float32"}
 
 
 def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:

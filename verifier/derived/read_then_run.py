@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from swapproof.encodings.errors import Unsupported
-
 from ..ladder.resuming import KEPT
 from ..replaying.replaying import Replaying
 from ..replaying.replaying import Station as Running
@@ -85,10 +83,7 @@ class ReadThenRun:
         if len(text.encoded.words) > LONGEST or text.id in self.running.earlier:
             return station.running.settle(text)
         started = time.monotonic()
-        try:
-            read = station.reading.settle(text)
-        except Unsupported:  # of this length it computes too many numbers
-            return station.running.settle(text)
+        read = station.reading.settle(text)
         if read.line["status"] != "open" or "contradiction" in read.line:
             return read
         left = None if self.seconds is None else max(0.0, self.seconds - (time.monotonic() - started))

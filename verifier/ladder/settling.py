@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.query import Query
 
@@ -89,9 +90,12 @@ class Settling:
 
     def settle(self, station: Station, text: Text) -> Settled:
         """Climb the ladder; what is published has been accepted, as a whole, by the checker."""
-        station.prepare(text.frozen.space)
-        started = time.monotonic()
         space, checker = text.frozen.space, station.checker
+        try:
+            station.prepare(space)
+        except Unsupported as error:
+            return Settled(text.id, unsettled(text, str(error), 0.0), None)
+        started = time.monotonic()
         query = Query.of(station.network(space), space, text.label)
         budget = Budget() if self.seconds is None else Budget(deadline=self.end(started, SEARCHING))
         checker.until = self.end(started, CHECKING)
