@@ -62,6 +62,6 @@ def test_a_text_has_far_more_time_than_it_was_given_before_its_worker_is_killed(
 def test_what_was_found_is_heard_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers with texts ahead were once left alone for a fixed time, and had nothing to do towards its end."""
     slept: list[float] = []
-    monkeypatch.setattr(workers.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
     found = settled(tmp_path, ["good"] * 120, Bounds(), jobs=1)
     assert (sorted(found), slept) == (list(range(120)), [])
