@@ -217,8 +217,8 @@ class JointBound:
         # Short groups repeat their patterns.
         self.functions = [np.tile(block, (2**size // len(block), 1)).T for block in blocks]
         self.swap_rises = rises = self.heights(self.rows)  # [P, C, M]
-        self.rises = suffix_sums(np.maximum(rises.max(axis=1), 0.0), k)
-        self.forced_rises = -forced(-rises, places.there).min(axis=1)
+        self.forced_rises = among(np.maximum, rises, np.arange(places.count), places.there)
+        self.rises = suffix_sums(np.maximum(self.forced_rises, 0.0), k)
 
     def heights(self, states: Array) -> Array:
         """[..., M]: the functions of all patterns of all groups at these states [..., N + 1]."""
