@@ -205,6 +205,9 @@ class Ball(check_box.Inputs):
         at, reach = sum(map(mul, function, self.middle)), root(sum([x * x for x in map(mul, function, self.half)]))
         return max(low, at - reach), min(high, at + reach)
 
+    def column_extremes(self, slot: int) -> check_box.Bounds:
+        return self.extremes(self.space.columns[slot])
+
 
 # --------------------------------------------------------------------------------------------------- the certificate
 

@@ -172,11 +172,20 @@ class Inputs:
         """The greatest sum of c x."""
         return self.extremes(function)[1]
 
+    def column_extremes(self, slot: int) -> Bounds:
+        """`extremes` of an element's column, input by input where few are in it."""
+        pairs = self.space.pairs[slot]
+        if pairs is None:
+            return self.extremes(self.space.columns[slot])
+        middle = sum([c * self.middles[i] for i, c in pairs])
+        width = sum([abs(c) * self.widths[i] for i, c in pairs])
+        return middle - width >> 1, middle + width >> 1
+
     def element(self, slot: int) -> Bounds:
         """Bounds of an element that is affine in the inputs, on the grid; the plane is used if their signs differ."""
         if slot not in self.known:
             column, base, scale = self.space.columns[slot], self.space.base[slot], self.space.scales[slot]
-            low, high = [base + end for end in self.extremes(column)]
+            low, high = [base + end for end in self.column_extremes(slot)]
             if low < 0 < high and self.plane:
                 low = max(low, base - self.beyond([-c for c in column], *self.plane))
                 high = min(high, base + self.beyond(column, *self.plane))
@@ -190,10 +199,17 @@ class Inputs:
         move ends so far that slopes are nearly 0.
         """
         missing, turns, u = least, [], 0.0
-        for c, (s, at_low, at_high) in zip(function, self.reaches, strict=True):
-            missing -= at_high if (c or s) > 0 else at_low
-            if c * s < 0:
-                turns.append((abs(c) / abs(s), abs(at_high - at_low)))
+        for c, (s, size, at_low, at_high, most, reach) in zip(function, self.reaches, strict=True):
+            if c > 0:
+                missing -= at_high
+                if s < 0:
+                    turns.append((c / size, reach))
+            elif c < 0:
+                missing -= at_low
+                if s > 0:
+                    turns.append((-c / size, reach))
+            else:
+                missing -= most
         for turn, gain in sorted(turns):
             u, missing = turn, missing - gain
             if missing <= 0:
@@ -203,9 +219,11 @@ class Inputs:
         return check.ceiling(self.best(turned) - above * least, below)
 
     @cached_property
-    def reaches(self) -> list[tuple[int, int, int]]:
+    def reaches(self) -> list[tuple[int, int, int, int, int, int]]:
+        """Of each input: s, |s|, s x at its ends, the greater of both, and how far they are apart."""
         slopes = self.plane[0] if self.plane else []
-        return [(s, s * low, s * high) for s, (low, high) in zip(slopes, self.ends, strict=True)]
+        found = [(s, s * low, s * high) for s, (low, high) in zip(slopes, self.ends, strict=True)]
+        return [(s, abs(s), one, other, max(one, other), abs(other - one)) for s, one, other in found]
 
     def cut(self, function: list[int], least: int, kept: Kept) -> Inputs:
         """With another plane: the sum of c x is at least `least` / 2**GRID.
@@ -223,6 +241,12 @@ class Inputs:
                 reach = check.ceiling(room, abs(s))
                 ends[i] = (max(low, high - reach), high) if s > 0 else (low, min(high, low + reach))
         return self.moved(tuple(ends), plane, kept)
+
+
+def few(column: Sequence[int]) -> list[tuple[int, int]] | None:
+    """The inputs of a column that few move, with their coefficients; None where it has many."""
+    pairs = [(i, c) for i, c in enumerate(column) if c]
+    return pairs if 2 * len(pairs) < len(column) else None
 
 
 class Slopes:
@@ -251,6 +275,7 @@ class Space(check.Space):
         self.base = [values[i] for i in network.cut]
         self.scales = [network.owner[i].scale for i in network.cut]
         self.columns = list(map(self.column, network.cut))
+        self.pairs = list(map(few, self.columns))
         self.rows: dict[int, tuple[list[tuple[int, int]], int]] = {}
         self.columns_of: dict[check.Affine, list[tuple[list[int], Sequence[int], list[tuple[int, ...]]]]] = {}
 
@@ -334,8 +359,14 @@ class Space(check.Space):
     def maximum(self, words: Any, *functions: check.Function) -> int:
         """The greatest of the sum of c times the number of a slot, over the functions."""
         function = [pair for each in functions for pair in each]
-        factors, columns = [c for _, c in function], [self.columns[slot] for slot, _ in function]
-        total = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)] or [0] * len(self.columns[0])
+        total = [0] * len(self.columns[0])
+        full = [(slot, c) for slot, c in function if self.pairs[slot] is None]
+        if full:
+            factors, columns = [c for _, c in full], [self.columns[slot] for slot, _ in full]
+            total = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
+        for slot, c in function:
+            for i, weight in self.pairs[slot] or ():
+                total[i] += c * weight
         found: int = words.best(total)
         return found + sum([c * self.base[slot] for slot, c in function])
 

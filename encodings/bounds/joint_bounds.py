@@ -217,8 +217,8 @@ class JointBound:
         # Short groups repeat their patterns.
         self.functions = [np.tile(block, (2**size // len(block), 1)).T for block in blocks]
         self.swap_rises = rises = self.heights(self.rows)  # [P, C, M]
-        self.rises = suffix_sums(np.maximum(rises.max(axis=1), 0.0), k)
-        self.forced_rises = -forced(-rises, places.there).min(axis=1)
+        self.forced_rises = among(np.maximum, rises, np.arange(places.count), places.there)
+        self.rises = suffix_sums(np.maximum(self.forced_rises, 0.0), k)
 
     def heights(self, states: Array) -> Array:
         """[..., M]: the functions of all patterns of all groups at these states [..., N + 1]."""
@@ -243,11 +243,11 @@ class JointBound:
             lower += self.forced_down[swapped].min(axis=1)
             upper += self.forced_up[swapped].max(axis=1)
         elif swapped is not None and allowed is not None:
-            there = (self.places.there[swapped] & allowed)[:, :, None]
-            bound = bound + np.where(there[:, :, 0], self.gains[swapped], np.inf).min(axis=1)
-            heights += np.where(there, self.swap_rises[swapped], -np.inf).max(axis=1)
-            lower += np.where(there, self.forced_down[swapped], np.inf).min(axis=1)
-            upper += np.where(there, self.forced_up[swapped], -np.inf).max(axis=1)
+            there = self.places.there[swapped] & allowed
+            bound = bound + np.where(there, self.gains[swapped], np.inf).min(axis=1)
+            heights += among(np.maximum, self.swap_rises, swapped, there)
+            lower += among(np.minimum, self.forced_down, swapped, there)
+            upper += among(np.maximum, self.forced_up, swapped, there)
         if self.relaxation.groups:
             bound = bound - heights.reshape(len(states), len(self.relaxation.groups), -1).max(axis=2).sum(axis=1)
         slack = np.maximum((1.0 - self.convex_slopes) * lower, -self.convex_slopes * upper)
@@ -263,6 +263,17 @@ class JointBound:
         after = loose - self.falls[:, left].T
         of_child = loose[:, :, None] + self.gains - self.falls[1:, left - 1].T[:, :, None]
         return after, of_child
+
+
+def among(extreme: np.ufunc, table: Array, places: Array, there: Array) -> Array:
+    """[n, M]: the extreme of `table` [P, C, M] at one place each, of the choices that are `there` [n, C], one at least.
+
+    Row by row: of wide networks all choices of all rows would be far more than a cache holds.
+    """
+    found = np.empty((len(places), table.shape[2]))
+    for row, place in enumerate(places.tolist()):
+        extreme.reduce(table[place, there[row]], axis=0, out=found[row])
+    return found
 
 
 def forced(values: Array, there: Array) -> Array:

@@ -617,3 +617,37 @@ def values_at(space: check_box.Space, numbers: list[int]) -> list[int]:
 
 def exact(network: check.Network, values: list[int], elements: Iterable[int]) -> list[Fraction]:
     return [Fraction(values[i], network.owner[i].scale) for i in elements]
+
+
+def test_columns_of_few_inputs_and_planes_are_bounded_as_any_other() -> None:
+    """Columns with few inputs are added up pair by pair, and what a plane gives is the least over all its turns."""
+    source = random.Random(1)
+    for number in range(60):
+        count = source.randint(1, 9)
+        ends = tuple((low, low + source.randint(0, 40)) for low in (source.randint(-50, 10) for _ in range(count)))
+        columns = [
+            [source.choice([0, 0, 0, source.randint(-9, 9)]) if number % 2 else source.randint(-9, 9) for _ in ends]
+            for _ in range(4)
+        ]
+        space = check_box.Space.__new__(check_box.Space)
+        space.columns, space.base = columns, [source.randint(-5, 5) for _ in columns]
+        space.pairs = [check_box.few(column) for column in columns]
+        inputs = check_box.Inputs(space, ends, None, {})
+        for slot, column in enumerate(columns):
+            assert inputs.column_extremes(slot) == inputs.extremes(column)
+        factors = [source.randint(-9, 9) for _ in columns]
+        summed = [sum(c * column[i] for c, column in zip(factors, columns, strict=True)) for i in range(count)]
+        greatest = inputs.best(summed) + sum(c * b for c, b in zip(factors, space.base, strict=True))
+        assert space.maximum(inputs, tuple(enumerate(factors))) == greatest
+        plane = ([source.randint(-9, 9) for _ in ends], source.randint(-200, 200))
+        below = check_box.Inputs(space, ends, plane, {})
+        for column in columns:
+            turns = {Fraction(abs(c), abs(s)) for c, s in zip(column, plane[0], strict=True) if c * s < 0}
+            values = [
+                sum(max((c + u * s) * end for end in each) for c, s, each in zip(column, plane[0], ends, strict=True))
+                - u * plane[1]
+                for u in sorted(turns) or [Fraction(0)]
+            ]
+            assert -1 <= below.beyond(column, *plane) - min(values) <= 1
+    assert check_box.few([0, 0, 3]) == [(2, 3)]
+    assert check_box.few([0, 2, 3]) is None

@@ -57,3 +57,11 @@ def test_a_text_has_far_more_time_than_it_was_given_before_its_worker_is_killed(
     assert Bounds.of(FaultyWork(tmp_path, seconds=None), 1).seconds == float("inf")
     monkeypatch.setattr(workers, "machine_megabytes", lambda: 1000.0)
     assert Bounds.of(FaultyWork(tmp_path), 2).megabytes == 450
+
+
+def test_what_was_found_is_heard_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers with texts ahead were once left alone for a fixed time, and had nothing to do towards its end."""
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    found = settled(tmp_path, ["good"] * 120, Bounds(), jobs=1)
+    assert (sorted(found), slept) == (list(range(120)), [])

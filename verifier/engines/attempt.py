@@ -43,7 +43,7 @@ REFINED_STAGES = ((1, 12), (4, 12), (8, 16))
 """Neurons in a group, and steps of ascent, for the first layer of a deeper network."""
 HOPELESS = 0.3
 """Share of the text's margin that a bound may miss before groups are tried: they won 0.2 of it at most."""
-MOST_PATTERNS = 2_048
+MOST_PATTERNS = 8_192
 """Of all groups together: every region costs a number for each."""
 REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""

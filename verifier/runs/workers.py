@@ -159,8 +159,6 @@ class Crew:
                 found = []
                 continue
             fresh = len(found)
-            if found and self.ahead(len(waiting)) > 1:
-                time.sleep(GATHERING)  # to wake up for each of them would cost more than to write it
             for worker in self.heard(GATHERING if found else LOOK):
                 for answer in worker.answers():
                     if isinstance(answer, Settled | Lost):
