@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..network import Floats
 from ..regions.arithmetic import ABSOLUTE, COMPUTED, FUNCTION, HALF, LIMIT, MORE, SHARE, Ends, KernelEnds
+from ..regions.operations import inexact
 from .chain_walk import Carried, Radius, Tables
 
 if TYPE_CHECKING:
@@ -49,20 +50,16 @@ class EndTables(Tables):
                 sizes += ONE * self.magnitudes[id(step.recurrent)].sum(axis=0)
             offset = step.shares * self.unit + step.error
             for numbers, matrix in step.constants:
-                offset += self.inexact(numbers) @ np.abs(matrix)
+                offset += inexact(numbers, self.unit) @ np.abs(matrix)
             self.offsets.append(offset)
             self.reached.append(sizes)
         self.least = self.most = np.zeros(0)
         self.fits = not self.kernel or all(step.looked_up for step in chain.steps)
 
-    def inexact(self, numbers: Floats) -> Floats:
-        """A unit, where a number is no multiple of it."""
-        return np.where(np.floor(numbers / self.unit) * self.unit == numbers, 0.0, self.unit)
-
     def start(self, count: int, most: int) -> Carried:
         found = super().start(count, most)
         size, nothing = len(self.chain.memory), np.zeros(self.rivals)
-        memory = self.inexact(self.chain.memory)
+        memory = inexact(self.chain.memory, self.unit)
         found.radius = Radius(np.zeros(size), memory, nothing, np.zeros(size), nothing)
         return found
 

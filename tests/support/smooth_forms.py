@@ -57,12 +57,25 @@ class Building:
             Rows(np.asarray(lists), (np.asarray(weights, float),), np.arange(rows), nothing, np.zeros(rows))
         )
 
+    def beside_zeros(self, states: Sequence[Sequence[Indices]]) -> list[tuple[list[Indices], int]]:
+        """Of each direction the states, laid down once more as rows with lists of their own, and a 0 beside them."""
+        read = np.concatenate([np.concatenate(own) for own in states])
+        lists = np.append(read, PADDING if len(states[0]) % 2 else self.constant(0.0))[:, None]
+        count = len(read)
+        of = np.concatenate([np.arange(count), np.full(len(states) * 2, count)])
+        none = np.minimum(of // count, 1)
+        weights = (np.ones(1), np.zeros(1 - len(states[0]) % 2))
+        laid = self.add(Rows(lists, weights, of, none, np.zeros(len(of))))
+        parts = np.split(laid[:count], len(states))
+        return [([*np.split(part, len(own))], int(laid[-1])) for part, own in zip(parts, states, strict=True)]
+
     def form(self, logits: Indices) -> Form:
         return Form(self.constants, tuple(self.steps), logits)
 
 
 def recurrent(drawn: Generator, length: int, units: int, *, tail: str) -> Form:
-    """A bidirectional LSTM; `tail`: what joins its states: their mean, their greatest, or a hidden layer."""
+    """A bidirectional LSTM; `tail`: what joins its states: their mean, their mean beside zeros for words that are not
+    there, their greatest, or a hidden layer."""
     made, width = Building((0.0, 1.0)), 3
     words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
     states: list[list[Indices]] = []
@@ -81,7 +94,10 @@ def recurrent(drawn: Generator, length: int, units: int, *, tail: str) -> Form:
             h = made.add(Pairs(np.stack([o, made.add(Curved("tanh", c))], 1)))
             own[place] = h
         states.append([own[place] for place in range(length)])
+    if tail == "padded":
+        states = [[*laid, np.full(units, last)] for laid, last in made.beside_zeros(states)]
     lists = np.concatenate([np.stack(own, axis=1) for own in states])
+    length = lists.shape[1]
     pooled = made.add(Greatest(lists)) if tail == "greatest" else made.blend(lists, np.full(length, 1 / length))
     if tail == "hidden":
         hidden = made.dense(pooled, drawn.normal(size=(2 * units, 3)), drawn.normal(size=3))

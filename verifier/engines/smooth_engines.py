@@ -202,8 +202,9 @@ class Work:
         margins = search.box(whole).margins.min(axis=1)
         proved = np.flatnonzero(margins > CLEAR)
         if len(proved) <= top:
-            _, own = search.margins(self.question.whole(1))
-            text, worst = float(own[0]), max(float(own[0] - own.min()), CLEAR)
+            rows, own = search.singles
+            text = float(own[(rows < 0).all(axis=1)][0])
+            worst = max(text - float(own.min()), CLEAR)
             if search.in_float32 and not margins[0] > KEPT * text:
                 search.ends = Ends(UNIT)
                 margins = search.box(whole).margins.min(axis=1)
