@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smooth_forms import asked, attending, bagged, margins_at, recurrent, sentences, values
+from smooth_forms import asked, attending, bagged, gated, margins_at, recurrent, sentences, values
 from smooth_values import EXACT
 
 from swapproof.encodings.canonical import NUMBER_OF, Form
@@ -35,12 +35,14 @@ def cases(draw: st.DrawFn, *, attention: bool = True) -> Case:
     """A network, a text, and a region of its space."""
     drawn = np.random.default_rng(draw(st.integers(0, 10**6)))
     length = draw(st.integers(1, 4))
-    kind = draw(st.sampled_from((*TAILS, "bag", "bag", *["attention"] * attention)))
+    kind = draw(st.sampled_from((*TAILS, "gated", "bag", "bag", *["attention"] * attention)))
     match kind:
         case "attention":
             form = attending(drawn, length)
         case "bag":
             form = bagged(drawn, length)
+        case "gated":
+            form = gated(drawn, length, 2, start=draw(st.booleans()))
         case _:
             form = recurrent(drawn, length, 2, tail=kind)
     original = drawn.integers(0, 12, length).tolist()
@@ -94,10 +96,18 @@ def test_directions_of_an_lstm_are_chains_where_the_margins_add_up_their_states(
     assert chains is None or [step.word for step in chains[0].steps] == [None, 0, None, 1]
 
 
-@given(st.integers(0, 10**6), st.integers(0, 3), st.data())
-def test_chains_and_tables_find_the_same_margins(seed: int, swaps: int, data: st.DataObject) -> None:
+def test_directions_of_a_gru_are_chains() -> None:
+    form = gated(np.random.default_rng(3), 4, 2, start=True)
+    chains = chains_of(asked(form, [0, 1, 2, 3], [(1, (1, 5)), (3, (3, 6, 7))], 0))
+    assert chains is not None
+    assert [[step.word for step in chain.steps] for chain in chains] == [[None, 0, None, 1], [1, None, 0, None]]
+
+
+@pytest.mark.parametrize("cell", ["LSTM", "GRU"])
+@given(seed=st.integers(0, 10**6), swaps=st.integers(0, 3), data=st.data())
+def test_chains_and_tables_find_the_same_margins(cell: str, seed: int, swaps: int, data: st.DataObject) -> None:
     drawn = np.random.default_rng(seed)
-    form = recurrent(drawn, 4, 2, tail="mean")
+    form = gated(drawn, 4, 2, start=data.draw(st.booleans())) if cell == "GRU" else recurrent(drawn, 4, 2, tail="mean")
     words = [(p, tuple(drawn.permutation(12)[: drawn.integers(2, 5)].tolist())) for p in range(4)]
     question = asked(form, [tokens[0] for _, tokens in words], words, 0)
     options = tuple(
