@@ -6,6 +6,7 @@ z_label - z_rival = constant + sum over directions and steps of h_t v_t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +55,7 @@ class Chain:
     words: frozenset[int]
 
 
+@lru_cache(maxsize=4)
 def chains_of(question: Question) -> tuple[Chain, ...] | None:
     """None where the margins are not sums over the steps of such chains."""
     program, needed = question.program, set(question.needed_shortly)
