@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..network import Floats, Indices
 from ..regions.assignments import NONE, Choices
+from .lstm_steps import Cell
 
 if TYPE_CHECKING:
     from .chains import Chain, Step
@@ -116,6 +117,8 @@ class Tables:
     def apply(self, place: int, rows: Array, to: Carried) -> None:
         """One step, from all that its gates read; h and c are overwritten, and so are the rows."""
         cell, shown = self.chain.steps[place].cell, self.shown[place]
+        if not isinstance(cell, Cell):
+            raise TypeError("a step of an LSTM was asked for")
         np.tanh(rows, out=rows)
         rows[:, cell.gates] += 1
         self.notice(rows)
