@@ -121,24 +121,21 @@ def windows_read(network: Network, index: int) -> Indices:
 def numbered(walk: Walk, logits: Indices, nodes: int) -> tuple[list[Step], Floats, Indices]:
     """The layers that the logits depend on; their constants; and the numbers that elements have in the end, or -1."""
     starts = np.array([first for _, first, _ in walk.steps], dtype=np.int64)
-    kept = {number for number, (_, _, step) in enumerate(walk.steps) if isinstance(step, Inputs)}
-    shown, waiting = set(), [logits]
-    while waiting:
-        elements = np.unique(waiting.pop())
-        shown.update(elements[elements <= FIRST_CONSTANT].tolist())
-        layers = np.unique(np.searchsorted(starts, elements[elements >= 0], side="right") - 1)
-        for layer in layers.tolist():
-            if layer not in kept:
-                kept.add(layer)
-                waiting.append(read_by(walk.steps[layer][2]))
-    constants = sorted((number, FIRST_CONSTANT - place) for number, place in walk.constants.items())
-    constants = [(number, name) for number, name in constants if name in shown]
+    needed = np.array([isinstance(step, Inputs) for _, _, step in walk.steps], dtype=np.bool_)
+    shown = np.zeros(len(walk.constants), dtype=np.bool_)
+    for layer in range(len(walk.steps), -1, -1):  # layers read earlier ones
+        if layer < len(walk.steps) and not needed[layer]:
+            continue
+        elements = logits if layer == len(walk.steps) else read_by(walk.steps[layer][2])
+        shown[FIRST_CONSTANT - elements[elements <= FIRST_CONSTANT]] = True
+        needed[np.searchsorted(starts, elements[elements >= 0], side="right") - 1] = True
+    constants = sorted((number, FIRST_CONSTANT - place) for number, place in walk.constants.items() if shown[place])
     names = np.full(walk.size + len(walk.constants) + 2, -1, dtype=np.int64)
     for place, (_, name) in enumerate(constants):
         names[name] = place  # from the end
     start = len(constants)
     places = [number % max(1, nodes) if number >= 0 else -1 for number, _, _ in walk.steps]  # a Clip counts on
-    order = sorted(kept, key=lambda layer: (places[layer], layer))
+    order = sorted(np.flatnonzero(needed).tolist(), key=lambda layer: (places[layer], layer))
     for layer in order:
         _, first, step = walk.steps[layer]
         names[first : first + step.size] = np.arange(start, start + step.size)

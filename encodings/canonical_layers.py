@@ -6,6 +6,7 @@ division), which are composed here exactly; and an `Affine` may hold two (`Affin
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -148,8 +149,9 @@ class Curved:
 Step = Lookup | Inputs | Rows | Bends | Greatest | Pairs | Curved
 
 
-Shared = dict[Affine, tuple[tuple[Numbers, ...], Indices]]
-"""The distinct weights of a layer, and which each of its rows has."""
+SHARED: weakref.WeakKeyDictionary[Affine, tuple[tuple[Numbers, ...], Indices]] = weakref.WeakKeyDictionary()
+"""Of a layer, as long as it is there: the distinct weights, and which each of its rows has. The networks of all
+lengths have the same layers in a recurrence."""
 
 
 @dataclass
@@ -167,7 +169,6 @@ class Walk:
     """Of nodes that are inside a layer."""
     products: dict[int, Indices] = field(default_factory=dict)
     """Number of an ONNX node -> the elements of its product."""
-    shared: Shared = field(default_factory=dict)
 
     def add(self, node: Node, step: Step, number: int | None = None) -> Indices:
         number = node.number if number is None else number
@@ -245,12 +246,12 @@ class Walk:
         if at.index in self.network.inner:
             self.forms[at.index] = form
         else:
-            self.elements[at.index] = self.add(at.node, rows(form, self.shared))
+            self.elements[at.index] = self.add(at.node, rows(form))
 
     def product(self, node: Node, layer: Affine, number: int) -> Indices:
         if number not in self.products:
             form = product(self.terms(node, number), replace(layer, bias=np.zeros_like(layer.bias)))
-            self.products[number] = self.add(node, rows(form, self.shared), number)
+            self.products[number] = self.add(node, rows(form), number)
         return self.products[number]
 
     def terms(self, node: Node, number: int | None) -> Indices:
@@ -329,13 +330,13 @@ def bent(kept: Indices, leaked: Form) -> Form:
     return replace(form, weights=exact_numbers([n for pair in pairs for n in pair]).reshape(-1, 2), weights_of=which)
 
 
-def rows(form: Form, shared: Shared) -> Rows:
+def rows(form: Form) -> Rows:
     """Lists and weights without padding, each once, in the order in which the rows use them first."""
     inside = form.lists != PADDING
     if form.layer is not None and inside.all():
-        if form.layer not in shared:
-            shared[form.layer] = sequences(form, [slice(None)], np.zeros(len(form.list_of), dtype=np.int64))
-        return Rows(form.lists, shared[form.layer][0], form.list_of, shared[form.layer][1], form.bias)
+        if form.layer not in SHARED:
+            SHARED[form.layer] = sequences(form, [slice(None)], np.zeros(len(form.list_of), dtype=np.int64))
+        return Rows(form.lists, SHARED[form.layer][0], form.list_of, SHARED[form.layer][1], form.bias)
     lists, list_of = form.lists, form.list_of
     if inside.all():
         masks, mask_of = [slice(None)], np.zeros(len(lists), dtype=np.int64)

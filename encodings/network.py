@@ -8,7 +8,7 @@ another meaning (numbers, intervals, linear bounds, MILP rows, SMT terms) has a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Choices = Sequence[Sequence[int]]
+"""Token ids per position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +202,8 @@ class Network:
     `head` is the strictly increasing function the model applies to its logits before it answers; it changes no argmax
     over the reals. `unit` is the unit roundoff of the coarsest float type the model computes in (2**-24 for float32).
     `inexact` names the constants that are rounded real numbers (a quotient of constants), else it is empty.
-    `choices` are those per position that the network is for, when the model computes with tokens, else None.
+    `choices` are those per position that the network is for, when the model computes with tokens, else None; `same`
+    says whether others come to the same there.
     `before` and `after` are what the model's other inputs are given: the network is for these alone.
     """
 
@@ -211,6 +214,7 @@ class Network:
     unit: float = 2.0**-24
     inexact: tuple[str, ...] = field(default=())
     choices: tuple[tuple[int, ...], ...] | None = None
+    same: Callable[[Choices], bool] | None = None
     account: Account | None = None
     before: tuple[tuple[int, ...], ...] = ()
     after: tuple[tuple[int, ...], ...] = ()
@@ -219,6 +223,13 @@ class Network:
     def frame(self) -> tuple[int, tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
         """Of the spaces that it is for."""
         return self.length, self.before, self.after
+
+    def is_for(self, choices: Choices) -> bool:
+        """Whether it is the network of these choices per position too."""
+        known = self.choices
+        if known is None or all({*given} <= {*own} for given, own in zip(choices, known, strict=True)):
+            return True
+        return self.same is not None and self.same(choices)
 
     @property
     def classes(self) -> int:

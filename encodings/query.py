@@ -29,10 +29,7 @@ class Query:
             )
         if self.space.frame != self.network.frame:
             raise BadInput("the network is for other values of the model's other inputs")
-        known = self.network.choices
-        if known is not None and any(
-            not {*given} <= {*own} for given, own in zip(self.space.choices, known, strict=True)
-        ):
+        if not self.network.is_for(self.space.choices):
             raise BadInput("the network is for other choices: its model computes with tokens")
         classes = range(self.network.classes)
         if self.label not in classes or not self.rivals or self.label in self.rivals:

@@ -104,14 +104,21 @@ class Call:
         return value.array
 
 
+Shared = dict[tuple[object, ...], tuple[tuple[Array | None, ...], Affine]]
+"""By name: the arrays that a layer was made of, and it."""
+
+
 class Builder:
     """The network under construction: an append-only list of nodes."""
 
-    def __init__(self, run: Run, size: int, choices: Sequence[Sequence[int]] | None = None) -> None:
+    def __init__(
+        self, run: Run, size: int, choices: Sequence[Sequence[int]] | None = None, layers: Shared | None = None
+    ) -> None:
         self.nodes: list[Node] = []
         self.run = run
         self.size = size  # of the ONNX graph, in nodes
         self.choices = choices
+        self.layers = {} if layers is None else layers
         self.settled: list[tuple[Call, Array]] = []  # what was made of tokens, and what came of it
         self.inexact: list[str] = []
         self.foreign: list[str] = []  # to certificates
@@ -140,6 +147,13 @@ class Builder:
     def step(self) -> None:
         """What comes now is another layer of the same ONNX node: nothing of it is composed with what there is."""
         self.number = None if self.number is None else self.number + self.size
+
+    def shared(self, name: tuple[object, ...], made_of: tuple[Array | None, ...], make: Callable[[], Affine]) -> Affine:
+        """A layer that is made of these arrays alone, once for the networks of all lengths."""
+        held = self.layers.get(name)
+        if held is None or any(own is not one for own, one in zip(held[0], made_of, strict=True)):
+            held = self.layers[name] = made_of, make()
+        return held[1]
 
     def room(self, shape: Sequence[int], origin: str) -> int:
         """The number of values of this shape, refused when absurd: to be asked before an array is made."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ import numpy as np
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Embedding, Head, Network, Node, Rearrangement
 from ..rounding.passed_masks import MASKS, refuse_passed_masks
-from ..space import SwapSpace
+from ..space import Frame, SwapSpace
 from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
-from .construction import FLOATS, Array, Builder, Call, Known, Tokens, Value, Wire
+from .construction import FLOATS, Array, Builder, Call, Known, Shared, Tokens, Value, Wire
 from .model_ports import LENGTH, TOKENS, Given, ModelInput, roles_of, type_named
 from .operators import OPERATORS
 
@@ -35,6 +36,10 @@ COMPARED = "a comparison of values that depend on the text is not supported: use
 BENT = "the network is smooth: certify proves about it, and all else is for piecewise linear networks"
 LARGEST = 1 << 20
 """Numbers that a smooth network may compute for a sentence: larger ones are sooner run than proved about."""
+FEWEST_KEPT, MOST_KEPT = 4, 64
+"""Networks that are kept: the fewest whatever their size, and of small ones as many as there are lengths of texts."""
+ROOM = 2**27
+"""Bytes of all that are kept beyond the fewest."""
 LOOPS = (
     "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
 )
@@ -88,6 +93,10 @@ class Model:
     """Fixed batch size (1), or None when the model takes any."""
     given: Given | None = None
     """What it was made from, where it was."""
+    networks: OrderedDict[Frame, Network] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    """The last ones that were read, by what texts share."""
+    layers: Shared = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Of recurrent layers, for the networks of all lengths."""
 
     @property
     def named(self) -> Path:
@@ -239,8 +248,16 @@ def network_of(
 
 
 def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Network:
-    """The network that the model is for the sentences of this space; a `smooth` one only for those who can use it."""
-    network = network_of(model, space.length, space.choices, (*space.before, *space.after))
+    """The network that the model is for the sentences of this space; a `smooth` one only for those who can use it.
+
+    The last ones are kept: texts of one length share theirs, if what the model makes of their tokens is the same.
+    """
+    network = model.networks.pop(space.frame, None)
+    if network is None or not network.is_for(space.choices):
+        network = network_of(model, space.length, space.choices, (*space.before, *space.after))
+    model.networks[space.frame] = network
+    if len(model.networks) > min(MOST_KEPT, max(FEWEST_KEPT, ROOM // own_bytes(network))):
+        model.networks.popitem(last=False)
     bent = next((node for node in network.nodes if isinstance(node.layer, SMOOTH)), None)
     if bent is not None and not smooth:
         raise Unsupported(f"{bent.origin}: {BENT}")
@@ -252,6 +269,13 @@ def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Netw
             f"a smooth network that computes {size:,} numbers for a sentence; {LARGEST:,} are proved about"
         )
     return network
+
+
+def own_bytes(network: Network) -> int:
+    """Of its numbers, without the tables of its embeddings, which all networks of a model share."""
+    layers = [node.layer for node in network.nodes if not isinstance(node.layer, Embedding)]
+    arrays = {id(value): value for layer in layers for value in vars(layer).values() if isinstance(value, np.ndarray)}
+    return 1 + sum(array.nbytes for array in arrays.values())
 
 
 def reading_of(
@@ -275,7 +299,7 @@ def reading_of(
     if len(others) != len(constants):
         names = ", ".join(f"{one.name} ({one.role})" for one in others)
         raise BadInput(f"{model.named}: beside the tokens it reads {names or 'nothing'}; {len(constants)} were given")
-    builder = Builder(moved, len(model.proto.graph.node), choices)
+    builder = Builder(moved, len(model.proto.graph.node), choices, model.layers)
     values: dict[str, Value] = {
         model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
     }
@@ -298,7 +322,13 @@ def reading_of(
         values.update((name, value) for name, value in zip(node.output, results, strict=False) if name)
     network = finish(model, builder, values.get(model.output), head, length)
     given = tuple(tuple(map(int, integers)) for integers in constants)
-    return replace(network, before=given[: model.place], after=given[model.place :]), builder.settled
+    network = replace(
+        network,
+        before=given[: model.place],
+        after=given[model.place :],
+        same=partial(come_to_the_same, tuple(builder.settled)) if builder.settled else None,
+    )
+    return network, builder.settled
 
 
 def needed_nodes(graph: Any, output: str) -> list[tuple[int, Any]]:
@@ -441,6 +471,18 @@ def settled(builder: Builder, call: Call) -> Array:
             )
     builder.settled.append((call, results[0]))
     return results[0]
+
+
+def come_to_the_same(known: Sequence[tuple[Call, Array]], choices: Sequence[Sequence[int]]) -> bool:
+    """Whether all that was made of tokens is what it was, for every one of these choices."""
+    try:
+        return all(
+            np.array_equal(performed(call, arrays)[0][0], result)
+            for call, result in known
+            for arrays in replaced(call, choices)
+        )
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, NotImplementedError, TypeError, ValueError):
+        return False  # the network is read, and it is said what is wrong
 
 
 def replaced(call: Call, choices: Sequence[Sequence[int]]) -> Iterator[list[Array | None]]:

@@ -26,8 +26,9 @@ def beamed(search: Search, most: int) -> Iterator[Broken]:
     singles = single_swaps(whole)
     if not singles.size:
         return
-    rows, margins = search.margins(whole, singles)
-    beam = rows
+    rows, own = search.singles
+    margins, beam = np.empty(len(singles)), singles
+    margins[rows[rows[:, 0] >= 0, 0]] = own[rows[:, 0] >= 0]
     for size in range(1, whole.most + 1):
         order = np.argsort(margins, kind="stable")
         if margins[order[0]] <= 0:

@@ -11,31 +11,25 @@ What is affine in several words takes its extremes over the sentences themselves
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Floats
-from .arithmetic import Ends
+from ..sequences.box_steps import lstm_step
+from ..sequences.lstm_steps import Cell
 from .assignments import Choices
+from .box_runs import Outcome, Remembered, Run, Segment
 from .carried import last_margins
-from .operations import Part, Read, applied, constant_margins, constant_part, looked_up
-from .program import CONSTANTS, Look, Operation, Program, Stretch
+from .operations import Part, Read, applied, constant_margins, constant_part, joined, looked_up
+from .program import CONSTANTS, Dense, Look, Operation, Program, Stretch
 from .region import Question
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Layers from `first` to before `end` that are kept apart by the options of a word."""
-
-    first: int
-    end: int
-    word: int
 
 
 def segments_of(question: Question) -> tuple[Segment, ...]:
@@ -105,14 +99,32 @@ class Boxed:
     """Word -> how far swapping it moves what its segments hand on."""
 
 
+class Split(NamedTuple):
+    """Rows of a segment: for each option whether it is a swap; of each row the budget and the place of the option, and
+    the budget of what does not depend on it."""
+
+    swapped: NDArray[np.int64]
+    budgets: NDArray[np.int64]
+    places: NDArray[np.int64]
+    below: NDArray[np.int64]
+
+
+@lru_cache(maxsize=1024)
+def rows_of(options: tuple[int, ...], budgets: int) -> Split:
+    swapped = np.array([int(option > 0) for option in options])
+    rows = [
+        (budget, place) for budget in range(budgets + 1) for place in range(len(options)) if swapped[place] <= budget
+    ]
+    budget, places = np.array(rows or [(0, 0)]).T
+    return Split(swapped, budget, places, np.maximum(budget - swapped[places], 0))
+
+
 class Boxes:
     """One region."""
 
-    def __init__(self, question: Question, choices: Choices, segments: tuple[Segment, ...], arithmetic: Ends) -> None:
-        self.question, self.choices, self.arithmetic = question, choices, arithmetic
-        self.budgets = choices.swaps
-        self.segment_of = {layer: part for part in segments for layer in range(part.first, part.end)}
-        self.handed_on = self.read_outside()
+    def __init__(self, remembered: Remembered, choices: Choices) -> None:
+        self.question, self.arithmetic, self.remembered = remembered.question, remembered.arithmetic, remembered
+        self.choices, self.budgets = choices, choices.swaps
         self.boxes: dict[int, Array] = {}
         """Piece -> [budgets + 1, 2 or 3, size]; below the number of forced words it says nothing."""
         self.exact: dict[int, Array] = {}
@@ -123,58 +135,69 @@ class Boxes:
         """Piece -> budgets below this have no box in a certificate; a lower number says less."""
         self.least_apart: dict[int, NDArray[np.int64]] = {}
         """Piece of the segment at hand -> the same for each option."""
-        self.jumps: dict[int, float] = {}
-        self.still: dict[int, Array] = {}
-        """At level kernel: piece that is affine in the words -> [1, 3, size] in the text itself."""
+        self.jump = 0.0
+        """Of the segment at hand: how far swapping its word moves what it hands on."""
+        self.still = remembered.still
 
     def found(self) -> Boxed:
-        question, arithmetic = self.question, self.arithmetic
-        current: Segment | None = None
-        for number in question.needed_by_boxes if self.arithmetic.adds_words else question.needed:
-            piece = question.program.pieces[number]
-            words = question.reached[number] & self.choices.moving
-            segment = self.segment_of.get(piece.layer)
-            if segment is not current:
-                self.apart.clear()
-                self.least_apart.clear()
-                current = segment
-            if number in question.mixed:
-                self.least[number] = 0
-            elif piece.affine:
-                self.least[number] = len(words & self.choices.forced)
+        question, arithmetic, remembered = self.question, self.arithmetic, self.remembered
+        names, jumps = remembered.named(self.choices), dict[int, float]()
+        for place, run in enumerate(remembered.runs):
+            key = place, self.budgets, names[run.words].tobytes()
+            outcome = remembered.outcomes.get(key)
+            if outcome is None:
+                outcome = self.outcome(run)
+                remembered.keep(key, outcome)
             else:
-                self.least[number] = max([self.least[source] for source in question.program.reads[number]], default=0)
-            if piece.affine and not self.arithmetic.adds_words:
-                self.stay(number, piece.operation)
-            if isinstance(piece.operation, Look):
-                self.look_up(number, piece.operation)
-            elif question.word_sums.several(number):
-                self.boxes[number] = self.extremes(number)
-            elif piece.affine and len(words) == 1:
-                self.exact[number] = self.applied(number, self.by_option)
-                self.boxes[number] = self.of_one_word(self.exact[number], *words)
-            elif segment is not None and segment.word in words:
-                self.split(number, segment.word)
-            else:
-                self.boxes[number] = self.whole(self.applied(number, self.by_budget))
+                self.boxes.update(outcome.boxes)
+                self.exact.update(outcome.exact)
+                self.least.update(outcome.least)
+            if run.segment is not None and outcome.jump:
+                jumps[run.segment.word] = max(jumps.get(run.segment.word, 0.0), outcome.jump)
         tail = question.tail
         total = constant_margins(question, arithmetic)
         for source, matrix in tail.parts.items():
             reach = question.reach_of[source]
             total = total + arithmetic.tail(self.boxes[source], matrix, tail.sizes[source], len(tail.parts) + 1, reach)
         found = last_margins(question, arithmetic, total)
-        return Boxed(self.whole(found)[:, 0], self.jumps)
+        return Boxed(self.whole(found)[:, 0], jumps)
 
-    def read_outside(self) -> frozenset[int]:
-        """The pieces that others than those of their own segment read: only their boxes are asked for."""
-        question, pieces = self.question, self.question.program.pieces
-        found = set(question.tail.parts)
-        for number in question.needed:
-            own = self.segment_of.get(pieces[number].layer)
-            for source in question.program.reads[number]:
-                if own is None or self.segment_of.get(pieces[source].layer) is not own:
-                    found.add(source)
-        return frozenset(found)
+    def outcome(self, run: Run) -> Outcome:
+        self.apart.clear()
+        self.least_apart.clear()
+        self.jump = 0.0
+        if not run.cells or not all(self.step(cell, run.segment) for cell in run.cells):
+            for number in run.pieces:
+                self.find(number, run.segment)
+
+        def left(held: dict[int, Any]) -> dict[int, Any]:
+            return {number: held[number] for number in run.pieces if number in held}
+
+        return Outcome(left(self.boxes), left(self.exact), left(self.least), self.jump)
+
+    def find(self, number: int, segment: Segment | None) -> None:
+        question = self.question
+        piece = question.program.pieces[number]
+        words = question.reached[number] & self.choices.moving
+        if number in question.mixed:
+            self.least[number] = 0
+        elif piece.affine:
+            self.least[number] = len(words & self.choices.forced)
+        else:
+            self.least[number] = max([self.least[source] for source in question.program.reads[number]], default=0)
+        if piece.affine and not self.arithmetic.adds_words and number not in self.still:
+            self.stay(number, piece.operation)
+        if isinstance(piece.operation, Look):
+            self.look_up(number, piece.operation)
+        elif question.word_sums.several(number):
+            self.boxes[number] = self.extremes(number)
+        elif piece.affine and len(words) == 1:
+            self.exact[number] = self.applied(number, self.by_option)
+            self.boxes[number] = self.of_one_word(self.exact[number], *words)
+        elif segment is not None and segment.word in words:
+            self.split(number, segment.word)
+        else:
+            self.boxes[number] = self.whole(self.applied(number, self.by_budget))
 
     def applied(self, number: int, read: Read) -> Array:
         question = self.question
@@ -262,19 +285,58 @@ class Boxes:
         place = np.searchsorted(present, np.arange(self.budgets + 1))
         return found[np.minimum(place, len(present) - 1)]
 
+    def step(self, cell: Cell, segment: Segment | None) -> bool:
+        """The pieces of a step at once, if each is as they usually are."""
+        question, arithmetic, swappable = self.question, self.arithmetic, self.choices.moving
+        rows, reached = question.program.pieces[cell.rows], question.reached
+        word = None if segment is None or segment.word not in swappable else segment.word
+        moving = reached[cell.rows] & swappable
+        alone = moving <= {word} if rows.affine else not question.mixed & {cell.rows, cell.memory, cell.state}
+        if not isinstance(rows.operation, Dense) or not alone or (word is not None and word not in moving):
+            return False
+        given = [(p, m) for p, m in zip(rows.operation.read, rows.operation.matrices, strict=True) if p.piece >= 0]
+        inside = [part.piece for part, _ in given if word is not None and word in reached[part.piece]]
+        if any(piece not in self.apart and piece not in self.exact for piece in inside):
+            return False
+        split = None if word is None else rows_of(self.choices.options[word], self.budgets)
+        total, closer = constant_part(question, cell.rows, arithmetic), list[Array]()
+        for part, matrix in given:
+            within = part.piece in inside
+            held = self.apart if part.piece in self.apart else self.exact if within else self.boxes
+            found = arithmetic.multiply(held[part.piece][..., part.index], matrix, len(rows.operation.read) + 1)
+            if split is None or not within:
+                total = total + found
+            else:
+                closer.append(found if part.piece in self.apart else found[split.places])
+        if split is not None:
+            total = total[split.below] if len(total) > 1 else total
+        for found in closer:
+            total = total + found
+
+        def before(part: Stretch) -> Part:
+            if part.piece in self.apart:
+                return Part(self.apart[part.piece][..., part.index])
+            if split is None or part.piece == CONSTANTS:
+                return self.by_budget(part)
+            return Part(self.boxes[part.piece][..., part.index], split.below)
+
+        sources = [part.piece for part in (*rows.operation.read, *cell.before) if part.piece >= 0]
+        closed = arithmetic.closed(total, question.roundings[cell.rows])
+        made = lstm_step(arithmetic, cell, closed, joined(cell.before, before), question.roundings[cell.memory])
+        for number, found in zip((cell.memory, cell.state), made, strict=True):
+            if split is None or word is None:
+                self.boxes[number] = self.whole(found)
+                self.least[number] = max([self.least[source] for source in sources], default=0)
+                continue
+            self.apart[number] = found
+            self.least_apart[number] = self.least_by_option(sources, word, split.swapped)
+            self.hand_on(number, word, found, split)
+        return True
+
     def split(self, number: int, word: int) -> None:
         """A piece of a segment: a row for each budget and option of its word."""
-        question = self.question
-        options = self.choices.options[word]
-        swapped = np.array([int(option > 0) for option in options])
-        rows = [
-            (budget, place)
-            for budget in range(self.budgets + 1)
-            for place in range(len(options))
-            if swapped[place] <= budget
-        ]
-        budgets, places = np.array(rows or [(0, 0)]).T
-        below = np.maximum(budgets - swapped[places], 0)
+        question, split = self.question, rows_of(self.choices.options[word], self.budgets)
+        swapped, budgets, places, below = split
 
         def read(part: Stretch) -> Part:
             if part.piece == CONSTANTS:
@@ -295,27 +357,32 @@ class Boxes:
         if len(found) == 1 < len(budgets):
             found = np.repeat(found, len(budgets), axis=0)
         self.apart[number] = found
-        least = self.least_apart[number] = self.least_by_option(number, word, swapped)
+        mixed = number in question.mixed
+        self.least_apart[number] = self.least_by_option(() if mixed else question.program.reads[number], word, swapped)
+        self.hand_on(number, word, found, split)
+
+    def hand_on(self, number: int, word: int, found: Array, split: Split) -> None:
+        """What others read of a piece of a segment: hulls."""
+        options, least = self.choices.options[word], self.least_apart[number]
+        _, budgets, places, _ = split
         self.least[number] = int(least.min())
         there = budgets >= least[places]
         if not there.any():
             there[:] = True
-        if number in self.handed_on:
+        if number in self.remembered.handed_on:
             self.boxes[number] = self.by_budgets(found[there], budgets[there])
             top = found[budgets == self.budgets, :2].mean(axis=1)
             moves = np.array(options)[places[budgets == self.budgets]] > 0
             if moves.any() and not moves.all():
-                far = float(np.abs(top[moves] - top[~moves]).mean(axis=1).max())
-                self.jumps[word] = max(self.jumps.get(word, 0.0), far)
+                self.jump = max(self.jump, float(np.abs(top[moves] - top[~moves]).mean(axis=1).max()))
 
-    def least_by_option(self, number: int, word: int, swapped: NDArray[np.int64]) -> NDArray[np.int64]:
+    def least_by_option(self, sources: Iterable[int], word: int, swapped: NDArray[np.int64]) -> NDArray[np.int64]:
         found = swapped.copy()
-        if number not in self.question.mixed:
-            for source in self.question.program.reads[number]:
-                if source in self.least_apart:
-                    found = np.maximum(found, self.least_apart[source])
-                elif word not in self.question.reached[source]:
-                    found = np.maximum(found, swapped + self.least[source])
+        for source in sources:
+            if source in self.least_apart:
+                found = np.maximum(found, self.least_apart[source])
+            elif word not in self.question.reached[source]:
+                found = np.maximum(found, swapped + self.least[source])
         return found
 
 
@@ -326,7 +393,7 @@ def hulls(rows: Array, first: Sequence[int] | NDArray[np.int64]) -> Array:
     return found
 
 
-def boxed(question: Question, choices: Choices, segments: tuple[Segment, ...], arithmetic: Ends) -> Boxed:
+def boxed(choices: Choices, remembered: Remembered) -> Boxed:
     """Lower bounds of the margins over a region."""
     with np.errstate(invalid="ignore", over="ignore"):  # what is infinite or NaN is above nothing
-        return Boxes(question, choices, segments, arithmetic).found()
+        return Boxes(remembered, choices).found()

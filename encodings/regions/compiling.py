@@ -7,6 +7,7 @@ into the rows of each list. What is left is a *piece*; `Piece.layer` is the cano
 from __future__ import annotations
 
 import hashlib
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +36,8 @@ from .program import (
 
 Array = NDArray[Any]
 FEW_RUNS = 4
+MATRICES: weakref.WeakValueDictionary[bytes, Floats] = weakref.WeakValueDictionary()
+"""By what is in them: those of recurrent layers are the same at every length."""
 
 
 def compiled(form: Form) -> Program:
@@ -51,7 +54,6 @@ class Compiler:
         total = len(form.constants) + sum(step.size for step in form.steps)
         self.piece_of = np.full(total, CONSTANTS, dtype=np.int64)
         self.place_of = np.arange(total, dtype=np.int64)
-        self.matrices: dict[bytes, Floats] = {}
         self.parts: dict[tuple[object, ...], Floats] = {}
         """Rows of weights, by their tuple (which the form keeps) and by number, and where they stand -> the matrix."""
 
@@ -96,10 +98,12 @@ class Compiler:
                 raise Unsupported(f"a network of numbers is not run on vectors: {type(step).__name__}")
 
     def rows(self, number: int, step: Rows, own: Indices) -> None:
-        """Rows of one list are a product with a matrix; where every row has a list of its own, column by column."""
+        """Rows of one list are a product with a matrix; those with lists of their own are added column by column."""
         bias = floats(step.bias)
-        if len(step.lists) == step.size > 1:
-            lists, weights = step.lists[step.list_of], padded(step)[step.weights_of]
+        readers = np.bincount(step.list_of, minlength=len(step.lists))
+        alone = np.flatnonzero(readers[step.list_of] == 1)
+        if len(alone) > 1:
+            lists, weights = step.lists[step.list_of[alone]], padded(step)[step.weights_of[alone]]
             columns, factors = list[Stretch](), list[Floats]()
             for column in range(lists.shape[1]):
                 present = np.flatnonzero(lists[:, column] != PADDING)
@@ -107,10 +111,10 @@ class Compiler:
                     at = present[part.place]
                     columns.append(Stretch(part.piece, part.index, tight(at)))
                     factors.append(weights[at, column].copy())
-            self.lay(number, Blend(tuple(columns), tuple(factors), bias), own)
-            return
-        for place, members in enumerate(step.lists):
+            self.lay(number, Blend(tuple(columns), tuple(factors), bias[alone]), own[alone])
+        for place in np.flatnonzero(readers > (len(alone) > 1)).tolist():
             chosen = np.flatnonzero(step.list_of == place)
+            members = step.lists[place]
             members = members[members != PADDING]
             read = self.stretches(members)
             matrices = tuple(self.matrix(step, step.weights_of[chosen], len(members), part.place) for part in read)
@@ -125,7 +129,7 @@ class Compiler:
         if found is None:
             found = np.ascontiguousarray(padded(step)[chosen, :width].T[place])
             digest = hashlib.sha256(found.tobytes()).digest() + str(found.shape).encode()
-            found = self.parts[key] = self.matrices.setdefault(digest, found)
+            found = self.parts[key] = MATRICES.setdefault(digest, found)
         return found
 
     def runs(self, elements: Indices) -> tuple[Stretch, ...]:

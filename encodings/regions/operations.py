@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Floats
-from .arithmetic import COMPUTED, HALF, OUTWARDS, Arithmetic
-from .program import Bend, Blend, Curve, Dense, Look, Most, Piece, Product, Stretch
+from .arithmetic import COMPUTED, HALF, MORE, OUTWARDS, Arithmetic, Ends
+from .program import CONSTANTS, Bend, Blend, Curve, Dense, Look, Most, Piece, Product, Stretch
 
 if TYPE_CHECKING:
     from .region import Question
@@ -96,9 +96,30 @@ def constant_part(question: Question, piece: int, arithmetic: Arithmetic) -> Arr
     operation = question.program.pieces[piece].operation
     parts = len(operation.read) + 1 if isinstance(operation, Dense | Blend) else 1
     found = rounded(arithmetic.given(question.constants[piece][None], parts), question.constant_sizes[piece])
+    if (
+        isinstance(arithmetic, Ends)
+        and isinstance(operation, Dense | Blend)
+        and not question.program.pieces[piece].affine
+    ):
+        weights = operation.matrices if isinstance(operation, Dense) else operation.weights
+        for part, factors in zip(operation.read, weights, strict=True):
+            units = (
+                inexact(question.program.constants[part.index], arithmetic.unit) if part.piece == CONSTANTS else None
+            )
+            if units is None or not units.any():
+                continue
+            if isinstance(operation, Dense):
+                found[:, :2] += OUTWARDS * (units @ np.abs(factors) * MORE)
+            else:
+                found[:, :2, part.place] += OUTWARDS * (units * np.abs(factors) * MORE)
     if found.ndim == 3 and found.shape[1] == 3:
         found[:, 2] = question.constant_sizes[piece]
     return found
+
+
+def inexact(numbers: Floats, unit: float) -> Floats:
+    """A unit, where a constant is no multiple of it: a checker rounds each by itself, and then multiplies."""
+    return np.where(np.floor(numbers / unit) * unit == numbers, 0.0, unit)
 
 
 def rounded(ends: Array, sizes: Floats) -> Array:
@@ -111,6 +132,9 @@ def rounded(ends: Array, sizes: Floats) -> Array:
 def constant_margins(question: Question, arithmetic: Arithmetic) -> Array:
     """[1, ..., rivals]: of what no piece adds; its size is that of both logits."""
     found = rounded(arithmetic.given(question.tail.constant[None], len(question.tail.parts) + 1), question.tail.size)
+    if isinstance(arithmetic, Ends):
+        for numbers, weights in question.tail.constants:
+            found[:, :2] += OUTWARDS * (inexact(numbers, arithmetic.unit) @ weights * MORE)
     if found.ndim == 3 and found.shape[1] == 3:
         found[:, 2] = question.tail.size
     return found

@@ -107,6 +107,25 @@ class Program:
     """[pieces]: the pieces that each reads."""
 
     @cached_property
+    def zeros(self) -> frozenset[int]:
+        """The pieces that are nothing but zeros, as padding is."""
+
+        def nothing(part: Stretch, weights: Floats) -> bool:
+            if part.piece != CONSTANTS:
+                return False
+            numbers = self.constants[part.index]
+            return not (numbers[:, None] * weights if weights.ndim == 2 else numbers * weights).any()
+
+        found = set[int]()
+        for number, piece in enumerate(self.pieces):
+            match piece.operation:
+                case Dense(read, weights, bias) | Blend(read, weights, bias) if not bias.any() and all(
+                    map(nothing, read, weights)
+                ):
+                    found.add(number)
+        return frozenset(found)
+
+    @cached_property
     def pieces_of(self) -> tuple[tuple[int, ...], ...]:
         """[layers]"""
         found: list[list[int]] = [[] for _ in range(self.layers)]

@@ -16,7 +16,7 @@ from .program import Program
 from .region import Question
 from .tails import margins
 
-KEPT = 8
+KEPT = 64
 PROGRAMS: OrderedDict[str, Program] = OrderedDict()
 """Of the last canonical networks, by the SHA-256 of their bytes: texts of one length mostly share theirs."""
 

@@ -18,7 +18,8 @@ from ..network import Floats
 from ..sequences.sentence_margins import margins_of
 from .arithmetic import Ends, KernelEnds, Plain
 from .assignments import Choices
-from .boxes import Boxed, Segment, boxed, segments_of
+from .box_runs import Remembered, Segment
+from .boxes import Boxed, boxed, segments_of
 from .region import Question
 from .shared_tables import Stopped
 
@@ -102,6 +103,10 @@ class Search:
     near: list[tuple[int, ...]] = field(default_factory=list)
     """Sentences that were called safe though a deployed model may turn them round."""
 
+    remembered: Remembered | None = None
+    last: tuple[tuple[tuple[int, ...], ...], int, Boxed] | None = None
+    """The region that was boxed last: options, swaps, and what was found."""
+
     def __post_init__(self) -> None:
         self.segments: tuple[Segment, ...] = segments_of(self.question) if self.with_boxes else ()
 
@@ -132,7 +137,7 @@ class Search:
     def drops(self) -> Floats:
         """[words]: what the worst swap of each costs alone."""
         choices = self.question.whole(1)
-        rows, own = self.margins(choices)
+        rows, own = self.singles
         found, single = np.zeros(len(choices.options)), rows[:, 0] >= 0
         np.maximum.at(found, choices.word_of[rows[single, 0]], float(own[~single].min()) - own[single])
         return found
@@ -154,8 +159,17 @@ class Search:
         return Broken(self.question.sentence(choices, row), int((row >= 0).sum()), margin)
 
     def box(self, choices: Choices) -> Boxed:
-        self.effort.boxes += 1
-        return boxed(self.question, choices, self.segments, self.ends)
+        if self.remembered is None or self.remembered.arithmetic is not self.ends:
+            self.remembered, self.last = Remembered(self.question, self.segments, self.ends), None
+        if self.last is None or self.last[:2] != (choices.options, choices.swaps):
+            self.effort.boxes += 1
+            self.last = choices.options, choices.swaps, boxed(choices, self.remembered)
+        return self.last[2]
+
+    @cached_property
+    def singles(self) -> tuple[NDArray[np.int32], Floats]:
+        """The text itself and every single swap, as rows, and their least margins."""
+        return self.margins(self.question.whole(1))
 
     # ---- regions
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class Affine:
     """[outputs]"""
     through: Mapping[int, Floats]
     """The affine pieces that were written as what they read: [their size, outputs]."""
+    constants: tuple[tuple[Floats, Floats], ...]
+    """Those of the network that were added up: [n], and what they were multiplied by, [n, outputs]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,8 @@ class Tail:
     """[rivals]: the same of what is constant."""
     through: Mapping[int, Floats]
     """The affine pieces on the way, with the same."""
+    constants: tuple[tuple[Floats, Floats], ...] = ()
+    """Those of the network in `constant`: [n], and what they are multiplied by, [n, rivals]."""
 
 
 def margins(program: Program, label: int, rivals: Sequence[int]) -> Tail:
@@ -56,7 +61,7 @@ def margins(program: Program, label: int, rivals: Sequence[int]) -> Tail:
         return written(program, program.logits, parts, nothing, lambda _: True, sizes=sizes)
 
     found, sized = down(label_only - rival_only, sizes=False), down(label_only + rival_only, sizes=True)
-    return Tail(found.parts, found.constant, sized.parts, sized.constant, sized.through)
+    return Tail(found.parts, found.constant, sized.parts, sized.constant, sized.through, sized.constants)
 
 
 def written(
@@ -71,7 +76,9 @@ def written(
     """The sum of what is read times a matrix [elements, outputs] for each stretch, down through those affine pieces for
     which `through` says so; with magnitudes in place of all numbers, if asked for."""
     asked: dict[int, Floats] = {}
-    total = constant.copy()
+    waiting = list[int]()
+    """A heap of what is asked for, the last piece first: whoever asks for it stands behind it."""
+    total, constants = constant.copy(), list[tuple[Floats, Floats]]()
 
     def plain(numbers: Floats) -> Floats:
         return np.abs(numbers) if sizes else numbers
@@ -79,9 +86,15 @@ def written(
     def ask(part: Stretch, given: Floats) -> None:
         nonlocal total
         if part.piece == CONSTANTS:
-            total = total + plain(program.constants[part.index]) @ given
+            constants.append((program.constants[part.index], given))
+            total = total + plain(constants[-1][0]) @ given
             return
-        held = asked.setdefault(part.piece, np.zeros((program.pieces[part.piece].size, given.shape[1])))
+        if part.piece in program.zeros:
+            return
+        held = asked.get(part.piece)
+        if held is None:
+            held = asked[part.piece] = np.zeros((program.pieces[part.piece].size, given.shape[1]))
+            heappush(waiting, -part.piece)
         if isinstance(part.index, slice):
             held[part.index] += given
         else:
@@ -91,8 +104,8 @@ def written(
         ask(part, matrix)
     parts: dict[int, Floats] = {}
     passed: dict[int, Floats] = {}
-    while asked:
-        top = max(asked)
+    while waiting:
+        top = -heappop(waiting)
         given, piece = asked.pop(top), program.pieces[top]
         match piece.operation:
             case Dense(below, matrices, bias) if not piece.affine and through(top):
@@ -107,4 +120,4 @@ def written(
                 passed[top] = given
             case _:
                 parts[top] = given
-    return Affine(parts, total, passed)
+    return Affine(parts, total, passed, tuple(constants))

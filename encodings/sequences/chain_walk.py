@@ -1,4 +1,4 @@
-"""All sentences of a region through an LSTM, depth first.
+"""All sentences of a region through an LSTM or a GRU, depth first.
 
 Sentences that begin alike share their beginnings. Once a sentence has all of its swaps nothing branches off it any
 more, so that as many of these as fit the cache are carried to the end by themselves: of the words that are left all
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..network import Floats
+from ..network import Floats, Indices
 from ..regions.assignments import NONE, Choices
+from .lstm_steps import Cell
 
 if TYPE_CHECKING:
     from .chains import Chain, Step
@@ -116,6 +117,8 @@ class Tables:
     def apply(self, place: int, rows: Array, to: Carried) -> None:
         """One step, from all that its gates read; h and c are overwritten, and so are the rows."""
         cell, shown = self.chain.steps[place].cell, self.shown[place]
+        if not isinstance(cell, Cell):
+            raise TypeError("a step of an LSTM was asked for")
         np.tanh(rows, out=rows)
         rows[:, cell.gates] += 1
         self.notice(rows)
@@ -132,6 +135,58 @@ class Tables:
 
     def notice(self, rows: Array) -> None:
         """Twice each gate, and what is fresh, before they are multiplied."""
+
+    def born(self, parents: Carried, which: Indices, swaps: Swaps) -> Carried:
+        """Sentences that begin as these do; their step is still to be applied, and then h is written."""
+        return Carried(
+            np.empty((len(which), parents.h.shape[1]), dtype=self.dtype),
+            parents.c[which],
+            parents.margins[which],
+            swaps,
+            parents.radius,
+        )
+
+
+class GatedTables(Tables):
+    """Of a GRU: h is mixed in anew, there is no c, and x is added to what was reset."""
+
+    def start(self, count: int, most: int) -> Carried:
+        found = super().start(count, most)
+        found.h, found.c = found.c, found.h[:, :0]
+        return found
+
+    def rows(self, place: int, h: Array, out: Array) -> Array:
+        matrix, out = self.recurrent[place], out[: len(h)]
+        if matrix is None:
+            out[:] = 0
+        else:
+            np.matmul(h, matrix, out=out[:, : matrix.shape[1]])
+            out[:, matrix.shape[1] :] = 0
+        return out
+
+    def apply(self, place: int, rows: Array, to: Carried) -> None:
+        shown, size = self.shown[place], to.h.shape[1]
+        gates, reset, fresh = rows[:, : 2 * size], rows[:, 2 * size : 3 * size], rows[:, 3 * size :]
+        np.tanh(gates, out=gates)
+        gates += 1
+        self.notice(rows)
+        reset *= gates[:, size:]
+        reset *= 0.5
+        fresh += reset
+        self.notice_sum(fresh)
+        np.tanh(fresh, out=fresh)
+        to.h -= fresh
+        to.h *= gates[:, :size]
+        to.h *= 0.5
+        to.h += fresh
+        if shown is not None:
+            to.margins += to.h @ shown
+
+    def notice_sum(self, rows: Array) -> None:
+        """What is fresh, before its tanh."""
+
+    def born(self, parents: Carried, which: Indices, swaps: Swaps) -> Carried:
+        return Carried(parents.h[which], parents.c[which], parents.margins[which], swaps, parents.radius)
 
 
 class Walk:
@@ -227,13 +282,7 @@ class Walk:
                 own = self.second[: len(parent)]
                 np.take(rows, parent, axis=0, out=own, mode="clip")
                 own += inputs[self.choices.option_of[swap]]
-                found = Carried(
-                    np.empty((len(parent), block.h.shape[1]), dtype=own.dtype),
-                    block.c[parent],
-                    block.margins[parent],
-                    block.swaps[parent],
-                    block.radius,
-                )
+                found = self.tables.born(block, parent, block.swaps[parent])
                 found.swaps[np.arange(len(parent)), used[parent]] = swap
                 self.tables.apply(place, own, found)
                 yield found

@@ -31,7 +31,7 @@ class Cell:
     """c', as the memory reads it."""
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def cells_of(program: Program) -> Mapping[int, Cell]:
     """By their rows."""
     readers: dict[int, set[int]] = {}

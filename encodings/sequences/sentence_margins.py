@@ -21,9 +21,10 @@ from ..regions.operations import Part, Read, constant_margins
 from ..regions.program import Bend, Blend, Curve, Dense, Look, Most, Piece, Product
 from ..regions.shared_tables import RESULT, Block, Evaluation, Group, Held, Rows, Stopped
 from ..smooth.curves import CURVES, logistic_to
-from .chain_ends import EndTables, TooWide
-from .chain_walk import Carried, Tables, Walk
+from .chain_ends import EndTables, GatedEnds, InEnds, TooWide
+from .chain_walk import Carried, GatedTables, Tables, Walk
 from .chains import chains_of
+from .gru_steps import Gated
 from .lstm_steps import Cell, cells_of
 
 if TYPE_CHECKING:
@@ -89,10 +90,16 @@ def tables_of(question: Question, arithmetic: str, unit: float) -> tuple[Tables,
     if chains is None:
         return None
     if arithmetic in ENDS:
-        ends = tuple(EndTables(chain, question, ENDS[arithmetic](unit)) for chain in chains)
+        made: list[InEnds] = []
+        for chain in chains:
+            kind = GatedEnds if isinstance(chain.steps[0].cell, Gated) else EndTables
+            made.append(kind(chain, question, ENDS[arithmetic](unit)))
+        ends = tuple(made)
         return ends if all(each.fits for each in ends) else None
     dtype = np.float32 if arithmetic == "float32" else np.float64
-    return tuple(Tables(chain, dtype, rivals) for chain in chains)
+    return tuple(
+        (GatedTables if isinstance(chain.steps[0].cell, Gated) else Tables)(chain, dtype, rivals) for chain in chains
+    )
 
 
 def in_chains(

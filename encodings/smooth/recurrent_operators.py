@@ -46,7 +46,7 @@ def recurrent(builder: Builder, call: Call) -> list[Value]:
     one = None if bias is None else builder.constant(np.ones((1, 1), dtype=x.dtype), call.where)
     for d, backwards in enumerate(reverse):
         own = Weights(weights[d], recurrence[d], None if bias is None else bias[d], call.where)
-        cell = CELLS[call.operator](Direction(builder, call, own, hidden, one))
+        cell = CELLS[call.operator](Direction(builder, call, own, hidden, one, (d, weights, recurrence, bias)))
         state = cell_state(builder, call, STATE, d, zero)
         memory = cell_state(builder, call, CELL, d, zero) if call.operator == "LSTM" else zero
         found = [zero] * steps
@@ -154,6 +154,14 @@ class Direction:
     size: int
     one: Wire | None
     """The constant that RB is the weight of; None without biases."""
+    whole: tuple[int, Array, Array, Array | None]
+    """Which direction it is, and the weights of all."""
+
+    def gate(self, rows: slice, *, x: bool = True, h: bool = True) -> Affine:
+        """Rows of x, h and 1."""
+        number, *arrays = self.whole
+        name = self.call.where, number, rows.start, rows.stop, x, h
+        return self.builder.shared(name, tuple(arrays), lambda: self.weights.gate(rows, x=x, h=h))
 
     def emit(self, layer: Layer, inputs: Sequence[Wire], width: int) -> Wire:
         return self.builder.emit(layer, inputs, (1, width), self.call.where, inputs[0].dtype)
@@ -212,7 +220,7 @@ class LongShortTerm:
 
     def __init__(self, own: Direction) -> None:
         size = own.size
-        self.own, self.gate = own, own.weights.gate(slice(None))
+        self.own, self.gate = own, own.gate(slice(None))
         self.gates, self.inner = taking(0, 3 * size), taking(3 * size, 4 * size)
         forget, take = np.arange(2 * size, 3 * size), np.arange(size)
         self.kept = Rearrangement(np.concatenate([forget, take])[None])
@@ -234,10 +242,10 @@ class GatedUnit:
     def __init__(self, own: Direction) -> None:
         size = own.size
         rest = slice(2 * size, None)
-        self.own, self.gate = own, own.weights.gate(slice(2 * size))
+        self.own, self.gate = own, own.gate(slice(2 * size))
         self.after = bool(own.call.attributes.get("linear_before_reset", 0))
-        self.inner = own.weights.gate(rest, x=not self.after)
-        self.input = own.weights.gate(rest, h=False) if self.after else None
+        self.inner = own.gate(rest, x=not self.after)
+        self.input = own.gate(rest, h=False) if self.after else None
         self.parts = own.parts
 
     def step(self, x: Wire, state: Wire, memory: Wire) -> tuple[Wire, Wire]:
@@ -260,7 +268,7 @@ class Simple:
     """h' = tanh(W x + R h)."""
 
     def __init__(self, own: Direction) -> None:
-        self.own, self.gate = own, own.weights.gate(slice(None))
+        self.own, self.gate = own, own.gate(slice(None))
 
     def step(self, x: Wire, state: Wire, memory: Wire) -> tuple[Wire, Wire]:
         return self.own.emit(TANH, [self.own.rows(self.gate, x, state)], self.own.size), memory

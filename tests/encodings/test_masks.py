@@ -19,16 +19,18 @@ from proof_cases import exact_logits as logits_of_the_checker
 from random_graphs import Graph, Sample, finished
 
 from swapproof.encodings.agreement import agree, random_sentences
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model, read_network
+from swapproof.encodings.onnx_files.onnx_reading import network_for, network_of, open_model, read_network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
 from swapproof.proofs import check, lower
 
 LENGTH, VOCABULARY = 4, 7
+Choices = tuple[tuple[int, ...], ...]
 
 
 @st.composite
@@ -83,17 +85,33 @@ def test_no_swap_may_reach_or_leave_the_padding(style: str) -> None:
 
 
 def test_a_network_is_asked_only_about_its_own_choices() -> None:
-    """Fewer choices are fine; others are another network's, in the checker too."""
+    """Others with the same padding are fine; where the padding differs they are another's, in the checker too."""
     sample, choices = masked("float", 2, LENGTH, VOCABULARY), ((1, 2), (3,), (0,), (0,))
     network = read(sample, choices)
     assert Query.of(network, SwapSpace(((2,), (3,), (0,), (0,))), 0).network is network
-    with pytest.raises(BadInput, match="other choices"):
-        Query.of(network, SwapSpace(((1, 4), (3,), (0,), (0,))), 0)
+    assert Query.of(network, SwapSpace(((1, 4), (5,), (0,), (0,))), 0).network is network
+    for other in (((1, 2), (3,), (4,), (0,)), ((1, 0), (3,), (0,), (0,)), ((1, 2), (0,), (0,), (0,))):
+        with pytest.raises(BadInput, match="other choices"):
+            Query.of(network, SwapSpace(other), 0)
     model = lower.read_model(sample.model.SerializeToString())
     first = lowered(model, choices)
     assert lowered(model, choices) is first
     longer = lowered(model, ((1, 2), (3,), (4,), (5,)))
     assert longer.sha256 != first.sha256
+
+
+@cases(60)
+@given(st.sampled_from(STYLES), st.integers(0, 2**32 - 1), texts(), texts())
+def test_texts_with_one_mask_share_their_network(style: str, source: int, one: Choices, other: Choices) -> None:
+    """It is the network that would be read of the other text, and no other length of text is let in."""
+    sample = masked(style, source, LENGTH, VOCABULARY)
+    with tempfile.TemporaryDirectory() as folder:
+        model = open_model(sample.save(Path(folder)))
+        first, second = network_for(model, SwapSpace(one)), network_for(model, SwapSpace(other))
+        fresh = network_of(model, LENGTH, other)
+    alike = one.count((0,)) == other.count((0,))
+    assert first.is_for(other) is (first is second) is alike
+    assert canonical_of(second).sha256 == canonical_of(fresh).sha256 is not None
 
 
 def test_branches_that_do_not_reach_the_output_are_not_looked_at() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smooth_forms import asked, attending, bagged, margins_at, recurrent, sentences, values
+from smooth_forms import asked, attending, bagged, gated, margins_at, recurrent, sentences, values
 from smooth_values import EXACT
 
 from swapproof.encodings.canonical import NUMBER_OF, Form
 from swapproof.encodings.regions.arithmetic import FUNCTION, Ends, KernelEnds, Plain
 from swapproof.encodings.regions.assignments import AssignmentTables, Choices
+from swapproof.encodings.regions.box_runs import Remembered
 from swapproof.encodings.regions.boxes import Boxes, boxed, segments_of
 from swapproof.encodings.regions.region import Question
 from swapproof.encodings.regions.region_search import Bounded, Effort, Evaluated, Region, Search, Split
@@ -24,7 +26,7 @@ from swapproof.encodings.sequences.chains import chains_of
 from swapproof.encodings.sequences.sentence_margins import chained, margins_of
 from swapproof.encodings.smooth.curves import CURVES
 
-TAILS = ("mean", "greatest", "hidden")
+TAILS = ("mean", "padded", "greatest", "hidden")
 Case = tuple[Form, Question, Choices, int]
 
 
@@ -33,12 +35,14 @@ def cases(draw: st.DrawFn, *, attention: bool = True) -> Case:
     """A network, a text, and a region of its space."""
     drawn = np.random.default_rng(draw(st.integers(0, 10**6)))
     length = draw(st.integers(1, 4))
-    kind = draw(st.sampled_from((*TAILS, "bag", "bag", *["attention"] * attention)))
+    kind = draw(st.sampled_from((*TAILS, "gated", "bag", "bag", *["attention"] * attention)))
     match kind:
         case "attention":
             form = attending(drawn, length)
         case "bag":
             form = bagged(drawn, length)
+        case "gated":
+            form = gated(drawn, length, 2, start=draw(st.booleans()))
         case _:
             form = recurrent(drawn, length, 2, tail=kind)
     original = drawn.integers(0, 12, length).tolist()
@@ -63,6 +67,13 @@ def everything(case: Case) -> dict[tuple[int, ...], tuple[int, list[float]]]:
     return {tokens: (swaps, margins_at(question, form, tokens, label)) for swaps, tokens in found}
 
 
+def test_states_beside_zeros_are_few_pieces() -> None:
+    """One of all states, and one of the zeros, which say nothing of the margins."""
+    question = asked(recurrent(np.random.default_rng(3), 4, 2, tail="padded"), [0, 1, 2, 3], [(1, (1, 5))], 0)
+    assert [len(pieces) for pieces in question.program.pieces_of[-3:]] == [2, 1, 1]
+    assert not any(question.program.pieces[piece].affine for piece in question.tail.parts)
+
+
 @given(cases())
 def test_tables_hold_every_sentence_once_with_its_margins(case: Case) -> None:
     _, question, choices, _ = case
@@ -77,7 +88,7 @@ def test_tables_hold_every_sentence_once_with_its_margins(case: Case) -> None:
         assert (row >= 0).sum() == swaps
 
 
-@pytest.mark.parametrize(("tail", "found"), [("mean", 2), ("greatest", None), ("hidden", None)])
+@pytest.mark.parametrize(("tail", "found"), [("mean", 2), ("padded", 2), ("greatest", None), ("hidden", None)])
 def test_directions_of_an_lstm_are_chains_where_the_margins_add_up_their_states(tail: str, found: int | None) -> None:
     form = recurrent(np.random.default_rng(3), 4, 2, tail=tail)
     chains = chains_of(asked(form, [0, 1, 2, 3], [(1, (1, 5)), (3, (3, 6, 7))], 0))
@@ -85,10 +96,18 @@ def test_directions_of_an_lstm_are_chains_where_the_margins_add_up_their_states(
     assert chains is None or [step.word for step in chains[0].steps] == [None, 0, None, 1]
 
 
-@given(st.integers(0, 10**6), st.integers(0, 3), st.data())
-def test_chains_and_tables_find_the_same_margins(seed: int, swaps: int, data: st.DataObject) -> None:
+def test_directions_of_a_gru_are_chains() -> None:
+    form = gated(np.random.default_rng(3), 4, 2, start=True)
+    chains = chains_of(asked(form, [0, 1, 2, 3], [(1, (1, 5)), (3, (3, 6, 7))], 0))
+    assert chains is not None
+    assert [[step.word for step in chain.steps] for chain in chains] == [[None, 0, None, 1], [1, None, 0, None]]
+
+
+@pytest.mark.parametrize("cell", ["LSTM", "GRU"])
+@given(seed=st.integers(0, 10**6), swaps=st.integers(0, 3), data=st.data())
+def test_chains_and_tables_find_the_same_margins(cell: str, seed: int, swaps: int, data: st.DataObject) -> None:
     drawn = np.random.default_rng(seed)
-    form = recurrent(drawn, 4, 2, tail="mean")
+    form = gated(drawn, 4, 2, start=data.draw(st.booleans())) if cell == "GRU" else recurrent(drawn, 4, 2, tail="mean")
     words = [(p, tuple(drawn.permutation(12)[: drawn.integers(2, 5)].tolist())) for p in range(4)]
     question = asked(form, [tokens[0] for _, tokens in words], words, 0)
     options = tuple(
@@ -152,18 +171,43 @@ def test_boxes_are_below_every_sentence_of_their_budget(kind: Any, case: Case, s
     _, question, choices, _ = case
     expected = everything(case).values()
     segments = segments_of(question) if split else ()
-    found = boxed(question, choices, segments, kind(2.0**-32))
+    found = boxed(choices, Remembered(question, segments, kind(2.0**-32)))
     for budget in range(len(choices.forced), choices.swaps + 1):
         own = [margins for swaps, margins in expected if swaps <= budget]
         if own:
             assert (found.margins[budget] <= np.min(own, axis=0) + 1e-12).all()
 
 
+@pytest.mark.parametrize("kind", [Ends, KernelEnds])
+@given(seed=st.integers(0, 10**6), swaps=st.integers(0, 3), split=st.booleans(), data=st.data())
+def test_boxes_of_steps_at_once_are_those_of_their_pieces(
+    kind: Any, seed: int, swaps: int, split: bool, data: st.DataObject
+) -> None:
+    """But for some units of rounding; and what was found of another region serves the next one."""
+    drawn = np.random.default_rng(seed)
+    form = recurrent(drawn, 4, 2, tail=data.draw(st.sampled_from(TAILS)))
+    words = [(p, tuple(drawn.permutation(12)[: drawn.integers(1, 5)].tolist())) for p in range(4)]
+    question = asked(form, [tokens[0] for _, tokens in words], [each for each in words if len(each[1]) > 1], 0)
+    segments = segments_of(question) if split else ()
+    kept, piecewise = (Remembered(question, segments, kind(2.0**-40)) for _ in range(2))
+    assert any(run.cells for run in kept.runs)
+    piecewise.runs = tuple(replace(run, cells=()) for run in piecewise.runs)
+    for _ in range(3):
+        options = tuple(
+            tuple(sorted(data.draw(st.sets(st.integers(0, len(tokens) - 1), min_size=1)))) for tokens in question.tokens
+        )
+        choices = Choices(options, swaps)
+        own, alone = boxed(choices, kept), boxed(choices, Remembered(question, segments, kind(2.0**-40)))
+        np.testing.assert_array_equal(own.margins, alone.margins)
+        assert own.jumps == alone.jumps
+        np.testing.assert_allclose(own.margins, boxed(choices, piecewise).margins, atol=2.0**-30)
+
+
 @given(cases(attention=False))
 def test_boxes_of_one_sentence_are_its_margins(case: Case) -> None:
     form, question, choices, label = case
     alone = Choices(tuple((own[0],) for own in choices.options), len(choices.options))
-    found = boxed(question, alone, segments_of(question), Ends(2.0**-45))
+    found = boxed(alone, Remembered(question, segments_of(question), Ends(2.0**-45)))
     ((_, tokens),) = sentences(question, alone.options, alone.swaps)
     np.testing.assert_allclose(found.margins[-1], margins_at(question, form, tokens, label), atol=1e-6)
 
@@ -197,7 +241,7 @@ def test_what_is_affine_in_several_words_takes_its_extremes(
         tuple(sorted(data.draw(st.sets(st.integers(0, len(tokens) - 1), min_size=1)))) for tokens in question.tokens
     )
     choices = Choices(options, swaps)
-    region = Boxes(question, choices, (), kind(2.0**-40))
+    region = Boxes(Remembered(question, (), kind(2.0**-40)), choices)
     region.found()
     found = [(count, values(form, tokens)) for count, tokens in sentences(question, options, swaps)]
     affine = elements(form, question)

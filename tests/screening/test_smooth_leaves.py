@@ -27,7 +27,17 @@ from swapproof.verifier.screening.form.unsure import Unsure
 from swapproof.verifier.screening.smooth_proofs import Screened
 
 ROWS, WIDTH, SIZE, LENGTH, CLASSES = 6, 2, 3, 3, 2
-KINDS = ("bag", "bag beside its sum", "each word", "RNN", "LSTM", "LSTM", "two linear layers")
+KINDS = (
+    "bag",
+    "bag beside its sum",
+    "beside constants",
+    "each word",
+    "RNN",
+    "GRU",
+    "LSTM",
+    "LSTM",
+    "two linear layers",
+)
 Words = tuple[tuple[int, tuple[tuple[int, ...], ...]], ...]
 TEXT = (0, 1, 2)
 WORDS = tuple((at, tuple((token,) for token in (at, *range(3, 3 + at % 2 + 2)))) for at in range(LENGTH))
@@ -54,15 +64,23 @@ def model(kind: str, seed: int, spread: int = 0) -> bytes:
             h = b.call("Tanh", b.call("Gemm", total, weights(WIDTH, SIZE), weights(SIZE)))
             if kind != "bag":
                 h, width = b.call("Concat", h, total, axis=1), SIZE + WIDTH
+        case "beside constants":
+            h = b.call("Tanh", b.call("Reshape", x, b.wholes(1, LENGTH * WIDTH)))
+            h = b.call("Concat", h, weights(1, 64), axis=1)
+            h = b.call("Tanh", b.call("Gemm", h, weights(LENGTH * WIDTH + 64, SIZE), weights(SIZE)))
+            h, width = b.call("Concat", h, weights(1, 64), axis=1), SIZE + 64
         case "each word":
             h = b.call("Tanh", b.call("Add", b.call("MatMul", x, weights(WIDTH, SIZE)), weights(SIZE)))
             h, width = b.call("Reshape", h, b.wholes(1, LENGTH * SIZE)), LENGTH * SIZE
-        case "RNN" | "LSTM":
-            steps, gates = b.call("Transpose", x, perm=[1, 0, 2]), SIZE * (4 if kind == "LSTM" else 1)
+        case "RNN" | "GRU" | "LSTM":
+            steps, gates = b.call("Transpose", x, perm=[1, 0, 2]), SIZE * {"LSTM": 4, "GRU": 3}.get(kind, 1)
             parts = [weights(1, gates, WIDTH), weights(1, gates, SIZE), weights(1, 2 * gates)]
             if kind == "LSTM" and seed % 2:
                 parts += ["", weights(1, 1, SIZE), weights(1, 1, SIZE)]
-            states = b.call(kind, steps, *parts, hidden_size=SIZE)
+            more = {"linear_before_reset": seed // 2 % 2} if kind == "GRU" else {}
+            if kind == "GRU" and seed % 2:
+                parts += ["", weights(1, 1, SIZE)]
+            states = b.call(kind, steps, *parts, hidden_size=SIZE, **more)
             h, width = b.call("Reshape", states, b.wholes(1, LENGTH * SIZE)), LENGTH * SIZE
         case _:
             h = b.call("Tanh", b.call("MatMul", b.call("Reshape", x, b.wholes(1, -1)), weights(LENGTH * WIDTH, SIZE)))
@@ -136,6 +154,19 @@ def test_sentences_are_screened_no_laxer(
         checked = question.checked_sentence(options, bits, kernel)
         assert checked is not None or not (margins > 0).all()
         assert checked is None or not above(margins, checked)
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_constants_are_rounded_one_by_one(kernel: bool) -> None:
+    """As check.py does, which multiplies the interval of each: by less the screening would accept what it refuses."""
+    for seed in range(4):
+        question = about("beside constants", seed)
+        choices = question.choices([[0]] * LENGTH, 0)
+        for bits in (16, 20):
+            checked, sentence = question.checked_boxes(choices, bits, kernel, []), (0,) * LENGTH
+            assert checked is not None
+            assert not above(question.bounded(choices, bits, kernel, []), checked)
+            assert not above(question.screened_sentences(choices, bits, kernel)[sentence], checked)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,6 +16,7 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends
 from swapproof.encodings.regions.assignments import Choices
+from swapproof.encodings.regions.box_runs import Remembered
 from swapproof.encodings.regions.boxes import boxed
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
@@ -104,7 +105,7 @@ def test_boxes_are_the_checkers(
         return
     rules, masks = space.ruled(40, False), [sum(1 << o for o in own) for own in options]
     with np.errstate(invalid="ignore"):
-        own = boxed(question, choices, (), Ends(2.0**-40)).margins[choices.swaps]
+        own = boxed(choices, Remembered(question, (), Ends(2.0**-40))).margins[choices.swaps]
     try:
         store = Boxes(rules, masks, choices.swaps, []).stores[-1]
     except check.Refused:

@@ -15,7 +15,8 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
 from swapproof.encodings.regions.assignments import Choices
-from swapproof.encodings.regions.boxes import Segment as Stretch
+from swapproof.encodings.regions.box_runs import Remembered
+from swapproof.encodings.regions.box_runs import Segment as Stretch
 from swapproof.encodings.regions.boxes import boxed, segments_of
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
@@ -68,7 +69,7 @@ class Asked:
         stretches = tuple(Stretch(first, first + layers, word) for first, layers, word in parts)
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                found = boxed(self.question, choices, stretches, self.ends(bits, kernel))
+                found = boxed(choices, Remembered(self.question, stretches, self.ends(bits, kernel)))
             except KeyError:
                 return np.full(len(self.rivals), np.nan)
         return found.margins[choices.swaps]

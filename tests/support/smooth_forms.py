@@ -57,12 +57,25 @@ class Building:
             Rows(np.asarray(lists), (np.asarray(weights, float),), np.arange(rows), nothing, np.zeros(rows))
         )
 
+    def beside_zeros(self, states: Sequence[Sequence[Indices]]) -> list[tuple[list[Indices], int]]:
+        """Of each direction the states, laid down once more as rows with lists of their own, and a 0 beside them."""
+        read = np.concatenate([np.concatenate(own) for own in states])
+        lists = np.append(read, PADDING if len(states[0]) % 2 else self.constant(0.0))[:, None]
+        count = len(read)
+        of = np.concatenate([np.arange(count), np.full(len(states) * 2, count)])
+        none = np.minimum(of // count, 1)
+        weights = (np.ones(1), np.zeros(1 - len(states[0]) % 2))
+        laid = self.add(Rows(lists, weights, of, none, np.zeros(len(of))))
+        parts = np.split(laid[:count], len(states))
+        return [([*np.split(part, len(own))], int(laid[-1])) for part, own in zip(parts, states, strict=True)]
+
     def form(self, logits: Indices) -> Form:
         return Form(self.constants, tuple(self.steps), logits)
 
 
 def recurrent(drawn: Generator, length: int, units: int, *, tail: str) -> Form:
-    """A bidirectional LSTM; `tail`: what joins its states: their mean, their greatest, or a hidden layer."""
+    """A bidirectional LSTM; `tail`: what joins its states: their mean, their mean beside zeros for words that are not
+    there, their greatest, or a hidden layer."""
     made, width = Building((0.0, 1.0)), 3
     words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
     states: list[list[Indices]] = []
@@ -81,12 +94,44 @@ def recurrent(drawn: Generator, length: int, units: int, *, tail: str) -> Form:
             h = made.add(Pairs(np.stack([o, made.add(Curved("tanh", c))], 1)))
             own[place] = h
         states.append([own[place] for place in range(length)])
+    if tail == "padded":
+        states = [[*laid, np.full(units, last)] for laid, last in made.beside_zeros(states)]
     lists = np.concatenate([np.stack(own, axis=1) for own in states])
+    length = lists.shape[1]
     pooled = made.add(Greatest(lists)) if tail == "greatest" else made.blend(lists, np.full(length, 1 / length))
     if tail == "hidden":
         hidden = made.dense(pooled, drawn.normal(size=(2 * units, 3)), drawn.normal(size=3))
         pooled = made.add(Bends(0.0, hidden))
     return made.form(made.dense(pooled, drawn.normal(size=(len(pooled), 3)) * 2, drawn.normal(size=3) * 0.2))
+
+
+def gated(drawn: Generator, length: int, units: int, *, start: bool) -> Form:
+    """A bidirectional GRU that resets behind the product, and the mean of its states; `start`: not from 0."""
+    first = np.round(drawn.normal(size=units), 3) if start else np.zeros(units)
+    made, width = Building(sorted({0.0, 1.0, *first.tolist()})), 3
+    words = made.add(Lookup(drawn.normal(size=(12, width)), np.arange(length))).reshape(length, width)
+    states = []
+    for forward in (True, False):
+        matrix, bias = drawn.normal(size=(width + units + 1, 2 * units)) * 0.7, drawn.normal(size=2 * units) * 0.3
+        again, read = drawn.normal(size=(units + 1, units)) * 0.7, drawn.normal(size=(width, units)) * 0.7
+        added = drawn.normal(size=units) * 0.3
+        h = np.array([made.constant(number) for number in first])
+        own: dict[int, Indices] = {}
+        for place in range(length) if forward else reversed(range(length)):
+            rows = made.dense(np.concatenate([words[place], h, [made.constant(1.0)]]), matrix, bias)
+            z, r = made.add(Curved("sigmoid", rows)).reshape(2, units)
+            inner = made.dense(np.append(h, made.constant(1.0)), again, np.zeros(units))
+            reset = made.add(Pairs(np.stack([r, inner], 1)))
+            taken = made.dense(words[place], read, added)
+            new = made.add(Curved("tanh", made.blend(np.stack([taken, reset], 1), [1.0, 1.0])))
+            least = np.zeros(units, dtype=np.int64)
+            rest = made.add(Rows(z[:, None], (np.array([-1.0]),), np.arange(units), least, np.ones(units)))
+            pairs = np.concatenate([np.stack([rest, new], 1), np.stack([z, h], 1)])
+            h = made.blend(made.add(Pairs(pairs)).reshape(2, units).T, [1.0, 1.0])
+            own[place] = h
+        states.append(np.stack([own[place] for place in range(length)], axis=1))
+    pooled = made.blend(np.concatenate(states), np.full(length, 1 / length))
+    return made.form(made.dense(pooled, drawn.normal(size=(2 * units, 3)) * 2, drawn.normal(size=3) * 0.2))
 
 
 def attending(drawn: Generator, length: int) -> Form:

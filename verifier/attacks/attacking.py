@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.model_ports import Given
-from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.query import Query
 from swapproof.models.deployed.answers.score_rows import Unreachable
 from swapproof.models.deployed.classifier import Classifier, NoAnswer, SpeltOut
@@ -27,7 +25,6 @@ from swapproof.models.deployed.decision import Decision
 from swapproof.models.errors import BadInput as Misshapen
 from swapproof.models.language_models.perplexity import CausalModel
 
-from ..ladder.kept_networks import kept_network
 from ..ladder.replay import Original
 from ..runs.run_folder import Run
 from ..runs.store import Store
@@ -63,7 +60,6 @@ class Station:
     model: Model | None
     original: Original | None
     """The model as it was given, where the one that is read was made from it."""
-    networks: OrderedDict[Any, Network] = field(default_factory=OrderedDict)
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)
@@ -217,7 +213,7 @@ class Attacking:
         if station.model is None or self.tokens is None or not self.tokens.reads:
             return deployed
         space = text.frozen.space
-        query = Query.of(kept_network(station.networks, station.model, space, smooth=True), space, text.label)
+        query = Query.of(network_for(station.model, space, smooth=True), space, text.label)
         return OfNetwork.of(query, text.encoded.places, deployed)
 
     def search(self, station: Station, text: Text, attacked: Attacked, deployed: OfModel) -> NDArray[Any] | None:

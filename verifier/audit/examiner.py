@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from swapproof.encodings.errors import BadInput
-from swapproof.encodings.network import Network
+from swapproof.encodings.onnx_files.onnx_reading import network_for
 from swapproof.encodings.query import Query
-from swapproof.encodings.space import Frame
 from swapproof.encodings.word_options import swaps_of
 from swapproof.proofs.check import (
     MAX_CERTIFICATE,
@@ -32,7 +30,6 @@ from swapproof.proofs.onnx_file import Refused, Unusable
 
 from ..collecting import collect_seldom
 from ..interrupting import leave_interrupts_to_parent
-from ..ladder.kept_networks import kept_network
 from ..ladder.replay import NO_CLASS, Replay
 from ..ladder.truth import beaten
 from ..runs.external_tensors import external_files
@@ -115,7 +112,6 @@ class Examiner:
     spaces: Spaces
     screen: Screen | None
     known_classes: int | None = None
-    networks: OrderedDict[Frame, Network] = field(default_factory=OrderedDict)
 
     @classmethod
     def open(cls, folder: Path, *, exact: bool) -> Examiner:
@@ -206,7 +202,7 @@ class Examiner:
     def decided_by_rounding(self, text: Text, swaps: Iterable[Sequence[int]]) -> bool:
         """Whether the text's own answer, or that of its witness, need not be what it is over the reals."""
         space = text.frozen.space
-        query = Query.of(kept_network(self.networks, self.replay.model, space, smooth=True), space, text.label)
+        query = Query.of(network_for(self.replay.model, space, smooth=True), space, text.label)
         if not beaten(query, space.original)[1] or self.answer(text) == NO_CLASS:
             return True
         broken = space.sentence((position, token) for position, token in swaps)

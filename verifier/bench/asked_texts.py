@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.query import Query
 
@@ -17,13 +16,10 @@ from ..tasks.inputs import Text
 
 
 def queries(model: Model, texts: Iterable[Text], *, smooth: bool = False) -> Iterator[tuple[Text, Query]]:
-    """Texts of one frame in a row share their network, which may be `smooth` only where that is asked for."""
-    network: Network | None = None
+    """Texts with their networks, which may be `smooth` only where that is asked for."""
     for text in texts:
         space = text.frozen.space
-        if network is None or network.frame != space.frame or network.choices not in (None, space.choices):
-            network = network_for(model, space, smooth=smooth)
-        yield text, Query.of(network, space, text.label)
+        yield text, Query.of(network_for(model, space, smooth=smooth), space, text.label)
 
 
 @contextmanager

@@ -52,6 +52,8 @@ HOPELESS = 8.0
 """Where boxes are so many times too wide, splitting words does not help in time."""
 FIRST = 12
 """Swaps that are looked at together: of a long text boxes for all of its words take long, and mostly prove fewer."""
+TOGETHER = 4096
+"""Sentences of several budgets that are sooner evaluated at once: one with the fewest swaps is found all the same."""
 AHEAD, CHECKED = 20_000, 20.0
 """Sentences of the next budget that a proof waits for at most, and how many times longer than a search all that comes
 after it may take."""
@@ -122,7 +124,7 @@ class Work:
     """Swaps that are asked about."""
     lost: float = 0.0
     """How many times too wide boxes are."""
-    widths: dict[tuple[Evaluated, type[Ends], float, bool], float] = field(default_factory=dict)
+    widths: dict[tuple[Evaluated, type[Ends], float, bool, int], float] = field(default_factory=dict)
 
     def attack(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
         """Once: a beam of sentences with few swaps."""
@@ -145,7 +147,7 @@ class Work:
             return
         held: Shown | None = None
         while not interval.closed:
-            budget = self.next_budget(interval, held)
+            budget = self.next_budget(interval, held, together=0 if bounded else TOGETHER)
             if held is not None and (budget is None or not self.soon(held, budget)):
                 interval, before = (yield from self.settle(interval, held)), interval
                 if interval is before:
@@ -178,11 +180,16 @@ class Work:
                 yield Stopped(ROUNDED)
                 return
 
-    def next_budget(self, interval: Interval, held: Shown | None) -> int | None:
-        """The swaps that are asked about next, if any."""
+    def next_budget(self, interval: Interval, held: Shown | None, *, together: int) -> int | None:
+        """The swaps that are asked about next, if any; several budgets `together`, where they have so few sentences."""
         low = interval.low if held is None else held.budget + 1
         budget = low if interval.high == 1 else min(self.last, max(low, 1))
-        return None if budget < low or (interval.high is not None and budget >= interval.high) else budget
+        if budget < low or (interval.high is not None and budget >= interval.high):
+            return None
+        most = self.last if interval.high is None else min(self.last, interval.high - 1)
+        while budget < most and self.question.whole(budget + 1).count() <= together:
+            budget += 1
+        return budget
 
     def soon(self, held: Shown, budget: int) -> bool:
         """Whether so many swaps are looked at, and the proof is checked, in little of the time that is left."""
@@ -202,8 +209,9 @@ class Work:
         margins = search.box(whole).margins.min(axis=1)
         proved = np.flatnonzero(margins > CLEAR)
         if len(proved) <= top:
-            _, own = search.margins(self.question.whole(1))
-            text, worst = float(own[0]), max(float(own[0] - own.min()), CLEAR)
+            rows, own = search.singles
+            text = float(own[(rows < 0).all(axis=1)][0])
+            worst = max(text - float(own.min()), CLEAR)
             if search.in_float32 and not margins[0] > KEPT * text:
                 search.ends = Ends(UNIT)
                 margins = search.box(whole).margins.min(axis=1)
@@ -252,7 +260,7 @@ class Work:
         if not self.search.in_float32 and any(isinstance(leaf, Bounded) for leaf in leaves_of(region)):
             return False
         leaves = nearest(region)
-        if any(self.width(leaf, Ends(UNIT)) * HARDER > leaf.least for leaf in leaves):
+        if any(self.width(leaf, Ends(UNIT), tried=TRIED // 8) * HARDER > leaf.least for leaf in leaves):
             return False
         return self.clear(region, KernelEnds(UNIT))
 
@@ -277,12 +285,12 @@ class Work:
         """The least precision at which evaluated leaves stay clear."""
         return next((bits for bits in BITS if self.clear(region, Ends(2.0**-bits))), None)
 
-    def width(self, leaf: Evaluated, ends: Ends, *, closely: bool = False) -> float:
+    def width(self, leaf: Evaluated, ends: Ends, *, closely: bool = False, tried: int = TRIED) -> float:
         """The greatest width of the margins of some sentences, those with many swaps among them."""
-        key = leaf, type(ends), ends.unit, closely
+        key = leaf, type(ends), ends.unit, closely, tried
         if key not in self.widths:
             rows = AssignmentTables(leaf.choices).of(leaf.choices.moving).rows
-            chosen = np.unique(rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)], axis=0)
+            chosen = np.unique(rows[np.linspace(0, len(rows) - 1, min(tried, len(rows))).astype(int)], axis=0)
             _, found = margins_of(self.question, leaf.choices, ends, sentences=chosen, closely=closely)
             self.widths[key] = float((found[:, 1] - found[:, 0]).max())
         return self.widths[key]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from swapproof.encodings.network import Network
-from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.onnx_files.onnx_reading import Model, network_for
 from swapproof.encodings.space import Frame, SwapSpace
 
 from ..runs.run_folder import Run
 from ..runs.work import Settled
 from ..tasks.inputs import Text
 from ..tasks.opened_model import opened_in
-from .kept_networks import kept_network
 from .replay import Original, Replay
 from .rereading import Reading
 
@@ -43,7 +41,6 @@ class Station:
     replay: Replay
     certifier: Checker | None
     beside: Beside | None = None
-    networks: OrderedDict[Frame, Network] = field(default_factory=OrderedDict)
     prepared: set[Frame] = field(default_factory=set)
     """Those of texts whose network the checker has read."""
     smooth: bool = False
@@ -75,7 +72,7 @@ class Station:
             self.certifier.prepare(space)
 
     def network(self, space: SwapSpace) -> Network:
-        return kept_network(self.networks, self.model, space, smooth=self.smooth)
+        return network_for(self.model, space, smooth=self.smooth)
 
     def settle(self, text: Text) -> Settled:
         return self.work.settle(self, text)

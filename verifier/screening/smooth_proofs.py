@@ -15,10 +15,11 @@ from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
 from swapproof.encodings.regions.assignments import Choices
-from swapproof.encodings.regions.boxes import Segment, boxed
+from swapproof.encodings.regions.box_runs import Remembered, Segment
+from swapproof.encodings.regions.boxes import boxed, segments_of
 from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.regions.region import Question
-from swapproof.encodings.regions.region_search import CLEAR
+from swapproof.encodings.regions.region_search import CLEAR, segments_used
 from swapproof.encodings.regions.shared_tables import Stopped
 from swapproof.encodings.sequences.sentence_margins import margins_of
 from swapproof.proofs.attention_leaf import Attention
@@ -64,6 +65,7 @@ class Screened:
         self.kind = KernelEnds if level == "kernel" else Ends
         self.ends: dict[int, Ends] = {}
         self.leaves: dict[int, Attention] = {}
+        self.remembered: dict[tuple[tuple[Segment, ...], int], Remembered] = {}
         self.evaluated = 0
 
     @cached_property
@@ -71,6 +73,10 @@ class Screened:
         """Evaluated element by element, as check.py does: by differences other numbers are rounded to its units, so
         that ends near 0 may be better than its own."""
         return replace(self.question, layout=None)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        return segments_of(self.question)
 
     @property
     def late(self) -> bool:
@@ -153,8 +159,12 @@ class Screened:
                 raise Unsure("segments that are not screened")
             if not all(self.read_apart(number, part, choices) for number in self.question.tail.through):
                 raise Unsure("a segment that reads what it must not")
+        if parts == segments_used(self.question, choices, self.segments):
+            parts = self.segments  # those of words that stay say nothing
+        if (parts, bits) not in self.remembered:
+            self.remembered[parts, bits] = Remembered(self.question, parts, self.arithmetic(bits))
         try:
-            margins = boxed(self.question, choices, parts, self.arithmetic(bits)).margins[choices.swaps]
+            margins = boxed(choices, self.remembered[parts, bits]).margins[choices.swaps]
         except KeyError:
             raise Unsure("a segment that reads what it must not") from None
         if not (margins[self.columns(rivals)] > 0).all():

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -190,7 +190,7 @@ class Screen:
             return space, str(error)
         key: Frame | SwapSpace = space.frame if network.choices is None else space
         try:
-            return key, self.compared(space, replace(network, choices=None))
+            return key, self.compared(space, network)
         except Apart:
             raise
         except (BadInput, Unsupported, Disagreement, Unsure, Refused, Unusable) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.errors import Disagreement
@@ -31,7 +31,8 @@ class Agreed:
 
 
 def agreed(network: Network, lowered: str) -> Agreed:
-    """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Apart where ours is another.
+    """`lowered` is the SHA-256 of what proofs/lower.py makes of the file; raises Apart where ours is another. What is
+    found is for all texts of which the same is written.
 
     Where ours cannot be exact there is nothing to compare: Unsure.
     """
@@ -49,4 +50,4 @@ def agreed(network: Network, lowered: str) -> Agreed:
         for index, layer in canonical.layer_of.items()
         if isinstance(network.nodes[index].layer, Rectifier)
     }
-    return Agreed(lowered, named, Kernels(network))
+    return Agreed(lowered, named, Kernels(replace(network, choices=None, same=None)))
