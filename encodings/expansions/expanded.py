@@ -34,10 +34,11 @@ SLACK = 2.0**-32
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """[budgets + 1, rivals]: bounds of the margins; and for each word how much of the worst one is lost to it."""
+    """[budgets + 1, rivals]: bounds of the margins; and the moves (word, option) of the worst set, with what each alone
+    costs to first order."""
 
     margins: Floats
-    falls: dict[int, float]
+    worst: dict[tuple[int, int], float]
 
 
 def expanded(question: Question, choices: Choices, chains: Sequence[Chain], reach: int, ends: Ends) -> Expanded:
@@ -120,15 +121,15 @@ class Expansion:
         places = np.repeat(np.arange(len(self.moves)), [len(own) for own in self.moves.values()])
         rises = self.rises(moves)
         margins = np.full((self.forced + self.room + 1, len(fixed)), -np.inf)
-        falls: dict[int, float] = {}
+        worst: dict[tuple[int, int], float] = {}
         for rival in range(len(fixed)):
             both = [summed([each for each in traces if each.chain.descending is way], rival) for way in (False, True)]
             up, down = [each or nothing(self.room, len(moves), len(self.moves)) for each in both]
             found, chosen = least_sets(rises[:, rival], places, up, down)
             margins[self.forced :, rival] = fixed[rival] + np.minimum.accumulate(found)
             if rival == 0 or margins[-1, rival] <= margins[-1, :rival].min():
-                falls = {moves[at][0]: float(-rises[at, rival]) for at in chosen}
-        return Expanded(margins, falls)
+                worst = {moves[at]: float(-rises[at, rival]) for at in chosen}
+        return Expanded(margins, worst)
 
     def rises(self, moves: Sequence[tuple[int, int]]) -> Floats:
         """[moves, rivals]: by what each changes what is affine in the words."""
@@ -221,7 +222,7 @@ class Traces:
 
     def level(self, number: int) -> int:
         words = self.region.words[number]
-        if words != frozenset(self.order[: len(words)]):
+        if words != frozenset(self.order[: len(words)]) or number in self.region.question.mixed:
             raise Unfit("a chain that does not read in order")
         return len(words)
 

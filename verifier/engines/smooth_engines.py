@@ -96,7 +96,6 @@ class Smooth:
             budget.evaluations += work.search.effort.evaluated
 
 
-BOXES = Smooth("boxes", bounded=True)
 SEQUENCE = Smooth("sequence", bounded=False)
 
 
