@@ -41,7 +41,9 @@ class AffineRows:
     def pair(self, number: int) -> Array:
         """[2, ..., size]: in the sentence of references, and over the region."""
         numbers = self.numbers(number)
-        ends = self.question.word_sums.of(number).extremes(self.choices.options, self.choices.swaps)[-1]
+        sums, options = self.question.word_sums.of(number), self.choices.options
+        elsewhere = sum(0 not in own for word, own in enumerate(options) if word not in sums.changes)
+        ends = sums.extremes(options, self.choices.swaps - elsewhere)[-1]
         return self.enclosed(number, np.stack([np.stack([numbers, numbers]), ends]))
 
     def swapped(self, number: int, word: int, options: Sequence[int]) -> Array:

@@ -30,6 +30,9 @@ from .multipliers import Array, Multipliers, Unfit
 BITS = 48
 SLACK = 2.0**-32
 """Times the sum of all multipliers: each element may be off by so much, in units of a checker and in float64."""
+KERNEL_SLACK = 2.0**-12
+"""At level kernel, of what swaps cost: a checker counts roundings sentence by sentence, and ours are those of all, so
+that the numbers about which it expands are others in the seventh digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,29 +71,40 @@ class Expansion:
         }
         self.room = min(len(self.moves), choices.swaps - self.forced)
         self.words = [reached & self.moves.keys() for reached in question.reached]
-        self.center = self.plain()
-        self.multipliers = Multipliers(question, self.center)
         self.pairs: dict[int, Array] = {}
         """Piece -> [2, ..., size]: N and A."""
+        self.center, values = self.at_references()
+        self.multipliers = Multipliers(question, self.center, values)
         self.outside = np.zeros(len(question.tail.size))
 
-    def plain(self) -> dict[int, Floats]:
-        """Numbers of all pieces in the sentence of references."""
-        question, plain = self.question, Plain(np.float64)
-        found: dict[int, Floats] = {}
+    def at_references(self) -> tuple[dict[int, Floats], dict[int, Floats]]:
+        """The low ends of N, about which margins are expanded; and the rules of pieces applied to these numbers."""
+        question, ends, plain = self.question, self.ends, Plain(np.float64)
+        held: dict[int, Array] = {}
+        center: dict[int, Floats] = {}
+        values: dict[int, Floats] = {}
+
+        def enclosed(part: Stretch) -> Part:
+            if part.piece == CONSTANTS:
+                return Part(ends.given(question.program.constants[part.index][None]))
+            return Part(held[part.piece][..., part.index])
 
         def read(part: Stretch) -> Part:
-            numbers = question.program.constants if part.piece == CONSTANTS else found[part.piece]
+            numbers = question.program.constants if part.piece == CONSTANTS else center[part.piece]
             return Part(numbers[part.index][None])
 
         for number in question.needed:
             piece = question.program.pieces[number]
             if piece.affine:
-                found[number] = self.affine.numbers(number)
-                continue
-            constant = constant_part(question, number, plain) if isinstance(piece.operation, Dense | Blend) else None
-            found[number] = applied(piece, plain, read, constant, question.roundings.get(number))[0]
-        return found
+                held[number] = self.pair(number)[:1]
+                values[number] = self.affine.numbers(number)
+            else:
+                sums = isinstance(piece.operation, Dense | Blend)
+                constants = [constant_part(question, number, each) if sums else None for each in (ends, plain)]
+                held[number] = applied(piece, ends, enclosed, constants[0], question.roundings.get(number))
+                values[number] = applied(piece, plain, read, constants[1], question.roundings.get(number))[0]
+            center[number] = held[number][0, 0]
+        return center, values
 
     # ---- the bound
 
@@ -116,6 +130,11 @@ class Expansion:
         """For each number of swaps: words that are forced count."""
         question = self.question
         fixed = question.tail.constant + sum(self.center[n] @ matrix for n, matrix in question.tail.parts.items())
+        for number, given in self.multipliers.of.items():
+            if question.program.pieces[number].affine:
+                fixed = fixed + (self.multipliers.values[number] - self.center[number]) @ given
+        if isinstance(self.ends, KernelEnds):
+            fixed = fixed - KERNEL_SLACK * np.abs(self.outside)
         fixed = fixed + self.outside - SLACK * self.multipliers.size - self.kernel_errors()
         moves = [(word, option) for word, own in self.moves.items() for option in own]
         places = np.repeat(np.arange(len(self.moves)), [len(own) for own in self.moves.values()])
@@ -126,7 +145,10 @@ class Expansion:
             both = [summed([each for each in traces if each.chain.descending is way], rival) for way in (False, True)]
             up, down = [each or nothing(self.room, len(moves), len(self.moves)) for each in both]
             found, chosen = least_sets(rises[:, rival], places, up, down)
-            margins[self.forced :, rival] = fixed[rival] + np.minimum.accumulate(found)
+            least = np.minimum.accumulate(found)
+            if isinstance(self.ends, KernelEnds):
+                least = least - KERNEL_SLACK * (least[0] - least)
+            margins[self.forced :, rival] = fixed[rival] + least
             if rival == 0 or margins[-1, rival] <= margins[-1, :rival].min():
                 worst = {moves[at]: float(-rises[at, rival]) for at in chosen}
         return Expanded(margins, worst)
@@ -303,7 +325,7 @@ class Traces:
             fixed[level] = costs[0, rival]
             old = rows.old(level)
             moved[:, : starts[old], level] = costs[1 : 1 + room, rival, None] if old else 0.0
-            own = costs[rows.fresh(level) :, rival].reshape(-1, room)
+            own = costs[rows.fresh(level) :, rival].reshape(int(starts[level] - starts[old]), room)
             moved[:, starts[old] : starts[level], level] = own.T
         if self.chain.descending:
             order = (

@@ -29,7 +29,7 @@ class MoveRows:
 
     def old(self, level: int) -> int:
         """So many words are old."""
-        return max(0, level - 1 - self.reach)
+        return max(0, level - 1 - self.reach) if self.room else 0
 
     def fresh(self, level: int) -> int:
         """The first row of a word that is not old."""

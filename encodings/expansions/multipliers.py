@@ -49,8 +49,10 @@ def slopes(function: str, x: Floats, y: Floats) -> Floats:
 class Multipliers:
     """Of all rivals: piece -> [size, rivals], mu of what is affine in the words, lambda of all else."""
 
-    def __init__(self, question: Question, center: Mapping[int, Floats]) -> None:
+    def __init__(self, question: Question, center: Mapping[int, Floats], values: Mapping[int, Floats]) -> None:
         self.question, self.center = question, center
+        self.values = values
+        """What the rules of pieces give where they read the numbers of the center, which may be others there."""
         program = question.program
         self.of: dict[int, Floats] = {piece: matrix.copy() for piece, matrix in question.tail.parts.items()}
         for number in reversed(question.needed):
@@ -93,7 +95,7 @@ class Multipliers:
                     for part in parts:
                         self.add(part, (other[:, None] * given)[part.place])
             case Curve(parts, function):
-                slope = slopes(function, self.read(parts, piece.size), self.center[number])
+                slope = slopes(function, self.read(parts, piece.size), self.values[number])
                 for part in parts:
                     self.add(part, (slope[:, None] * given)[part.place])
             case Bend(parts, alpha):
@@ -112,6 +114,8 @@ class Multipliers:
         """[rows, rivals]: of a piece, from its ends and from those of what it reads, all of it in order."""
         given = self.of[number]
         low, high = self.rests(number, found, read, ends)
+        more = self.values[number] - self.center[number]
+        low, high = low + more, high + more
         costs = low @ np.maximum(given, 0) + high @ np.minimum(given, 0)
         if isinstance(ends, KernelEnds):
             costs = costs - self.widths(number, found, read) @ np.abs(given)
@@ -133,7 +137,7 @@ class Multipliers:
 
     def rests(self, number: int, found: Array, read: Sequence[Array], ends: Ends) -> tuple[Floats, Floats]:
         """[rows, size] each: the least and the greatest of what the line about the sentence leaves."""
-        piece, own = self.question.program.pieces[number], self.center[number]
+        piece, own = self.question.program.pieces[number], self.values[number]
         match piece.operation:
             case Dense() | Blend():
                 nothing = np.zeros((1, piece.size))

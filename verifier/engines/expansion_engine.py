@@ -99,7 +99,10 @@ class ExpandingWork(Work):
             found = search.expanded(self.question.whole(top))
             if found is None:
                 return interval
-            proved = int(np.flatnonzero(found.margins.min(axis=1) > CLEAR).max(initial=0))
+            least = found.margins.min(axis=1)
+            worst = max(float(least[0] - least[1]), CLEAR)  # of one swap an expansion says what is true
+            self.lost = min(self.lost, float(least[0] - least[min(2, len(least) - 1)]) / (2 * worst))
+            proved = int(np.flatnonzero(least > CLEAR).max(initial=0))
             if proved >= max(1, interval.low):
                 leaf = ExpandedLeaf(self.question.whole(proved))
                 before = interval
