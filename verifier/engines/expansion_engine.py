@@ -24,12 +24,14 @@ from swapproof.proofs.writing import certificate
 
 from ..interval import Interval
 from .protocol import Bound, Budget, Finding, Findings, Stopped
-from .smooth_engines import Shown, Smooth, Work
+from .smooth_engines import HOPELESS, Shown, Smooth, Work
 
 REACH = 12
 """Words behind a swap in which it is told apart from others: of contracting networks more tell little more."""
 FIRST = 4
 """Swaps that are expanded first: what it costs grows with them."""
+FEWEST = 2
+"""The same where boxes are much too wide, which tells of networks that do not contract."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class ExpandingWork(Work):
     def expand(self, interval: Interval) -> Generator[Finding, Interval, Interval]:
         """The greatest number of swaps that one expansion of the whole text proves."""
         search, most = self.search, self.last if interval.high is None else min(self.last, interval.high - 1)
-        top = min(most, max(FIRST, interval.low))
+        top = min(most, max(FIRST if self.lost <= HOPELESS else FEWEST, interval.low))
         while isinstance(search, Expanding) and max(1, interval.low) <= top:
             found = search.expanded(self.question.whole(top))
             if found is None:
