@@ -13,12 +13,13 @@ from .attempt import SMALL
 from .attention_engine import ATTENTION
 from .enumeration import Enumeration
 from .exact_engine import Exact
+from .expansion_engine import BOXES
 from .greedy import Greedy
 from .outside.margin_bounds import MarginBounds
 from .outside.milp_solvers import Milp
 from .outside.smt_solver import Smt
 from .protocol import Engine
-from .smooth_engines import BOXES, SEQUENCE, Smooth
+from .smooth_engines import SEQUENCE, Smooth
 
 ENGINES: tuple[Engine, ...] = (Greedy(), Exact(), Enumeration())
 SMOOTH: tuple[Engine, ...] = (ATTENTION, BOXES, SEQUENCE)

@@ -98,7 +98,6 @@ class Smooth:
             budget.evaluations += work.search.effort.evaluated
 
 
-BOXES = Smooth("boxes", bounded=True)
 SEQUENCE = Smooth("sequence", bounded=False)
 
 

@@ -12,6 +12,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from swapproof.encodings.canonical import canonical_of
+from swapproof.encodings.expansions.chains import Chain
+from swapproof.encodings.expansions.expanded import BITS as EXPANDED_BITS
+from swapproof.encodings.expansions.expanded import expanded
+from swapproof.encodings.expansions.multipliers import Unfit as NotExpanded
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
 from swapproof.encodings.regions.assignments import Choices
@@ -109,6 +113,8 @@ class Screened:
                     self.box(segments, choices, bits, rivals)
                 case certificate.Attention():
                     self.attend(choices, bits, rivals)
+                case certificate.Expansion():
+                    self.expand(node, choices, bits, rivals)
                 case _:
                     raise Unsure(f"{type(node).__name__} in a smooth network")
 
@@ -169,6 +175,27 @@ class Screened:
             raise Unsure("a segment that reads what it must not") from None
         if not (margins[self.columns(rivals)] > 0).all():
             raise Unsure(f"a leaf of boxes: {margins.min():.3g}")
+
+    def expand(self, node: certificate.Expansion, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
+        """By the bound of the leaf in float64, where it is clear."""
+        if choices.count() == 0:
+            return
+        program = self.question.program
+        chains = [Chain(each.first, each.layers, each.descending) for each in node.chains]
+        for chain, after in zip(chains, (*chains[1:], None)[: len(chains)], strict=True):
+            end = program.layers if after is None else min(after.first, program.layers)
+            if not chain.first < chain.first + chain.layers <= end:
+                raise Unsure("chains that are not in order")
+            if any(program.pieces[number].layer in chain for number in self.question.tail.through):
+                raise Unsure("a chain that is not screened")
+        if bits < EXPANDED_BITS:
+            raise Unsure(f"an expansion at a precision of {bits} bits")
+        try:
+            found = expanded(self.question, choices, chains, node.reach, self.arithmetic(bits)).margins[-1]
+        except NotExpanded as error:
+            raise Unsure(str(error)) from None
+        if not (found[self.columns(rivals)] > CLEAR).all():
+            raise Unsure(f"a leaf of expansion: {found.min():.3g}")
 
     def attend(self, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
         """By the bound of the leaf in float64 where it is clear, else by the checker's own leaf."""

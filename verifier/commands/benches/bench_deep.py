@@ -20,8 +20,9 @@ from ...bench.deep_table import DeepTable
 from ...bench.each_radius import asked_of
 from ...bench.surroundings import surroundings
 from ...engines.attention_engine import ATTENTION
+from ...engines.expansion_engine import BOXES
 from ...engines.outside.margin_bounds import MarginBounds
-from ...engines.smooth_engines import BOXES, SEQUENCE
+from ...engines.smooth_engines import SEQUENCE
 from ...ladder.model_trial import tried
 from ...ladder.replay import Replay
 from ...ladder.run_certificates import Checker

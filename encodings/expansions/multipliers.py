@@ -1,0 +1,194 @@
+"""Margins to first order at one sentence, and what is left of each element (FORMAT.md, sections 18.2 and 18.3).
+
+    z_label - z_rival = margin at the sentence + sum of mu d over what is affine in the words + sum of lambda rest,
+
+d the difference of an element from its number at the sentence, rest what the line of its layer leaves. In float64; the
+last digits are counted by whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Floats
+from ..regions.arithmetic import ABSOLUTE, FUNCTION, OUTWARDS, SHARE, Ends, KernelEnds
+from ..regions.program import CONSTANTS, Bend, Blend, Curve, Dense, Most, Product, Stretch
+from ..regions.region import Question
+
+Array = NDArray[Any]
+ODD = {"tanh": 0.0, "sigmoid": 1.0, "erf": 0.0, "reciprocal": 0.0}
+"""Functions with f(-x) = c - f(x)."""
+ERF_SLOPE = 2 / np.sqrt(np.pi)
+
+
+class Unfit(Exception):
+    """A network, or numbers, that this bound says nothing of."""
+
+
+def slopes(function: str, x: Floats, y: Floats) -> Floats:
+    """f'(x), y = f(x)."""
+    match function:
+        case "exp":
+            return y
+        case "tanh":
+            return 1 - y * y
+        case "sigmoid":
+            return y * (1 - y)
+        case "erf":
+            return np.asarray(ERF_SLOPE * np.exp(-x * x))
+        case "reciprocal":
+            return -y * y
+        case _:
+            return 0.5 / y
+
+
+class Multipliers:
+    """Of all rivals: piece -> [size, rivals], mu of what is affine in the words, lambda of all else."""
+
+    def __init__(self, question: Question, center: Mapping[int, Floats], values: Mapping[int, Floats]) -> None:
+        self.question, self.center = question, center
+        self.values = values
+        """What the rules of pieces give where they read the numbers of the center, which may be others there."""
+        program = question.program
+        self.of: dict[int, Floats] = {piece: matrix.copy() for piece, matrix in question.tail.parts.items()}
+        for number in reversed(question.needed):
+            if not program.pieces[number].affine:
+                self.pass_on(number)
+        self.size = float(sum(np.abs(each).sum() for each in self.of.values()))
+
+    def add(self, part: Stretch, given: Floats) -> None:
+        if part.piece != CONSTANTS:
+            held = self.of.setdefault(
+                part.piece, np.zeros((self.question.program.pieces[part.piece].size, given.shape[1]))
+            )
+            if isinstance(part.index, slice):
+                held[part.index] += given
+            else:
+                np.add.at(held, part.index, given)
+
+    def read(self, parts: Sequence[Stretch], size: int) -> Floats:
+        """Numbers at the sentence."""
+        found = np.empty(size)
+        for part in parts:
+            numbers = self.question.program.constants if part.piece == CONSTANTS else self.center[part.piece]
+            found[part.place] = numbers[part.index]
+        return found
+
+    def pass_on(self, number: int) -> None:
+        """Of one piece, which adds to those of what it reads."""
+        piece = self.question.program.pieces[number]
+        given = self.of.setdefault(number, np.zeros((piece.size, len(self.question.tail.size))))
+        match piece.operation:
+            case Dense(parts, matrices):
+                for part, matrix in zip(parts, matrices, strict=True):
+                    self.add(part, matrix @ given)
+            case Blend(parts, weights):
+                for part, factors in zip(parts, weights, strict=True):
+                    self.add(part, factors[:, None] * given[part.place])
+            case Product(left, right):
+                x, y = self.read(left, piece.size), self.read(right, piece.size)
+                for parts, other in ((left, y), (right, x)):
+                    for part in parts:
+                        self.add(part, (other[:, None] * given)[part.place])
+            case Curve(parts, function):
+                slope = slopes(function, self.read(parts, piece.size), self.values[number])
+                for part in parts:
+                    self.add(part, (slope[:, None] * given)[part.place])
+            case Bend(parts, alpha):
+                slope = np.where(self.read(parts, piece.size) >= 0, 1.0, alpha)
+                for part in parts:
+                    self.add(part, (slope[:, None] * given)[part.place])
+            case Most(columns):
+                best = np.argmax([self.read(parts, piece.size) for parts in columns], axis=0)
+                for at, parts in enumerate(columns):
+                    for part in parts:
+                        self.add(part, np.where(best == at, 1.0, 0.0)[part.place][:, None] * given[part.place])
+
+    # ---- costs
+
+    def costs(self, number: int, found: Array, read: Sequence[Array], ends: Ends) -> Floats:
+        """[rows, rivals]: of a piece, from its ends and from those of what it reads, all of it in order."""
+        given = self.of[number]
+        low, high = self.rests(number, found, read, ends)
+        more = self.values[number] - self.center[number]
+        low, high = low + more, high + more
+        costs = low @ np.maximum(given, 0) + high @ np.minimum(given, 0)
+        if isinstance(ends, KernelEnds):
+            costs = costs - self.widths(number, found, read) @ np.abs(given)
+        return np.asarray(costs)
+
+    def widths(self, number: int, found: Array, read: Sequence[Array]) -> Floats:
+        """[rows, size]: what intervals of float32 values were widened by."""
+        match self.question.program.pieces[number].operation:
+            case Dense() | Blend():
+                return np.asarray(SHARE * self.question.roundings[number] * found[:, 2])
+            case Product():
+                return np.asarray(2 * SHARE * found[:, 2])
+            case Curve():
+                return np.full((1, found.shape[2]), ABSOLUTE)
+            case Bend(_, alpha) if alpha:
+                return np.asarray(4 * SHARE * np.abs(read[0][:, :2]).max(axis=1))
+            case _:
+                return np.zeros((1, found.shape[2]))
+
+    def rests(self, number: int, found: Array, read: Sequence[Array], ends: Ends) -> tuple[Floats, Floats]:
+        """[rows, size] each: the least and the greatest of what the line about the sentence leaves."""
+        piece, own = self.question.program.pieces[number], self.values[number]
+        match piece.operation:
+            case Dense() | Blend():
+                nothing = np.zeros((1, piece.size))
+                return nothing, nothing
+            case Product(left, right, square):
+                x = read[0][:, :2] - self.read(left, piece.size)
+                y = x if square else read[1][:, :2] - self.read(right, piece.size)
+                a, b, c, d = x[:, 0] * y[:, 0], x[:, 0] * y[:, 1], x[:, 1] * y[:, 0], x[:, 1] * y[:, 1]
+                low, high = (
+                    np.minimum(np.minimum(a, b), np.minimum(c, d)),
+                    np.maximum(np.maximum(a, b), np.maximum(c, d)),
+                )
+                return (np.where((x[:, 0] < 0) & (x[:, 1] > 0), 0.0, np.minimum(a, d)) if square else low), high
+            case Curve(parts, function):
+                return self.curve_rests(function, self.read(parts, piece.size), own, found, read[0], ends)
+            case Bend(parts, alpha):
+                x, n = read[0][:, :2], self.read(parts, piece.size)
+                slope = np.where(n >= 0, 1.0, alpha)
+                rest = np.maximum(x, alpha * x) - slope * (x - n) - own
+                kink = np.where((x[:, 0] < 0) & (x[:, 1] > 0), slope * n - own, rest[:, 0])
+                return np.minimum(rest.min(axis=1), kink), np.maximum(rest.max(axis=1), kink)
+            case Most(columns):
+                at = np.array([self.read(parts, piece.size) for parts in columns])
+                best = np.argmax(at, axis=0)
+                every = np.stack([x[:, :2] for x in read])  # [columns, rows, 2, size]
+                places = np.arange(piece.size)
+                chosen = np.moveaxis(every[best, :, :, places], 0, -1)
+                others = every.copy()
+                others[best, :, :, places] = -np.inf
+                low = np.maximum(0.0, others[:, :, 0].max(axis=0) - chosen[:, 1])
+                return low, np.maximum(0.0, others[:, :, 1].max(axis=0) - chosen[:, 0])
+        raise TypeError("tokens are looked up")
+
+    def curve_rests(
+        self, function: str, n: Floats, own: Floats, found: Array, x: Array, ends: Ends
+    ) -> tuple[Floats, Floats]:
+        if isinstance(ends, KernelEnds) and function not in ("tanh", "sigmoid", "erf"):
+            raise Unfit("a curve of relative errors")
+        slope = slopes(function, n, own)
+        lost = 2 * (FUNCTION + ends.unit)
+        values = found[:, 1::-1] if function == "reciprocal" else found[:, :2]
+        if isinstance(ends, KernelEnds):  # what it was widened by counts apart
+            values = values - OUTWARDS * (ABSOLUTE + 2 * ends.unit)
+        rest = values - own - slope * (x[:, :2] - n)
+        size = lost * np.maximum(1.0, np.abs(values))
+        low = np.minimum(rest[:, 0] - size[:, 0], rest[:, 1] - size[:, 1])
+        high = np.maximum(rest[:, 0] + size[:, 0], rest[:, 1] + size[:, 1])
+        inside = (x[:, 0] <= n) & (n <= x[:, 1])
+        low, high = np.where(inside, np.minimum(low, 0.0), low), np.where(inside, np.maximum(high, 0.0), high)
+        if function in ODD:
+            there = (x[:, 0] <= -n) & (-n <= x[:, 1])
+            turned = ODD[function] - 2 * own + 2 * slope * n
+            low, high = np.where(there, np.minimum(low, turned), low), np.where(there, np.maximum(high, turned), high)
+        return low, high
