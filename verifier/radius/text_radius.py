@@ -67,7 +67,8 @@ class TextRadius:
         except (check.Refused, check.Unusable) as error:
             raise Unsupported(f"{self.at.setting.path}: outside the format of certificates: {error}") from None
         began, own = time.monotonic(), self.at.until - time.monotonic()
-        for each in sets:
+        # In a network that reads one word after the other the last words are proved fastest.
+        for each in reversed(sets):
             self.low.prove_plainly(each, began + (SMOOTH_SHARE if smooth else 1.0) * own)
         for each in sets if smooth else []:
             # What is cheap for rectifiers costs more than a proof here, and comes after it.

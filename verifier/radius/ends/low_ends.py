@@ -52,6 +52,9 @@ class LowEnds:
     high: HighEnds
     by_forms: bool = False
     """Whether forms prove the balls: of smooth networks, and where trees would take the checker too long."""
+    first: float = math.inf
+    """The ball that forms try first: what the last two words foretell."""
+    last: float = 0.0
 
     @cached_property
     def finest(self) -> float:
@@ -61,10 +64,10 @@ class LowEnds:
         """The greatest radius that linear bounds alone hold for safe, by halving."""
         most = each.high if math.isfinite(each.high) else FURTHEST * self.at.diameter
         if isinstance(each.moving, SmoothMoving):
-            return safe_radius(each.moving, each.balls, most)
+            return self.radius_of_forms(each.moving, each, most)
         if self.by_forms:
             forms = BallForms(self.at.room.forms, self.at.values, each.free, self.at.question.norm)
-            return safe_radius(SmoothMoving(forms), each.balls, most)
+            return self.radius_of_forms(SmoothMoving(forms), each, most)
         safe = [plainly_safe(each.moving, ball.with_radius(most)) for ball in each.balls]
         if all(safe):
             return most
@@ -76,6 +79,12 @@ class LowEnds:
             else:
                 high = middle
         return low
+
+    def radius_of_forms(self, moving: SmoothMoving, each: Words, most: float) -> float:
+        found = safe_radius(moving, each.balls, most, self.first)
+        if found:
+            self.first, self.last = found * (min(found / self.last, 1.0) if self.last else 1.0), found
+        return found
 
     def prove_plainly(self, each: Words, until: float) -> None:
         """A ball by linear bounds, which the checker accepts."""
