@@ -16,7 +16,7 @@ from swapproof.verifier.radius.ends.high_ends import HighEnds
 from swapproof.verifier.radius.ends.text_place import TextPlace
 from swapproof.verifier.radius.moving_ball import Ball
 from swapproof.verifier.radius.radius_setting import RadiusQuestion, RadiusSetting
-from swapproof.verifier.radius.seeking.nearest_words import Candidates, distances
+from swapproof.verifier.radius.seeking.nearest_words import Candidates, distances, least_margin
 from swapproof.verifier.radius.seeking.word_sweep import Products, Sweep
 from swapproof.verifier.tasks.task import read_task
 
@@ -74,6 +74,18 @@ def test_the_nearest_that_changes_the_class_is_that_of_asking_about_each(network
     assert broken >= 3
 
 
+@pytest.mark.parametrize("network", [None, *NETWORKS])
+def test_the_least_margin_is_that_of_asking_about_each(network: str | None, tmp_path: Path) -> None:
+    for at, sweep, word in places(tmp_path / "task", network):
+        label, words = at.text.label, at.setting.words
+        ball = HighEnds(at).begun((word,), [1 - label], look=False).balls[0]
+        whole = np.repeat(at.exact_center[None], len(words), axis=0)
+        whole[:, at.free_of((word,))] = words
+        answers = at.answers(whole)
+        least = (answers[:, label] - answers[:, 1 - label]).min()
+        assert least_margin(sweep, [ball], len(words)) == pytest.approx(least, rel=1e-5, abs=1e-5)
+
+
 def test_where_single_precision_is_not_enough_every_word_is_computed_again() -> None:
     class Coarse:
         def singly(self, rows: slice) -> NDArray[Any]:
@@ -86,6 +98,24 @@ def test_where_single_precision_is_not_enough_every_word_is_computed_again() -> 
     ball = Ball(np.zeros(1), np.ones(1), "l2", 0, 1)
     found = Candidates.of(Coarse(), [ball], vectors, -1).nearest(lambda row: row == 7)
     assert (found.row, found.distance) == (7, 7.0)
+
+
+def test_the_least_margin_is_in_double_precision() -> None:
+    """Words that single precision cannot tell apart are computed again, also where it cannot be trusted at all."""
+
+    class Near:
+        def __init__(self, off: float) -> None:
+            self.off = off
+
+        def singly(self, rows: slice) -> NDArray[Any]:
+            return np.tile([1.0 + self.off, 0.0], (rows.stop - rows.start, 1))
+
+        def logits(self, rows: NDArray[Any]) -> NDArray[Any]:
+            return np.stack([1.0 - 1e-5 * (rows == 7), np.zeros(len(rows))], axis=1)
+
+    ball = Ball(np.zeros(1), np.ones(1), "l2", 0, 1)
+    for off in (0.0, 3.0):
+        assert least_margin(Near(off), [ball], 10) == 1.0 - 1e-5
 
 
 def test_products_are_kept_for_the_matrices_asked_for_last(monkeypatch: pytest.MonkeyPatch) -> None:
