@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from .behind_embedding import Behind
 
 Array = NDArray[Any]
-PARTS = 2.0**40
-"""Radii are multiples of one part of so many, or of a coarser one where widths are fine."""
 ROUNDS = 4
 """How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
@@ -43,7 +41,7 @@ BITS = 20
 def finest_radius(widths: Floats) -> float:
     """A multiple of it times a width needs no finer grid than the checker's 2**-64."""
     bits = max(Fraction(width).denominator.bit_length() - 1 for width in widths.tolist())
-    return max(1.0 / PARTS, 2.0 ** (bits - check.GRID))
+    return 2.0 ** (bits - check.GRID)
 
 
 def rounded_down(radius: float, finest: float) -> Fraction:

@@ -117,7 +117,7 @@ class HighEnds:
 
     def starts(self, each: Words) -> Floats:
         center = each.balls[0].center
-        size = self.at.diameter * each.balls[0].widths / math.sqrt(len(center))
+        size = self.at.far * each.balls[0].widths / math.sqrt(len(center))
         found = center + self.at.random.normal(size=(STARTS, len(center))) * size
         found[0] = center
         if each.found is not None and each.found.row is not None:

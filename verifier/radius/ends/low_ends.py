@@ -62,7 +62,7 @@ class LowEnds:
 
     def plain_radius(self, each: Words) -> float:
         """The greatest radius that linear bounds alone hold for safe, by halving."""
-        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.diameter
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.far
         if isinstance(each.moving, SmoothMoving):
             return self.radius_of_forms(each.moving, each, most)
         if self.by_forms:
@@ -124,7 +124,7 @@ class LowEnds:
         """Larger balls by search: first one just below the high end, then halfway between what holds and what does
         not."""
         until = time.monotonic() + seconds * PROVING
-        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.diameter
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.far
         target, failed = (1 - GAP / 2) * most, most
         while time.monotonic() < until and float(each.low) < NEAR * failed:
             radius = rounded_down(target, self.finest)
