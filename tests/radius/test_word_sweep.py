@@ -20,7 +20,7 @@ from swapproof.verifier.radius.seeking.nearest_words import Candidates, distance
 from swapproof.verifier.radius.seeking.word_sweep import Products, Sweep
 from swapproof.verifier.tasks.task import read_task
 
-LENGTH = 7
+LENGTH, FILTERS, HIDDEN = 7, 4, 5
 NETWORKS: dict[str, tuple[list[Kernel], bool]] = {
     "one width": ([(3, 1, 1, 0)], False),
     "two widths": ([(2, 1, 1, 1), (4, 2, 1, 0)], False),
@@ -51,6 +51,19 @@ def test_their_logits_are_those_of_the_network(network: str | None, tmp_path: Pa
         expected = at.answers(whole)
         np.testing.assert_allclose(sweep.logits(np.arange(len(words))), expected, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(sweep.singly(slice(0, len(words))), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_maximum_has_rectifiers_of_what_moves_alone(network: str, tmp_path: Path) -> None:
+    """Of the windows without the word only the greatest is there; the logits are those of the network."""
+    kernels, _ = NETWORKS[network]
+    for at, _, word in places(tmp_path / "task", network):
+        each = HighEnds(at).begun((word,), [1 - at.text.label], look=False)
+        whole = np.repeat(at.exact_center[None], len(at.setting.words), axis=0)
+        whole[:, each.free] = at.setting.words
+        logits = each.moving.stack.values(at.setting.words)[1]
+        np.testing.assert_allclose(logits, at.answers(whole), rtol=1e-5, atol=1e-5)
+        assert each.neurons <= HIDDEN + sum(2 * FILTERS * width for width, *_ in kernels)
 
 
 @pytest.mark.parametrize("network", [None, *NETWORKS])
