@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from convolved_models import Kernel, convolved
+from convolved_models import Kernel, convolved, write_convolved
 from numpy.typing import NDArray
 from tiny import ROWS, write_task
 
+from swapproof.verifier.cli import main
 from swapproof.verifier.radius.ends.high_ends import HighEnds
 from swapproof.verifier.radius.ends.text_place import TextPlace
 from swapproof.verifier.radius.moving_ball import Ball
+from swapproof.verifier.radius.radius_run import measure_msr
 from swapproof.verifier.radius.radius_setting import RadiusQuestion, RadiusSetting
 from swapproof.verifier.radius.seeking.nearest_words import Candidates, distances, least_margin
 from swapproof.verifier.radius.seeking.word_sweep import Products, Sweep
@@ -64,6 +67,20 @@ def test_a_maximum_has_rectifiers_of_what_moves_alone(network: str, tmp_path: Pa
         logits = each.moving.stack.values(at.setting.words)[1]
         np.testing.assert_allclose(logits, at.answers(whole), rtol=1e-5, atol=1e-5)
         assert each.neurons <= HIDDEN + sum(2 * FILTERS * width for width, *_ in kernels)
+
+
+def test_maxima_have_balls_by_forms(tmp_path: Path) -> None:
+    """Trees have no names for their rectifiers, and few neurons move: the checker would refuse what float64 holds."""
+    task = write_convolved(tmp_path / "task", ROWS)
+    assert measure_msr(task, tmp_path / "run", seconds=20.0).exit_code == 0
+    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    lines = [line for line in lines if line["status"] != "already_wrong"]
+    assert len(lines) >= 2
+    for line in lines:
+        top = json.loads((tmp_path / "run" / line["certificate"]).read_text())
+        assert top["recipe"] == "forms-1"
+        assert all(0 < part["low"] <= (part["high"] or np.inf) for part in line["words"])
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
 
 
 @pytest.mark.parametrize("network", [None, *NETWORKS])

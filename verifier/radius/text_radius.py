@@ -58,7 +58,7 @@ class TextRadius:
         rivals = [rival for rival in range(self.at.setting.labels) if rival != label]
         smooth = isinstance(self.at.room.plain, SmoothNetwork)
         sets = [self.high.begun(words, rivals, look=False) for words in self.sets(rivals)]
-        by_forms = self.low.by_forms = smooth or max(each.neurons for each in sets) > MANY_NEURONS
+        by_forms = self.low.by_forms = smooth or any(each.neurons > MANY_NEURONS or each.unnamed for each in sets)
         for each in [] if by_forms else sets:
             self.high.look(each)
         try:

@@ -52,5 +52,10 @@ class Words:
         return 0 if isinstance(self.moving, SmoothMoving) else sum(map(len, self.moving.stack.layers))
 
     @property
+    def unnamed(self) -> bool:
+        """Whether there are rectifiers of maxima, which proofs have no names for; the checker does not follow them."""
+        return not isinstance(self.moving, SmoothMoving) and None in self.moving.layers
+
+    @property
     def closed(self) -> bool:
         return math.isfinite(self.high) and float(self.low) >= (1 - GAP) * self.high
