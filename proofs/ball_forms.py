@@ -12,7 +12,6 @@ import struct
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import repeat
 from math import isqrt, lcm
 from operator import add, mul, sub
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -33,6 +32,8 @@ ERF_SLOPE = 13065738120985211438752802935001419657416428612485001424207391907626
 MOST_EXP = 28
 PACKED = 4
 """Rows that share a list are added up together if they are so many."""
+FIELD = 4
+"""Bytes of a field are a multiple of this, and 8 at least."""
 
 
 class Network(networks.Network):
@@ -77,6 +78,49 @@ def rounded(above: int, below: int) -> int:
     return (2 * above + below) // (2 * below)
 
 
+class Matrix:
+    """Rows of integers. A packed column is one integer with a field for every row, so that a product is one product."""
+
+    def __init__(self, rows: Sequence[list[int]]) -> None:
+        self.rows, self.norm = rows, max([sum(map(abs, row)) for row in rows])
+        self.packed: dict[int, list[int]] = {}
+
+    def columns(self, size: int) -> list[int]:
+        """With fields of so many bytes. A number below 0 borrows from the next row, and pays it back."""
+        if size not in self.packed:
+            half = 1 << 8 * size - 1
+            every = self.every(half, size)
+            lines = zip(*self.rows, strict=True)
+            self.packed[size] = [
+                int.from_bytes(b"".join([(x + half).to_bytes(size, "little") for x in line]), "little") - every
+                for line in lines
+            ]
+        return self.packed[size]
+
+    def every(self, number: int, size: int) -> int:
+        return int.from_bytes(number.to_bytes(size, "little") * len(self.rows), "little")
+
+    def times(self, numbers: Sequence[int], places: Sequence[int] | None = None, shift: int = 0) -> list[int]:
+        """Of each row the sum of its products with the numbers, where there are places, of these columns alone; and
+        where there is a shift, round(2**-shift of it)."""
+        more = 1 << shift >> 1
+        if len(self.rows) < PACKED:
+            rows = self.rows if places is None else [[row[k] for k in places] for row in self.rows]
+            return [sum(map(mul, row, numbers)) + more >> shift for row in rows]
+        most = self.norm * max(map(abs, numbers), default=0) + more
+        size = max(ceiling(most.bit_length() + 1, 8 * FIELD) * FIELD, 8)
+        columns, top = self.columns(size), 1 << 8 * size - 1
+        total = sum(map(mul, columns if places is None else [columns[k] for k in places], numbers))
+        data = (total + self.every(top + more, size)).to_bytes(len(self.rows) * size, "little")
+        fields: Iterable[int] = (
+            struct.unpack(f"<{len(self.rows)}Q", data)
+            if size == 8
+            else [int.from_bytes(data[at : at + size], "little") for at in range(0, len(data), size)]
+        )
+        top >>= shift
+        return [(x >> shift) - top for x in fields] if shift else [x - top for x in fields]
+
+
 class BallForms:
     """Rules of the layers, for one network and precision; `fixed` are the forms at the center."""
 
@@ -84,8 +128,7 @@ class BallForms:
         self.network, self.q, self.stop = network, q, stop
         self.curves, self.limit = enclosures.Curves(q), 1 << LIMIT_BITS + q
         self.center = center
-        self.coarse: dict[int, list[int]] = {}
-        self.lines: dict[int, list[tuple[list[int], int]]] = {}
+        self.known: dict[tuple[int, ...], tuple[Matrix, Matrix, Matrix]] = {}
         self.fixed: list[Form] = []
         self.round, self.slopes, self.s = False, 0, 1
         held = self.held = self.fixed
@@ -162,11 +205,13 @@ class BallForms:
 
     # ---- affine layers
 
-    def coarse_weights(self, weights: list[int], scale: int) -> list[int]:
-        """The multiples of 2**-q next to these weights, that slopes are multiplied with."""
-        if id(weights) not in self.coarse:
-            self.coarse[id(weights)] = [((w << self.q + 1) + scale) // (2 * scale) for w in weights]
-        return self.coarse[id(weights)]
+    def matrices(self, rows: list[list[int]], scale: int) -> tuple[Matrix, Matrix, Matrix]:
+        """Of these weights, of their magnitudes, and of the multiples of 2**-q next to them."""
+        key = tuple(map(id, rows))
+        if key not in self.known:
+            coarse = [[((w << self.q + 1) + scale) // (2 * scale) for w in row] for row in rows]
+            self.known[key] = Matrix(rows), Matrix([list(map(abs, row)) for row in rows]), Matrix(coarse)
+        return self.known[key]
 
     def affine(self, layer: networks.Affine, here: Sequence[int]) -> list[Form]:
         q, scale = self.q, lcm(layer.size_scale, layer.bias_scale)
@@ -177,56 +222,38 @@ class BallForms:
         found: dict[int, Form] = {}
         for at, places in by_list.items():
             read = [self.held[i] for i in layer.lists[at]]
-            f, e = [each.f for each in read], [each.e for each in read]
-            moving = [k for k, each in enumerate(read) if each.g]
-            lost = ceiling(sum(each.reach for each in read), 2 << q) + self.s
-            rows = [layer.weights[layer.pairs[place][1]] for place in places]
-            coarse = [self.coarse_weights(weights, layer.size_scale) for weights in rows]
-            if len(moving) < len(read):
-                coarse = [[weights[k] for k in moving] for weights in coarse]
-            slopes = self.sums(coarse, [read[k].g for k in moving])
-            for place, weights, g in zip(places, rows, slopes, strict=True):
-                number = sum(map(mul, weights, f)) * factor + (layer.biases[place] * finer << q)
-                error = ceiling(sum(map(mul, map(abs, weights), e)), layer.size_scale) + lost
-                found[place] = self.form(rounded(number, scale), g, error)
+            weights = [layer.weights[layer.pairs[place][1]] for place in places]
+            exact, sizes, coarse = self.matrices(weights, layer.size_scale)
+            lost = ceiling(sum([each.reach for each in read]), 2 << q) + self.s
+            numbers = exact.times([each.f for each in read])
+            errors = sizes.times([each.e for each in read])
+            slopes = self.sums(coarse, [k for k, each in enumerate(read) if each.g], read)
+            for place, number, error, g in zip(places, numbers, errors, slopes, strict=True):
+                f = rounded(number * factor + (layer.biases[place] * finer << q), scale)
+                found[place] = self.form(f, g, ceiling(error, layer.size_scale) + lost)
         return [found[place] for place in here]
 
-    def sums(self, rows: list[list[int]], slopes: list[Sequence[int]]) -> list[list[int]]:
-        """round(2**-q sum of v_k g_k) of each row v."""
-        q, m = self.q, self.slopes
-        half = 1 << q - 1
-        if not slopes:
-            return [[] for _ in rows]
-        if len(rows) < PACKED:
-            return [
-                [
-                    x + half >> q
-                    for x in map(
-                        sum, zip(*[map(mul, repeat(v), g) for v, g in zip(row, slopes, strict=True)], strict=True)
-                    )
-                ]
-                for row in rows
-            ]
-        most = max(max(map(abs, g)) for g in slopes) * max(sum(map(abs, row)) for row in rows)
-        size = ceiling(max(most.bit_length() + 2, q + 2), 8)
-        size = 8 if 4 < size < 8 else size
-        packs = [packed(g, size) for g in slopes]
-        top = 1 << 8 * size - 1
-        shift = packed([top + half] * m, size)
-        found = []
-        for row in rows:
-            data = (sum(map(mul, row, packs)) + shift).to_bytes(m * size + 1, "little")
-            if size == 8:
-                fields: Iterable[int] = struct.unpack(f"<{m}Q", data[: m * size])
-            else:
-                fields = [int.from_bytes(data[at : at + size], "little") for at in range(0, m * size, size)]
-            found.append([(x >> q) - (top >> q) for x in fields])
-        return found
+    def sums(self, coarse: Matrix, moving: list[int], read: list[Form]) -> Iterable[Sequence[int]]:
+        """Of each row round(2**-q sum of v_k g_k)."""
+        q, half = self.q, 1 << self.q - 1
+        columns = zip(*[read[k].g for k in moving], strict=True)
+        if not moving:
+            return [()] * len(coarse.rows)
+        if len(coarse.rows) >= PACKED:
+            return zip(*[coarse.times(column, moving, q) for column in columns], strict=True)
+        rows = [[row[k] for k in moving] for row in coarse.rows]
+        if rows == [[1 << q] * len(moving)]:
+            return [list(map(sum, columns))]
+        every = list(columns)
+        return [[sum(map(mul, row, column)) + half >> q for column in every] for row in rows]
 
     # ---- other layers
 
     def along(self, x: Form, a: int, below: int) -> Sequence[int]:
         """round(a g_j / below)."""
+        if below == 1 << self.q:
+            q, half = self.q, below >> 1
+            return [a * each + half >> q for each in x.g]
         twice, double = 2 * a, 2 * below
         return [(twice * each + below) // double for each in x.g]
 
@@ -357,11 +384,3 @@ class BallForms:
                 slopes = list(map(add, slopes, [k * each for each in x.g]))
         least = middle - self.reach(slopes) - error
         return least > 0 or (least == 0 and label < rival)
-
-
-def packed(numbers: Sequence[int], size: int) -> int:
-    """Their sum, each so many bytes further."""
-    total = 0
-    for number in reversed(numbers):
-        total = (total << 8 * size) + number
-    return total

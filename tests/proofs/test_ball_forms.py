@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from math import inf
+from math import floor, inf
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -127,6 +128,28 @@ def test_curves_lie_in_their_forms(function: int, x: float, spread: float, q: in
             value = Fraction(least, 2**more)
             slope = form.g[0] if form.g else 0
             assert abs(value - form.f - slope * d) <= form.e + 1
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    rows=st.integers(1, 9),
+    columns=st.integers(0, 5),
+    bits=st.tuples(st.integers(0, 70), st.integers(0, 70)),
+    shift=st.sampled_from([0, 1, 24, 57]),
+)
+@settings(max_examples=200)
+def test_packed_sums_are_the_sums(seed: int, rows: int, columns: int, bits: tuple[int, int], shift: int) -> None:
+    """Of signed numbers of any size, of all columns or of some, rounded as the format says."""
+    source = Random(seed)
+    weights = [[source.randint(-(1 << bits[0]), 1 << bits[0]) for _ in range(columns)] for _ in range(rows)]
+    matrix = ball_forms.Matrix(weights)
+    places = [k for k in range(columns) if source.random() < 0.7]
+    for chosen in (None, places):
+        at = list(range(columns)) if chosen is None else chosen
+        numbers = [source.choice((-1, 0, 1)) * (1 << bits[1]) for _ in at]
+        sums = [sum(row[k] * x for k, x in zip(at, numbers, strict=True)) for row in weights]
+        expected = [floor(Fraction(each, 1 << shift) + Fraction(1, 2)) for each in sums]
+        assert matrix.times(numbers, chosen, shift) == expected
 
 
 DERIVATIVES: dict[int, Any] = {

@@ -319,6 +319,26 @@ def test_scaled_radii_are_those_of_any_other_scale(tmp_path: Path, size: float) 
     assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
 
 
+def test_tiny_vectors_have_tiny_radii(tmp_path: Path) -> None:
+    line = measured(write(tmp_path / "task", line_model(1e-14)), tmp_path / "run")[0]
+    assert 4.995e-15 < line["words"][0]["low"] <= 5.001e-15
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+
+
+def test_words_with_one_vector_each_have_radii_too(tmp_path: Path) -> None:
+    """The diameter is 0, and says nothing of how far to look."""
+    model = flat_model(3)
+    rows = np.full((len(WORDS), 2), 0.5, dtype=np.float32)
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(rows, model.graph.initializer[0].name))
+    lines = measured(write(tmp_path / "task", model), tmp_path / "run")
+    for line in lines:
+        assert line["diameter"] == 0
+        for part in line["words"]:
+            assert part["low"] > 0
+            assert (part["swap"], part["any_word"], part["same_vector"]) == (None, "proved", 7)
+    assert main(["check", str(tmp_path / "run"), "--quiet"]) == 0
+
+
 def test_a_dimension_without_range_has_no_unit(tmp_path: Path, capsys: Capture) -> None:
     vectors = table(np.random.default_rng(8), 3)
     vectors[2:, 1] = 0.5

@@ -86,6 +86,23 @@ def test_a_larger_radius_is_refused(tmp_path: Path) -> None:
     assert main(["check", str(tmp_path / "run"), "--quiet"]) == 4
 
 
+def test_the_precision_is_what_the_margin_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one at which rounding takes all of the margin; balls are then as large as at a fine one."""
+    task = write(tmp_path / "task", recurrent_model(3, units=24, scale=1.0))
+    lows, precisions = [], []
+    for coarsest in (16, 80):
+        monkeypatch.setattr("swapproof.verifier.radius.proved_balls.COARSEST", coarsest)
+        lines = measured(task, tmp_path / str(coarsest), "l2")
+        lows.append([part["low"] for line in lines for part in line["words"]])
+        tops = [json.loads((tmp_path / str(coarsest) / line["certificate"]).read_text()) for line in lines]
+        precisions.append([top["precision"] for top in tops])
+    assert len(set(precisions[0])) > 1
+    assert max(precisions[0]) < 40
+    assert set(precisions[1]) == {80}
+    assert lows[0] == pytest.approx(lows[1], rel=0.03)
+    assert min(lows[0]) > 0
+
+
 def masked_model() -> Any:
     """Computes with the tokens themselves, beside their embedding: vectors of padding count as 0."""
     g = Builder()

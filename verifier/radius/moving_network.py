@@ -174,7 +174,7 @@ def moving_network(network: PlainNetwork, values: Floats, free: Indices) -> Movi
             case Greatest(windows):
                 here = np.flatnonzero(moves[windows].any(axis=1))
                 moves[start + here] = True
-                add_maxima(building, windows[here], (start + here).tolist())
+                add_maxima(building, windows[here], (start + here).tolist(), moves)
     output = building.functions(network.logits.tolist())
     stack = Stack(len(free), tuple(building.layers), output, tuple(range(len(building.layers))))
     return Moving(stack, tuple(building.names))
@@ -197,9 +197,20 @@ def add_rows(building: Building, step: PlainRows, start: int, moves: Truths) -> 
         building.keep((start + rows).tolist(), functions_of(found, used @ inner.bias + fixed))
 
 
-def add_maxima(building: Building, windows: Indices, elements: list[int]) -> None:
-    """max(a, b) = a + relu(b - a), by halves; proofs have no names for these rectifiers."""
-    columns = [building.functions(column.tolist()) for column in windows.T]
+def add_maxima(building: Building, windows: Indices, elements: list[int], moves: Truths) -> None:
+    """max(a, b) = a + relu(b - a), by halves; proofs have no names for these rectifiers. Of what does not move in a
+    window only the greatest is there."""
+    if not elements:
+        return
+    still = np.where(moves[windows], -np.inf, building.values[windows])
+    greatest = np.take_along_axis(windows, still.argmax(axis=1)[:, None], axis=1)
+    windows = np.take_along_axis(windows, np.argsort(~moves[windows], axis=1, kind="stable"), axis=1)
+    moving = moves[windows].sum(axis=1)
+    chosen = windows[:, : int(moving.max())]
+    chosen = np.where(moves[chosen], chosen, greatest)
+    if np.isfinite(still).any():
+        chosen = np.hstack([chosen, greatest])
+    columns = [building.functions(column.tolist()) for column in chosen.T]
     while len(columns) > 1:
         pairs = list(zip(columns[0:-1:2], columns[1::2], strict=False))
         rest = columns[len(columns) // 2 * 2 :]

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from .behind_embedding import Behind
 
 Array = NDArray[Any]
-PARTS = 2.0**40
-"""Radii are multiples of one part of so many, or of a coarser one where widths are fine."""
 ROUNDS = 4
 """How often a tree is gone through: what was mended is true once a walk mends nothing."""
 PLAIN = tree.linear(tree.Multipliers([1]))
 """The proof that linear bounds suffice for."""
-PRECISIONS, FINE = (24, 28, 32, 40, 56), 18
-"""Of forms: the first of them at which rounding makes errors of at most 2**-FINE at the center."""
+COARSEST, FINEST, STEP, MORE = 24, 256, 4, 16
+"""Precisions of forms that are tried; MORE bits are next where rounding takes all of the margin."""
+LOST = 2.0**-6
+"""What it may take. It is told at the center; in a ball it is as many times that as the reach of ones, nearly."""
 BITS = 20
 """Of a radius: it is rounded down to so many."""
 
@@ -41,7 +41,7 @@ BITS = 20
 def finest_radius(widths: Floats) -> float:
     """A multiple of it times a width needs no finer grid than the checker's 2**-64."""
     bits = max(Fraction(width).denominator.bit_length() - 1 for width in widths.tolist())
-    return max(1.0 / PARTS, 2.0 ** (bits - check.GRID))
+    return 2.0 ** (bits - check.GRID)
 
 
 def rounded_down(radius: float, finest: float) -> Fraction:
@@ -158,11 +158,25 @@ class FormClaims(Claims):
     def __post_init__(self) -> None:
         lowered = self.lowered()
         network = ball_forms.Network(lowered.data, lowered.numbers)
-        for precision in PRECISIONS:
-            self.precision = precision
-            self.forms = ball_forms.BallForms(network, precision, self.numbers, math.inf)
-            if max(form.e for form in self.forms.fixed) < 1 << precision - FINE:
-                break
+        self.precision, more = COARSEST, 0
+        while True:
+            self.precision = min(self.precision + more, FINEST)
+            self.forms = ball_forms.BallForms(network, self.precision, self.numbers, math.inf)
+            more = self.bits_missing(network.logits)
+            if not more or self.precision == FINEST:
+                return
+
+    def bits_missing(self, logits: Sequence[int]) -> int:
+        """By how many bits rounding takes too much of the margin over a rival, a multiple of STEP."""
+        ones = math.sqrt(len(self.widths)) if self.norm == "l2" else len(self.widths)
+        at = [self.forms.fixed[i] for i in logits]
+        label, missing = at[self.label], 0
+        for rival in [at[i] for i in self.rivals]:
+            lost, margin = (label.e + rival.e) * ones, label.f - rival.f
+            if lost >= margin:
+                return MORE
+            missing = max(missing, math.ceil(math.log2(max(lost, 1) / margin / LOST) / STEP) * STEP)
+        return missing
 
     def place(self, free: Indices) -> FormCase:
         return FormCase(self, free)

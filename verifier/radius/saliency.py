@@ -17,22 +17,17 @@ from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.network import Floats
 
 from .moving_ball import Ball
+from .seeking.nearest_words import AnsweringWords, least_margin, margins
 
-CHUNK = 2048
+Effects = dict[str, float]
 DIGITS = 6
 EFFECTS = ("leave_one_out", "single_swap")
 
 
-def effects(stack: Stack, balls: Sequence[Ball], vectors: Floats, nothing: Floats) -> dict[str, float]:
+def effects(stack: Stack, answering: AnsweringWords, balls: Sequence[Ball], words: int, nothing: Floats) -> Effects:
     """Of one word: by how much the margin falls; `nothing` is the vector of the padding."""
-
-    def margin(points: Floats) -> Floats:
-        logits = stack.values(points)[1]
-        return np.asarray(np.min([logits[:, ball.label] - logits[:, ball.rival] for ball in balls], axis=0))
-
-    here = float(margin(balls[0].center[None])[0])
-    least = min(float(margin(vectors[first : first + CHUNK]).min()) for first in range(0, len(vectors), CHUNK))
-    found = here - float(margin(nothing[None])[0]), here - least
+    here, without = margins(stack.values(np.array([balls[0].center, nothing]))[1], balls).tolist()
+    found = here - without, here - least_margin(answering, balls, words)
     return {name: round(value, DIGITS) for name, value in zip(EFFECTS, found, strict=True)}
 
 

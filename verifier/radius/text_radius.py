@@ -25,8 +25,8 @@ from .smooth.smooth_forms import SmoothNetwork
 
 MANY_NEURONS = 400
 """That move; from there on forms prove balls faster than bounds by substitution, and nearly as large."""
-SMOOTH_SHARE = 0.8
-"""Of the time of a text, for the proofs of a smooth network; the rest is for points and words."""
+FORMS_SHARE = 0.8
+"""Of the time of a text, for proofs by forms; the rest is for points and words."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,11 @@ class TextRadius:
             return Measured({"status": "already_wrong", "safe_radius": {"low": 0.0, "high": 0.0}, "words": []}, None, 1)
         rivals = [rival for rival in range(self.at.setting.labels) if rival != label]
         smooth = isinstance(self.at.room.plain, SmoothNetwork)
-        sets = [self.high.begun(words, rivals, look=not smooth) for words in self.sets(rivals)]
+        sets = [self.high.begun(words, rivals, look=False) for words in self.sets(rivals)]
+        by_forms = self.low.by_forms = smooth or any(each.neurons > MANY_NEURONS or each.unnamed for each in sets)
+        for each in [] if by_forms else sets:
+            self.high.look(each)
         try:
-            self.low.by_forms = smooth or max(each.neurons for each in sets) > MANY_NEURONS
             kind = FormClaims if self.low.by_forms else Claims
             claims = kind(self.at.room.behind, self.at.center, self.at.widths, label, rivals, self.at.question.norm)
             for each in sets:
@@ -67,10 +69,11 @@ class TextRadius:
         except (check.Refused, check.Unusable) as error:
             raise Unsupported(f"{self.at.setting.path}: outside the format of certificates: {error}") from None
         began, own = time.monotonic(), self.at.until - time.monotonic()
-        for each in sets:
-            self.low.prove_plainly(each, began + (SMOOTH_SHARE if smooth else 1.0) * own)
-        for each in sets if smooth else []:
-            # What is cheap for rectifiers costs more than a proof here, and comes after it.
+        # In a network that reads one word after the other the last words are proved fastest.
+        for each in reversed(sets):
+            self.low.prove_plainly(each, began + (FORMS_SHARE if by_forms else 1.0) * own)
+        for each in sets if by_forms else []:
+            # What is cheap for few rectifiers costs more than a proof here, and comes after it.
             if time.monotonic() < self.at.until:
                 self.high.look(each)
         left = sorted(sets, key=lambda each: min(each.high, 1e300))

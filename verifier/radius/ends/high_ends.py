@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from swapproof.encodings.network import Floats
+from swapproof.encodings.network import Floats, Indices
 
 from ..moving_ball import Ball
-from ..moving_network import Moving, PlainNetwork, moving_network
+from ..moving_network import Moving, moving_network
 from ..seeking.nearest_point import border_points, drawn_in, refined, replayed
 from ..seeking.nearest_words import AnsweringWords, Candidates
 from ..seeking.several_words import SentenceSearch
@@ -45,7 +46,7 @@ class HighEnds:
             Ball(self.at.exact_center[free], widths, self.at.question.norm, self.at.text.label, rival)
             for rival in rivals
         ]
-        found = Words(words, free, moving, balls)
+        found = Words(words, free, moving, balls, partial(answering_words, self.at, free, moving))
         if look:
             self.look(found)
         return found
@@ -71,14 +72,10 @@ class HighEnds:
                 each.free, self.at.setting.words[row]
             )
 
-        vectors = self.at.setting.words
-        answering: AnsweringWords
-        plain, products, among = self.at.room.plain, self.at.setting.products, None
+        vectors, among = self.at.setting.products.vectors, None
         if isinstance(each.moving, SmoothMoving):
-            answering, among = SmoothWords(each.moving.forms, vectors), each.moving.among(each.balls[0], vectors)
-        elif isinstance(plain, PlainNetwork):
-            answering = Sweep.of(plain, self.at.values, each.free, products)
-        candidates = Candidates.of(answering, each.balls, products.vectors, own, among)
+            among = each.moving.among(each.balls[0], self.at.setting.words)
+        candidates = Candidates.of(each.answering(), each.balls, vectors, own, among)
         each.found = candidates.nearest(breaks)
         each.high = min(each.high, upwards(each.found.distance))
         if self.at.question.same_part_of_speech and each.words[0] < len(self.at.text.encoded.words):
@@ -120,7 +117,7 @@ class HighEnds:
 
     def starts(self, each: Words) -> Floats:
         center = each.balls[0].center
-        size = self.at.diameter * each.balls[0].widths / math.sqrt(len(center))
+        size = self.at.far * each.balls[0].widths / math.sqrt(len(center))
         found = center + self.at.random.normal(size=(STARTS, len(center))) * size
         found[0] = center
         if each.found is not None and each.found.row is not None:
@@ -156,3 +153,10 @@ class HighEnds:
         if distance < each.point_distance:
             each.point, each.point_distance = point, distance
             each.high = min(each.high, distance)
+
+
+def answering_words(at: TextPlace, free: Indices, moving: Moving | SmoothMoving) -> AnsweringWords:
+    """All words of the vocabulary in the place that is free."""
+    if isinstance(moving, SmoothMoving):
+        return SmoothWords(moving.forms, at.setting.words)
+    return Sweep.of(at.room.plain, at.values, free, at.setting.products)  # type: ignore[arg-type]

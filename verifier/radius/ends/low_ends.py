@@ -52,6 +52,9 @@ class LowEnds:
     high: HighEnds
     by_forms: bool = False
     """Whether forms prove the balls: of smooth networks, and where trees would take the checker too long."""
+    first: float = math.inf
+    """The ball that forms try first: what the last two words foretell."""
+    last: float = 0.0
 
     @cached_property
     def finest(self) -> float:
@@ -59,12 +62,12 @@ class LowEnds:
 
     def plain_radius(self, each: Words) -> float:
         """The greatest radius that linear bounds alone hold for safe, by halving."""
-        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.diameter
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.far
         if isinstance(each.moving, SmoothMoving):
-            return safe_radius(each.moving, each.balls, most)
+            return self.radius_of_forms(each.moving, each, most)
         if self.by_forms:
             forms = BallForms(self.at.room.forms, self.at.values, each.free, self.at.question.norm)
-            return safe_radius(SmoothMoving(forms), each.balls, most)
+            return self.radius_of_forms(SmoothMoving(forms), each, most)
         safe = [plainly_safe(each.moving, ball.with_radius(most)) for ball in each.balls]
         if all(safe):
             return most
@@ -76,6 +79,12 @@ class LowEnds:
             else:
                 high = middle
         return low
+
+    def radius_of_forms(self, moving: SmoothMoving, each: Words, most: float) -> float:
+        found = safe_radius(moving, each.balls, most, self.first)
+        if found:
+            self.first, self.last = found * (min(found / self.last, 1.0) if self.last else 1.0), found
+        return found
 
     def prove_plainly(self, each: Words, until: float) -> None:
         """A ball by linear bounds, which the checker accepts."""
@@ -115,7 +124,7 @@ class LowEnds:
         """Larger balls by search: first one just below the high end, then halfway between what holds and what does
         not."""
         until = time.monotonic() + seconds * PROVING
-        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.diameter
+        most = each.high if math.isfinite(each.high) else FURTHEST * self.at.far
         target, failed = (1 - GAP / 2) * most, most
         while time.monotonic() < until and float(each.low) < NEAR * failed:
             radius = rounded_down(target, self.finest)

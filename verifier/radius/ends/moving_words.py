@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from swapproof.encodings.network import Floats, Indices
 
 from ..moving_ball import Ball
 from ..moving_network import Moving
-from ..seeking.nearest_words import WordsFound
+from ..seeking.nearest_words import AnsweringWords, WordsFound
 from ..smooth.smooth_balls import SmoothMoving
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Words:
     free: Indices
     moving: Moving | SmoothMoving
     balls: list[Ball]
+    answering: Callable[[], AnsweringWords]
+    """Every word of the vocabulary in the place of a single one."""
     low: Fraction = Fraction(0)
     trees: tuple[bytes, ...] = ()
     high: float = math.inf
@@ -47,6 +50,11 @@ class Words:
     @property
     def neurons(self) -> int:
         return 0 if isinstance(self.moving, SmoothMoving) else sum(map(len, self.moving.stack.layers))
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether there are rectifiers of maxima, which proofs have no names for; the checker does not follow them."""
+        return not isinstance(self.moving, SmoothMoving) and None in self.moving.layers
 
     @property
     def closed(self) -> bool:

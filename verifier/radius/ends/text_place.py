@@ -57,6 +57,11 @@ class TextPlace:
         return np.array([width * token + d for token in sorted(tokens) for d in range(width)], dtype=np.int64)
 
     @property
+    def far(self) -> float:
+        """How far is looked for what changes the class: the diameter, or a unit where all words have one vector."""
+        return self.diameter or 1.0
+
+    @property
     def places(self) -> list[tuple[int, int]]:
         """First token and number of tokens, of every word; with padding, of every padded place after the words."""
         own = list(self.text.encoded.places)

@@ -59,7 +59,8 @@ def told_of(at: TextPlace, each: Words) -> dict[str, Any]:
 
 
 def effects_of(at: TextPlace, each: Words) -> dict[str, float]:
-    return effects(each.moving.stack, each.balls, at.setting.words, at.setting.nothing)
+    many, nothing = len(at.setting.words), at.setting.nothing
+    return effects(each.moving.stack, each.answering(), each.balls, many, nothing)
 
 
 def add_saliency(at: TextPlace, sets: Sequence[Words], parts: Sequence[dict[str, Any]]) -> None:

@@ -118,17 +118,33 @@ def size(logits: Floats) -> Floats:
 
 def in_doubt(answering: AnsweringWords, balls: Sequence[Ball], words: int) -> NDArray[np.bool_]:
     """[words]: which single precision does not show to be harmless; all, where it cannot be trusted."""
-    found = np.ones(words, dtype=np.bool_)
+    found = swept(answering, balls, words)
+    return np.ones(words, dtype=np.bool_) if found is None else ~(found[0] > found[1])
+
+
+def swept(answering: AnsweringWords, balls: Sequence[Ball], words: int) -> tuple[Floats, Floats] | None:
+    """Margins of all words in single precision, and by how much they may be off; None where it cannot be trusted."""
     if not words:
-        return found
+        return None
     step = max(1, words // TRIED)
+    found, off, tried = np.empty(words), np.empty(words), list[Floats]()
     with np.errstate(all="ignore"):
-        exact, tried = answering.logits(np.arange(0, words, step)), list[Floats]()
+        exact = answering.logits(np.arange(0, words, step))
         for first in range(0, words, SWEPT):
             rows = slice(first, min(words, first + SWEPT))
             logits = answering.singly(rows)
-            found[rows] = ~(margins(logits, balls) > DOUBTFUL * size(logits))
+            found[rows], off[rows] = margins(logits, balls), DOUBTFUL * size(logits)
             tried.append(logits[-first % step :: step])
         apart = np.abs(np.concatenate(tried) - exact).max(axis=1)
         trusted = bool((apart < DOUBTFUL / 10 * size(exact)).all())
-    return found if trusted else np.ones(words, dtype=np.bool_)
+    return (found, off) if trusted else None
+
+
+def least_margin(answering: AnsweringWords, balls: Sequence[Ball], words: int) -> float:
+    """Of all words; in double precision those that single precision does not show to have a greater one."""
+    found, rows = swept(answering, balls, words), np.arange(words)
+    if found is not None:
+        single, off = found
+        rows = np.flatnonzero(~(single - off > np.min(single + off)))
+    parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
+    return float(min(margins(answering.logits(part), balls).min() for part in parts))

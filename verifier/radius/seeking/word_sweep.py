@@ -25,7 +25,7 @@ from swapproof.encodings.network import Floats, Indices
 from ..moving_network import PlainNetwork, PlainRows
 
 Array = NDArray[Any]
-MOST_KEPT = 1 << 24
+MOST_KEPT = 1 << 25
 """Numbers of products that are kept."""
 SINGLE = np.float32
 

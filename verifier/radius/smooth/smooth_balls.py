@@ -19,9 +19,14 @@ CHEAP = 1 << 16
 FORETOLD, NEAREST = 96, 32
 """Words that are looked at elsewhere: those whose margin the slopes foretell to be least, and the nearest."""
 TRIES = 9
-CLOSE_TO = 0.01
+STEEPEST = 16.0
+"""Power of the radius that a margin is held to fall with."""
+HALVINGS = 40
+CLOSE_TO = 0.02
 """A margin of this part of that at the center, or a ball this near to one that is not safe, ends the search."""
-ROUNDS, HALVINGS = 3, 14
+ROUNDS = 3
+CUTS, PARTS = 5, 8
+"""A way is cut so often into so many parts."""
 RAYS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)
 """How far along a ray points are tried, in parts of where the slope says the class changes."""
 
@@ -75,18 +80,20 @@ class SmoothMoving:
         return np.union1d(np.argsort(foretold, kind="stable")[:FORETOLD], np.argsort(distance, kind="stable")[:NEAREST])
 
 
-def safe_radius(moving: SmoothMoving, balls: Sequence[Ball], most: float) -> float:
-    """The greatest radius up to `most` that forms hold for safe, nearly."""
-    return min((safe_against(moving.forms, ball, most) for ball in balls), default=most)
+def safe_radius(moving: SmoothMoving, balls: Sequence[Ball], most: float, first: float = np.inf) -> float:
+    """The greatest radius up to `most` that forms hold for safe, nearly; `first` is tried at first."""
+    return min((safe_against(moving.forms, ball, most, first) for ball in balls), default=most)
 
 
-def safe_against(forms: BallForms, ball: Ball, most: float) -> float:
-    """The margin falls nearly as m - s R - k R^2: k follows from each radius tried, and from that the next one."""
+def safe_against(forms: BallForms, ball: Ball, most: float, first: float = np.inf) -> float:
+    """The margin falls as m - s R - k R^p: p is 2 at first and follows from two radii, k from the last one, and from
+    them the next one."""
     here = float(ball.margin(SmoothStack(forms), ball.center[None])[0])  # type: ignore[arg-type]
     if here <= 0:
         return 0.0
     slope = float(forms.reach(forms.gradient(ball.label, ball.rival) * ball.widths))
-    low, high, radius = 0.0, np.inf, min(most, here / max(slope, SMALLEST) / 2)
+    low, high, radius = 0.0, np.inf, min(most, first, here / max(slope, SMALLEST) / 2)
+    known, power = (0.0, 0.0), 2.0
     for _ in range(TRIES):
         margin = forms.margin(ball.with_radius(radius))
         if margin > 0:
@@ -95,19 +102,34 @@ def safe_against(forms: BallForms, ball: Ball, most: float) -> float:
             high = radius
         if low >= most or low > (1 - CLOSE_TO) * high or 0 < margin < CLOSE_TO * here:
             break
-        bend = max((here - slope * radius - margin) / radius**2, SMALLEST)
-        next_one = 2 * here / (slope + np.sqrt(slope**2 + 4 * bend * here)) * (1 - CLOSE_TO / 4)
+        bent = max(here - slope * radius - margin, SMALLEST)
+        if known[0] and known[0] != radius and np.isfinite(bent):
+            power = np.clip(np.log(bent / known[1]) / np.log(radius / known[0]), 1.0, STEEPEST)
+        next_one = np.nan
+        if np.isfinite(bent):
+            known = radius, bent
+            next_one = where_spent((1 - CLOSE_TO / 2) * here, slope, bent / radius**power, float(power))
         if not np.isfinite(next_one) or next_one <= low or next_one >= high:
-            next_one = low + (high - low) / 2 if low else radius / 8
+            next_one = low + (high - low) / 2 if low and np.isfinite(high) else radius * 2 if low else radius / 8
         radius = min(most, float(next_one))
+    return low
+
+
+def where_spent(margin: float, slope: float, bend: float, power: float) -> float:
+    """R with slope R + bend R^power = margin, by halving."""
+    low, high = 0.0, (margin / bend) ** (1 / power)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope * middle + bend * middle**power < margin else (low, middle)
     return low
 
 
 def near_points(moving: SmoothMoving, ball: Ball, starts: Floats) -> Floats:
     """Points at which the rival is no worse, found along the slopes at the center and at what was found so far, and
-    the starts where it is; each drawn to the center."""
+    the nearest of the starts where it is; each drawn to the center."""
     forms, stack = moving.forms, moving.stack
-    met = [start for start in starts[1:] if float(ball.margin(stack, start[None])[0]) <= 0]
+    beaten_starts = sorted(starts[1:][ball.margin(stack, starts[1:]) <= 0], key=ball.distance)
+    met = [nearer(ball, stack, np.reshape(beaten_starts[:1], (-1, len(ball.center))))]
     at = ball.center
     for _ in range(ROUNDS):
         value = float(ball.margin(stack, at[None])[0])
@@ -123,18 +145,21 @@ def near_points(moving: SmoothMoving, ball: Ball, starts: Floats) -> Floats:
         (beaten,) = np.nonzero(ball.margin(stack, tried) <= 0)
         if not len(beaten):
             break
-        at = nearer(ball, stack, tried[beaten[0]])
-        met.append(at)
-    return np.array([nearer(ball, stack, point) for point in met]).reshape(-1, len(ball.center))
+        met.append(nearer(ball, stack, tried[beaten[:1]]))
+        at = met[-1][0]
+    return np.concatenate(met)
 
 
-def nearer(ball: Ball, stack: Any, point: Floats) -> Floats:
-    """The point moved towards the center to where its class begins to be the label's."""
-    low, high, way = 0.0, 1.0, point - ball.center
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if float(ball.margin(stack, (ball.center + middle * way)[None])[0]) <= 0:
-            high = middle
-        else:
-            low = middle
-    return np.asarray(ball.center + high * way)
+def nearer(ball: Ball, stack: Any, points: Floats) -> Floats:
+    """The points moved towards the center to where the class begins to be the label's."""
+    low, high, ways = np.zeros(len(points)), np.ones(len(points)), points - ball.center
+    every = np.arange(len(points))
+    for _ in range(CUTS if len(points) else 0):
+        tried = low[:, None] + (high - low)[:, None] * np.arange(1, PARTS + 1) / PARTS
+        tried[:, -1] = high
+        margins = ball.margin(stack, (ball.center + tried[..., None] * ways[:, None]).reshape(-1, len(ball.center)))
+        beaten = (margins <= 0).reshape(tried.shape)
+        beaten[:, -1] = True
+        place = beaten.argmax(axis=1)
+        low, high = np.where(place > 0, tried[every, place - 1], low), tried[every, place]
+    return np.asarray(ball.center + high[:, None] * ways)

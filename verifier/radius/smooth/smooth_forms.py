@@ -8,7 +8,9 @@ anything. `slopes=False` has slopes of what is affine in the input alone, so tha
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,7 +46,20 @@ class Lines:
     rows: Indices
     read: Indices
     weights: Floats
+    sizes: Floats
+    """Magnitudes of the weights."""
     bias: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class MovingLines:
+    """Of lines the part that moves, by rows of forms; the rest is a number."""
+
+    rows: Indices
+    read: Indices
+    weights: Floats
+    sizes: Floats
+    fixed: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +158,15 @@ def lines_of(step: Rows) -> tuple[Lines, ...]:
     order = np.argsort(step.list_of, kind="stable")
     cuts = np.flatnonzero(np.diff(step.list_of[order])) + 1
     bias = np.asarray(step.bias, dtype=np.float64)
-    matrices: dict[bytes, Floats] = {}
+    matrices: dict[bytes, tuple[Floats, Floats]] = {}
     found = []
     for rows in np.split(order, cuts):
         read = step.lists[step.list_of[rows[0]]]
         key = step.weights_of[rows].tobytes()
         if key not in matrices:
-            matrices[key] = np.array([step.weights[at].astype(np.float64) for at in step.weights_of[rows]])
-        found.append(Lines(rows, read[read != PADDING], matrices[key], bias[rows]))
+            matrix = np.array([step.weights[at].astype(np.float64) for at in step.weights_of[rows]])
+            matrices[key] = matrix, np.abs(matrix)
+        found.append(Lines(rows, read[read != PADDING], *matrices[key], bias[rows]))
     return tuple(found)
 
 
@@ -243,9 +259,10 @@ class BallForms:
         """Of the margin, in the inputs that move; at the center, or where these are `at`."""
         here = self
         if at is not None:
-            inputs = self.values[self.network.inputs].copy()
-            inputs[self.free] = at
-            here = BallForms(self.network, self.network.values(inputs), self.free, self.norm)
+            # Of other elements that move no value is read.
+            here = copy(self)
+            here.values = self.values.copy()
+            here.values[self.network.inputs][self.free] = at
         found = here.of(np.full(len(self.free), TINY))
         total = np.zeros(len(self.free))
         for element, c in self.network.difference(label, rival)[0].items():
@@ -276,18 +293,31 @@ class BallForms:
                 return self.curved(*self.read(found, read[places]), function)
         raise Unsupported("a layer without forms")
 
+    @cached_property
+    def moving_lines(self) -> dict[int, list[MovingLines]]:
+        found: dict[int, list[MovingLines]] = {}
+        for at, lines in self.lines.items():
+            found[at] = []
+            for each in lines:
+                rows = self.row[each.read]
+                (here,) = np.nonzero(rows >= 0)
+                fixed = each.bias
+                if len(here) < len(rows):
+                    other = np.delete(each.read, here)
+                    fixed = np.delete(each.weights, here, axis=1) @ self.values[other] + each.bias
+                # A slice is no copy.
+                part = slice(here[0], here[-1] + 1) if here[-1] - here[0] + 1 == len(here) else here
+                found[at].append(MovingLines(each.rows, rows[here], each.weights[:, part], each.sizes[:, part], fixed))
+        return found
+
     def affine(self, found: Forms, at: int, places: Indices) -> tuple[Floats, Floats, Floats]:
         network, inputs = self.network, len(self.free)
         size = int(network.starts[at + 1] - network.starts[at])
         f, g, e = np.zeros(size), np.zeros((size, inputs)), np.zeros(size)
-        for each in self.lines[at]:
-            rows = self.row[each.read]
-            moves = rows >= 0
-            weights = each.weights[:, moves]
-            fixed = each.weights[:, ~moves] @ self.values[each.read[~moves]] + each.bias
-            f[each.rows] = weights @ found.f[rows[moves]] + fixed
-            g[each.rows] = weights @ found.g[rows[moves]]
-            e[each.rows] = np.abs(weights) @ found.e[rows[moves]]
+        for each in self.moving_lines[at]:
+            f[each.rows] = each.weights @ found.f[each.read] + each.fixed
+            g[each.rows] = each.weights @ found.g[each.read]
+            e[each.rows] = each.sizes @ found.e[each.read]
         return f[places], g[places], e[places]
 
     def bent(self, f: Floats, g: Floats, e: Floats, slope: float) -> tuple[Floats, Floats, Floats]:
