@@ -219,7 +219,7 @@ def interval_states(
         lows.append(h[0])
         highs.append(h[1])
 
-    def by_text(states: Sequence[torch.Tensor]) -> torch.Tensor:
+    def by_text(states: list[torch.Tensor]) -> torch.Tensor:
         found = torch.stack(states, dim=2)
         return torch.cat([read(direction, one) for direction, one in zip(directions, found, strict=True)], dim=2)
 

@@ -123,7 +123,8 @@ def hull_points(table: torch.Tensor, near: torch.Tensor, weights: torch.Tensor) 
     shares = torch.softmax(weights.masked_fill(~present(near), float("-inf")), dim=-1).flatten(0, 1)
     # Sums up rows where they stand: copies of them, 50 for each word of DNE, cost five times as much.
     sums = functional.embedding_bag(near.flatten(0, 1), table, per_sample_weights=shares, mode="sum", padding_idx=PAD)
-    return sums.unflatten(0, near.shape[:2])
+    found: torch.Tensor = sums.view(*near.shape[:2], -1)
+    return found
 
 
 @dataclass(frozen=True)
