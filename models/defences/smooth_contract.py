@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SmoothContract(Defence):
-    """Both. Ours, as `smooth` and `contract`: there is no paper to follow. Four rounds and a length of 1 bring the growth
+    """Both. Ours, as `smooth` and `contract`: there is no paper to follow. Four rounds and l1 = 1 bring the growth
     per step below 1 and cost about a point of accuracy (models/README.md)."""
 
     synonyms: str
