@@ -225,6 +225,12 @@ def read_recipe(path: Path) -> Recipe:
         raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from error
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: not TOML: {error}") from error
+    return recipe_of(table, path)
+
+
+def recipe_of(said: Mapping[str, Any], path: Path) -> Recipe:
+    """What a recipe file says, checked; `path` is the file."""
+    table = dict(said)
     refuse_unknown(table, SECTIONS, f"{path}: section")
     recipe = Recipe(
         path,

@@ -11,7 +11,7 @@ Padding comes after the words and is never read: the number of words is the leng
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -71,26 +71,38 @@ class Recurrent(Body):
         self, weights: Mapping[str, torch.Tensor], embedded: torch.Tensor, real: torch.Tensor, disturbed: Disturb
     ) -> torch.Tensor:
         import torch
-        from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
         words = real.sum(dim=1).clamp(min=1)
-        packed = pack_padded_sequence(disturbed(embedded), words, batch_first=True, enforce_sorted=False)
-        flat = [weights[f"{direction}.{part}"] for direction in self.directions for part in PARTS]
-        zero = embedded.new_zeros(len(self.directions), len(embedded), self.units)
-        both = len(self.directions) == 2
-        if self.cell == "LSTM":
-            states, last, _ = torch.lstm(packed.data, packed.batch_sizes, [zero, zero], flat, True, 1, 0.0, False, both)
-        else:
-            states, last = torch.gru(packed.data, packed.batch_sizes, zero, flat, True, 1, 0.0, False, both)
+        read = disturbed(embedded)
+        found = []
+        for direction in self.directions:
+            sequence = read if direction == "forward" else turned(read, words)
+            states = self.states(sequence, [weights[f"{direction}.{part}"] for part in PARTS])
+            if self.pooling == "last":
+                found.append(states[torch.arange(len(states)), words - 1])
+            else:
+                found.append(states if direction == "forward" else turned(states, words))
+        joined = torch.cat(found, dim=-1)
         if self.pooling == "last":
-            assert packed.unsorted_indices is not None  # enforce_sorted=False keeps them
-            return disturbed(last[:, packed.unsorted_indices].transpose(0, 1).flatten(1))
-        again = PackedSequence(states, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
-        states, _ = pad_packed_sequence(again, batch_first=True, total_length=real.shape[1])
+            return disturbed(joined)
+        joined = joined * (torch.arange(real.shape[1]) < words.unsqueeze(1)).unsqueeze(-1)
         column = real.unsqueeze(-1)
         if self.pooling == "max":
-            return disturbed(torch.where(column, states, BELOW_EVERY_STATE).amax(dim=1))
-        return disturbed((states * column).sum(dim=1) / words.unsqueeze(-1))
+            return disturbed(torch.where(column, joined, BELOW_EVERY_STATE).amax(dim=1))
+        return disturbed((joined * column).sum(dim=1) / words.unsqueeze(-1))
+
+    def states(self, sequence: torch.Tensor, flat: list[torch.Tensor]) -> torch.Tensor:
+        """[batch, length, units] after each word, padding read like words. Packed sequences, which leave padding out,
+        take torch's path of one operation after the other: three to five times as long."""
+        import torch
+
+        zero = sequence.new_zeros(1, len(sequence), self.units)
+        found: torch.Tensor
+        if self.cell == "LSTM":
+            found, _, _ = torch.lstm(sequence, [zero, zero], flat, True, 1, 0.0, True, False, True)
+        else:
+            found, _ = torch.gru(sequence, zero, flat, True, 1, 0.0, True, False, True)
+        return found
 
     def box(
         self, weights: Mapping[str, torch.Tensor], low: torch.Tensor, high: torch.Tensor, real: torch.Tensor
@@ -100,14 +112,7 @@ class Recurrent(Body):
 
         if self.cell != "LSTM":
             return None
-        length = real.shape[1]
-        ends: list[list[torch.Tensor]] = [[], []]
-        for direction in self.directions:
-            order = range(length) if direction == "forward" else range(length - 1, -1, -1)
-            states = interval_states(weights, direction, low, high, real, order)
-            for end, found in zip(ends, zip(*states, strict=True), strict=True):
-                end.append(torch.stack(found if direction == "forward" else found[::-1], dim=1))
-        least, most = (torch.cat(end, dim=2) for end in ends)
+        least, most = interval_states(weights, self.directions, low, high, real)
         column = real.unsqueeze(-1)
         if self.pooling == "mean":
             words = real.sum(dim=1, keepdim=True).clamp(min=1)
@@ -157,44 +162,76 @@ class Recurrent(Body):
         return np.stack(found)
 
 
+def turned(values: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
+    """[batch, length, numbers] with the words of every text in reverse, padding where it was."""
+    import torch
+
+    place = torch.arange(values.shape[1])
+    source = words.unsqueeze(1) - 1 - place
+    source = torch.where(source >= 0, source, place)
+    return values.gather(1, source.unsqueeze(-1).expand(-1, -1, values.shape[2]))
+
+
 def interval_states(
     weights: Mapping[str, torch.Tensor],
-    direction: str,
+    directions: Sequence[str],
     low: torch.Tensor,
     high: torch.Tensor,
     real: torch.Tensor,
-    order: range,
-) -> list[Box]:
-    """Low and high ends [batch, units] of h after each word, in this order; padding leaves the state as it is."""
+) -> Box:
+    """Low and high ends [batch, length, directions * units] of h after each word; padding leaves the state as it is.
+
+    The directions go side by side, and what the gates read of the words is one product for all of them.
+    """
     import torch
 
-    inner, state, bias_input, bias_state = (weights[f"{direction}.{part}"] for part in PARTS)
-    units = state.shape[1]
-    zero = low.new_zeros(len(low), units)
+    def read(direction: str, values: torch.Tensor) -> torch.Tensor:
+        return values if direction == "forward" else values.flip(1)
+
+    middles, reaches, matrices = [], [], []
+    for direction in directions:
+        inner, state, bias_input, bias_state = (weights[f"{direction}.{part}"] for part in PARTS)
+        middles.append(read(direction, (low + high) / 2 @ inner.T + (bias_input + bias_state)))
+        reaches.append(read(direction, (high - low) / 2 @ inner.abs().T))
+        matrices.append(state.T)
+    matrix = torch.stack(matrices)
+    size = matrix.abs()
+    by_word = zip(
+        torch.stack(middles).unbind(2),
+        torch.stack(reaches).unbind(2),
+        torch.stack([read(direction, real.unsqueeze(-1)) for direction in directions]).unbind(2),
+        strict=True,
+    )
+    zero = low.new_zeros(len(directions), len(low), matrix.shape[1])
     h, c = (zero, zero), (zero, zero)
-    found = []
-    for place in order:
-        middle = (low[:, place] + high[:, place]) @ inner.T / 2 + (h[0] + h[1]) @ state.T / 2 + bias_input + bias_state
-        reach = (high[:, place] - low[:, place]) @ inner.abs().T / 2 + (h[1] - h[0]) @ state.abs().T / 2
-        gates = [torch.split(end, units, dim=1) for end in (middle - reach, middle + reach)]
+    lows, highs = [], []
+    for middle, reach, here in by_word:
+        middle = torch.baddbmm(middle, (h[0] + h[1]) / 2, matrix)
+        reach = torch.baddbmm(reach, (h[1] - h[0]) / 2, size)
+        gates = [end.chunk(4, dim=2) for end in (middle - reach, middle + reach)]
         i, f, o = (tuple(torch.sigmoid(end[gate]) for end in gates) for gate in (0, 1, 3))
         g = tuple(torch.tanh(end[2]) for end in gates)
         kept, new = product(f, c), product(i, g)
         memory = (kept[0] + new[0], kept[1] + new[1])
         shown = product(o, (torch.tanh(memory[0]), torch.tanh(memory[1])))
-        here = real[:, place, None]
         h = (torch.where(here, shown[0], h[0]), torch.where(here, shown[1], h[1]))
         c = (torch.where(here, memory[0], c[0]), torch.where(here, memory[1], c[1]))
-        found.append(h)
-    return found
+        lows.append(h[0])
+        highs.append(h[1])
+
+    def by_text(states: list[torch.Tensor]) -> torch.Tensor:
+        found = torch.stack(states, dim=2)
+        return torch.cat([read(direction, one) for direction, one in zip(directions, found, strict=True)], dim=2)
+
+    return by_text(lows), by_text(highs)
 
 
-def product(a: tuple[torch.Tensor, ...], b: tuple[torch.Tensor, ...]) -> Box:
-    """Ends of x y, x between the ends of a and y between those of b."""
+def product(share: tuple[torch.Tensor, ...], values: tuple[torch.Tensor, ...]) -> Box:
+    """Ends of x y, x >= 0 between the ends of `share` and y between those of `values`."""
     import torch
 
-    corners = torch.stack([x * y for x in a for y in b])
-    return corners.amin(dim=0), corners.amax(dim=0)
+    low, high = values
+    return torch.where(low < 0, share[1], share[0]) * low, torch.where(high < 0, share[0], share[1]) * high
 
 
 @dataclass(frozen=True)

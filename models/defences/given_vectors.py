@@ -46,7 +46,13 @@ class GivenVectors(Defence):
 
 @dataclass(frozen=True)
 class CounterFitted(Defence):
-    """The same vectors, counter-fitted to a table of synonyms and to files of antonyms, two words a line."""
+    """The same vectors, counter-fitted to a table of synonyms and to files of antonyms, two words a line.
+
+    Weights, distances and 20 rounds are those of the released code, and pairs that are antonyms too are no synonyms, as
+    there. That code divides each word's step by the number of its pairs, which the paper's formula does not say; here
+    steps are added up. By a typing error it stores (j, j) for every near pair (i, j), so that only i is held; here both
+    are. It leaves vectors of length 1; here they get back the lengths that were given.
+    """
 
     vectors: str
     synonyms: str

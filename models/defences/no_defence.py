@@ -9,5 +9,7 @@ from .training_rule import Defence, Setting, TrainingRule
 
 @dataclass(frozen=True)
 class NoDefence(Defence):
+    """What every paper compares with."""
+
     def start(self, setting: Setting) -> TrainingRule:
         return TrainingRule()

@@ -256,6 +256,34 @@ def test_bad_options_are_one_line_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("epochs = 2", "epochs = 0", r"\[training\] epochs and batch must be at least 1"),
+        ("epochs = 2", "epoch = 2", "key 'epoch' is unknown; the nearest known one is 'epochs'"),
+        ('"mean"', '"means"', "architecture is 'means'; it must be one of mmws"),
+        ('"train.tsv"', '"nothere.tsv"', "nothere.tsv: no such file"),
+        ('"text"', '"sentence"', "train.tsv.*sentence"),
+        ("held_out_rows = 20", "held_out_rows = 200", "held_out_rows is 200, but .* has only 120 rows"),
+        ("held_out_rows = 20", 'only = { text = "hope" }\nheld_out_rows = 0', "held_out"),
+        ('"attacker.json"', '"train.tsv"', "train.tsv: not JSON"),
+        ("[training]", '[defence]\nmethod = "hope"\n[training]', "method is 'hope'; it must be one of none"),
+        ("[training]", "labels = 3\n[training]", "unknown"),
+    ],
+)
+def test_a_broken_recipe_is_one_line_before_anything_is_written(
+    tmp_path: Path, right: str, wrong: str, message: str
+) -> None:
+    path = recipe(tmp_path)
+    said = path.read_text(encoding="utf-8")
+    assert right in said
+    path.write_text(said.replace(right, wrong), encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as refusal:
+        defend([path], tmp_path / "out", DefendOptions(("none", "smooth")), command=InProcess())
+    assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
 def test_other_peoples_folders_and_strange_files_are_refused(tmp_path: Path) -> None:
     path, options = recipe(tmp_path), DefendOptions(("none",))
     (tmp_path / "mine").mkdir()
@@ -268,3 +296,6 @@ def test_other_peoples_folders_and_strange_files_are_refused(tmp_path: Path) -> 
     (tmp_path / "keys.toml").write_text("[none]\nsteps = 2\n", encoding="utf-8")
     with pytest.raises(BadInput, match="is unknown"):
         defend([path], tmp_path / "out", DefendOptions(("none",), keys=tmp_path / "keys.toml"), command=InProcess())
+    (tmp_path / "keys.toml").write_text('[pgd]\nsteps = "two"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"\[pgd\] steps is 'two'; it must be an integer"):
+        defend([path], tmp_path / "out", DefendOptions(("pgd",), keys=tmp_path / "keys.toml"), command=InProcess())

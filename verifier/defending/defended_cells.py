@@ -6,10 +6,13 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.corpus import read_corpus
 from swapproof.models.defences.defence_table import DEFENCES
+from swapproof.models.recipe import checked, recipe_of
+from swapproof.models.task_folder import swap_table
 
 from ..attacks.recipes import recipe_named
 from .cell_recipe import placed, toml_of
@@ -81,6 +84,7 @@ def cells_of(
             continue
         if not methods:
             raise BadInput(f"{source}: a recipe is trained; say how: --methods none,ibp")
+        refuse_broken(source, said)
         for seed in seeds:
             base = cell_of(name, Defended("none"), seed, source, said, out, synonyms, keys, training_texts)
             wanted = [cell_of(name, one, seed, source, said, out, synonyms, keys, training_texts) for one in methods]
@@ -89,6 +93,16 @@ def cells_of(
             wanted.sort(key=lambda cell: cell.examples is not None)
             found += [replace(cell, base=base.folder) if cell.examples else cell for cell in wanted]
     return found
+
+
+def refuse_broken(source: Path, said: Mapping[str, Any]) -> None:
+    """A recipe by which no defence could be trained is refused before anything is written. What fails with one defence
+    alone is that one's row."""
+    own = said.get("defence", {})
+    told = {name: section for name, section in said.items() if name != "defence"}
+    recipe = recipe_of(told if isinstance(own, dict) and "method" not in own else said, source)
+    swap_table(recipe)
+    read_corpus(recipe)
 
 
 def cell_of(
@@ -136,8 +150,11 @@ def method_keys(path: Path | None, methods: Sequence[Defended]) -> dict[str, dic
             raise BadInput(f"{path}: [{name}] is none of --methods, which are {', '.join(sorted(known))}")
         if not isinstance(section, dict):
             raise BadInput(f"{path}: {name!r} must be a section [{name}] with keys of [defence]")
-        for key in section:
+        kind = DEFENCES[name.partition(":")[0]]
+        hints = get_type_hints(kind)
+        for key, value in section.items():
             if key not in keys_of(name.partition(":")[0]):
                 near = difflib.get_close_matches(key, keys_of(name.partition(":")[0]), n=1, cutoff=0.0)
                 raise BadInput(f"{path}: [{name}] key {key!r} is unknown; the nearest known one is {near[:1]}")
+            checked(value, hints[key], f"{path}: [{name}] {key}")
     return said
