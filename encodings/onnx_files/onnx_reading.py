@@ -255,6 +255,8 @@ def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Netw
     network = model.networks.pop(space.frame, None)
     if network is None or not network.is_for(space.choices):
         network = network_of(model, space.length, space.choices, (*space.before, *space.after))
+        if model.given is not None and MASKS in model.given.notes and not network.is_smooth:
+            refuse_passed_masks(network)
     model.networks[space.frame] = network
     if len(model.networks) > min(MOST_KEPT, max(FEWEST_KEPT, ROOM // own_bytes(network))):
         model.networks.popitem(last=False)
@@ -262,8 +264,6 @@ def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Netw
     if bent is not None and not smooth:
         raise Unsupported(f"{bent.origin}: {BENT}")
     size = 0 if bent is None else sum(node.size for node in network.nodes if not isinstance(node.layer, Rearrangement))
-    if bent is None and model.given is not None and MASKS in model.given.notes:
-        refuse_passed_masks(network)
     if size > LARGEST:
         raise Unsupported(
             f"a smooth network that computes {size:,} numbers for a sentence; {LARGEST:,} are proved about"
