@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import compress, count, groupby
 from math import isqrt, lcm
-from operator import add, itemgetter, lshift, mul, neg, sub
+from operator import add, itemgetter, mul, neg, sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
@@ -87,11 +87,17 @@ class Matrix:
         self.packed: dict[int, tuple[list[int], list[int]]] = {}
 
     def columns(self, width: int) -> tuple[list[int], list[int]]:
-        """Of the weights and of their magnitudes. A number below 0 borrows from the next row, and pays it back."""
+        """Of the weights and of their magnitudes, all below half of 2**width: half is added to each, its bytes are laid
+        end to end, and all halves are taken off again."""
         if width not in self.packed:
-            shifts = range(0, width * len(self.rows), width)
+            half, step = 1 << width - 1, width // 8
+            every = half * (((1 << width * len(self.rows)) - 1) // ((1 << width) - 1))
+
+            def laid(column: Sequence[int]) -> int:
+                return int.from_bytes(b"".join([(x + half).to_bytes(step, "little") for x in column]), "little") - every
+
             both = [zip(*rows, strict=True) for rows in (self.rows, self.sizes)]
-            weights, sizes = [[sum(map(lshift, column, shifts)) for column in columns] for columns in both]
+            weights, sizes = [[laid(column) for column in columns] for columns in both]
             self.packed[width] = weights, sizes
         return self.packed[width]
 
@@ -230,6 +236,7 @@ class Intervals:
         self.space, self.blocks, self.q, self.kernel = space, blocks, q, kernel
         self.network: networks.Network = space.network
         self.curves, self.limit, self.stamps = Curves(q), 1 << LIMIT_BITS + q, count()
+        self.picks: dict[tuple[int, int], Pick] = {}
         self.sums: dict[int, list[Dense | Sparse]] = {}
         self.matrices: dict[tuple[int, ...], Matrix] = {}
         self.known: dict[Any, list[int]] = {}
@@ -253,6 +260,13 @@ class Intervals:
                 fits = max(-low, high) < self.limit or i in self.blocks.unlimited
                 require(fits, f"a number of 2**{LIMIT_BITS} or more at precision {self.q}")
         return Result((lows, highs, *more) if self.kernel else (lows, highs), next(self.stamps))
+
+    def picked(self, block: Block, sources: Sequence[int], side: int = 0) -> Pick:
+        """What the elements of a block read, of what all of its layer do; `side`: of products the second factors."""
+        if (block.number, side) not in self.picks:
+            here = slice(block.start - block.layer.start, block.stop - block.layer.start)
+            self.picks[block.number, side] = picker(sources[here])
+        return self.picks[block.number, side]
 
     # ---- affine layers
 
@@ -371,7 +385,7 @@ class Intervals:
 
     def rectifier(self, block: Block, store: Store) -> Result:
         layer: Any = block.layer
-        pick = picker(layer.sources[block.start - layer.start : block.stop - layer.start])
+        pick = self.picked(block, layer.sources)
         lows, highs = [pick(column) for column in store.columns[:2]]
         widths = [ceiling(4 * 257 * x, 1 << 32) + 1 if layer.p else 0 for x in magnitudes(lows, highs)]
         below = [x if x > 0 else x * layer.p // layer.q for x in lows]
@@ -391,7 +405,8 @@ class Intervals:
         q = self.q
         here = slice(block.start - layer.start, block.stop - layer.start)
         firsts, seconds = layer.firsts[here], layer.seconds[here]
-        ends = [picker(each)(column) for each in (firsts, seconds) for column in store.columns[:2]]
+        picks = [self.picked(block, layer.firsts), self.picked(block, layer.seconds, 1)]
+        ends = [pick(column) for pick in picks for column in store.columns[:2]]
         lows, highs = [], []
         for i, j, a, b, c, d in zip(firsts, seconds, *ends, strict=True):
             if a >= 0:
@@ -412,7 +427,7 @@ class Intervals:
     def curve(self, block: Block, store: Store) -> Result:
         layer: Any = block.layer
         q = self.q
-        pick = picker(layer.sources[block.start - layer.start : block.stop - layer.start])
+        pick = self.picked(block, layer.sources)
         lows, highs = [[*pick(column)] for column in store.columns[:2]]
         if layer.function == RECIPROCAL:
             outside = all(low > 0 or high < 0 for low, high in zip(lows, highs, strict=True))
