@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from swapproof.encodings.canonical import canonical_of
-from swapproof.encodings.expansions.chains import Chain
 from swapproof.encodings.expansions.expanded import BITS as EXPANDED_BITS
 from swapproof.encodings.expansions.expanded import expanded
 from swapproof.encodings.expansions.multipliers import Unfit as NotExpanded
+from swapproof.encodings.expansions.ordered_chains import Chain
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
 from swapproof.encodings.regions.assignments import Choices
@@ -176,7 +176,8 @@ class Screened:
             end = program.layers if after is None else min(after.first, program.layers)
             if not chain.first < chain.first + chain.layers <= end:
                 raise Unsure("chains that are not in order")
-            if any(program.pieces[number].layer in chain for number in self.question.tail.through):
+            passed = self.question.tail.through.keys() - set(self.question.needed)
+            if any(program.pieces[number].layer in chain for number in passed):
                 raise Unsure("a chain that is not screened")
         if bits < EXPANDED_BITS:
             raise Unsure(f"an expansion at a precision of {bits} bits")
