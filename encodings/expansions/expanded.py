@@ -22,10 +22,10 @@ from ..regions.operations import Part, applied, constant_margins, constant_part,
 from ..regions.program import CONSTANTS, Bend, Blend, Curve, Dense, Most, Product, Stretch
 from ..regions.region import Question
 from .affine_rows import AffineRows
-from .chains import Chain
 from .least_sets import Charges, least_sets
 from .move_rows import MoveRows
 from .multipliers import Array, Multipliers, Unfit
+from .ordered_chains import Chain
 
 BITS = 48
 SLACK = 2.0**-32

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from leaf_bounds import Asked, asked
 from smooth_cases import LENGTH, ROWS, cell, model
 
-from swapproof.encodings.expansions.chains import chains_of
 from swapproof.encodings.expansions.expanded import BITS, expanded
 from swapproof.encodings.expansions.multipliers import Unfit
+from swapproof.encodings.expansions.ordered_chains import chains_of
 from swapproof.proofs import check
 from swapproof.proofs.expansion.expansion_leaf import Chain, Expansion
 from swapproof.proofs.writing import certificate
-from swapproof.verifier.engines.expansion_engine import BOXES
+from swapproof.proofs.writing.tree_reader import preorder
+from swapproof.verifier.engines import expansion_engine
 from swapproof.verifier.engines.protocol import Bound, Budget
 from swapproof.verifier.interval import Interval
 from swapproof.verifier.screening.form.unsure import Unsure
@@ -55,7 +56,7 @@ def some_options(drawn: random.Random) -> list[tuple[int, ...]]:
     return [drawn.choice(ways) for _ in SWAPPED]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(list(MADE)), st.integers(0, 3), st.integers(0, 3), st.booleans(), st.integers(0, 10**6))
 def test_it_is_never_above_what_check_finds_and_near_it(
     name: str, seed: int, swaps: int, kernel: bool, draw: int
@@ -93,7 +94,7 @@ def test_a_swap_alone_is_exact_and_the_worst_one_is_named() -> None:
 def found_by_engine(given_text: Asked) -> tuple[int, certificate.Node, str] | None:
     """The greatest number of swaps that the engine proves, and its proof."""
     query, interval, best = given_text.query, Interval(ceiling=len(SWAPPED) + 1), None
-    steps = BOXES.narrow(query, interval, Budget(time.monotonic() + 60))
+    steps = expansion_engine.BOXES.narrow(query, interval, Budget(time.monotonic() + 60))
     finding = next(steps, None)
     while finding is not None:
         if isinstance(finding, Bound):
@@ -106,27 +107,39 @@ def found_by_engine(given_text: Asked) -> tuple[int, certificate.Node, str] | No
     return best
 
 
-def test_engines_prove_with_it_what_boxes_do_not_and_checkers_accept_it() -> None:
-    expansions = 0
-    for seed in range(12):
-        given_text = about("LSTM last", seed, 0.4)
-        best = found_by_engine(given_text)
-        if best is None or "Expansion(" not in str(best[1]):
-            continue
-        swaps, root, level = best
-        expansions += 1
-        sizes = [3 for _ in SWAPPED]
-        tree = certificate.encode_tree(root, sizes, given_text.rivals)
-        check.Tree(given_text.space, tree, given_text.rivals, swaps, level).check()
-        own = given_text.screened_sentences(given_text.question.whole(swaps), BITS, False)
-        assert min(ends.min() for ends in own.values()) > 0
-        screened = Screened(given_text.query, given_text.question, level, time.monotonic() + 60)
-        screened.check(root, given_text.question.whole(swaps))
-        every = given_text.screened_sentences(given_text.question.whole(len(SWAPPED)), BITS, False)
-        if min(ends.min() for ends in every.values()) < 0:
-            with pytest.raises(Unsure):
-                screened.check(root, given_text.question.whole(len(SWAPPED)))
-    assert expansions
+@pytest.mark.parametrize(
+    ("name", "seed", "size"), [("LSTM last", 0, 1.0), ("LSTM", 4, 0.7), ("LSTM stacked", 6, 1.0), ("GRU", 5, 0.4)]
+)
+def test_engines_prove_with_it_and_with_words_split_what_checkers_accept(
+    name: str, seed: int, size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no sentences are evaluated, however few there are."""
+    monkeypatch.setattr(expansion_engine, "FEW", 1)
+    monkeypatch.setattr(expansion_engine.Expanding, "few", 1)
+    given_text = about(name, seed, size)
+    best = found_by_engine(given_text)
+    assert best is not None
+    swaps, root, level = best
+    assert {"Words", "Expansion"} <= {type(node).__name__ for node in preorder(root)}
+    tree = certificate.encode_tree(root, [3 for _ in SWAPPED], given_text.rivals)
+    check.Tree(given_text.space, tree, given_text.rivals, swaps, level).check()
+    whole = given_text.question.whole(swaps)
+    assert min(ends.min() for ends in given_text.screened_sentences(whole, BITS, False).values()) > 0
+    screened = Screened(given_text.query, given_text.question, level, time.monotonic() + 60)
+    screened.check(root, whole)
+
+
+def test_a_false_claim_is_not_screened() -> None:
+    """One swap more than breaks the text, by the whole region at once."""
+    given_text = about("GRU", 2, 1.0)
+    question = given_text.question
+    every = given_text.screened_sentences(question.whole(len(SWAPPED)), BITS, False)
+    fewest = min(sum(map(bool, options)) for options, ends in every.items() if ends.min() < 0)
+    chains = [certificate.Chain(each.first, each.layers, each.descending) for each in chains_of(question)]
+    leaf = certificate.Precision(BITS, certificate.Expansion(9, tuple(chains)))
+    screened = Screened(given_text.query, question, "real", time.monotonic() + 60)
+    with pytest.raises(Unsure, match="a leaf of expansion"):
+        screened.check(leaf, question.whole(fewest))
 
 
 @pytest.mark.parametrize(

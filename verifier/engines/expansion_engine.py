@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swapproof.encodings.expansions.chains import Chain, chains_of
 from swapproof.encodings.expansions.expanded import BITS as EXPANDED_BITS
 from swapproof.encodings.expansions.expanded import Expanded, expanded
 from swapproof.encodings.expansions.multipliers import Unfit
+from swapproof.encodings.expansions.ordered_chains import Chain, chains_of
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.assignments import Choices
 from swapproof.encodings.regions.questions import question_of
@@ -97,6 +97,8 @@ class ExpandingWork(Work):
         """The greatest number of swaps that one expansion of the whole text proves."""
         search, most = self.search, self.last if interval.high is None else min(self.last, interval.high - 1)
         top = min(most, max(FIRST if self.lost <= HOPELESS else FEWEST, interval.low))
+        if self.question.whole(top).count() <= FEW:  # they are sooner evaluated, and checked
+            return interval
         while isinstance(search, Expanding) and max(1, interval.low) <= top:
             found = search.expanded(self.question.whole(top))
             if found is None:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import cached_property
 
 from swapproof.encodings.canonical import canonical_of
-from swapproof.encodings.expansions.chains import Chain
 from swapproof.encodings.expansions.expanded import BITS as EXPANDED_BITS
 from swapproof.encodings.expansions.expanded import expanded
 from swapproof.encodings.expansions.multipliers import Unfit as NotExpanded
+from swapproof.encodings.expansions.ordered_chains import Chain
 from swapproof.encodings.query import Query
 from swapproof.encodings.regions.arithmetic import Ends, KernelEnds
 from swapproof.encodings.regions.assignments import Choices
@@ -181,12 +181,13 @@ class Screened:
         if choices.count() == 0:
             return
         program = self.question.program
+        layers = [piece.layer for piece in program.pieces]
         chains = [Chain(each.first, each.layers, each.descending) for each in node.chains]
         for chain, after in zip(chains, (*chains[1:], None)[: len(chains)], strict=True):
             end = program.layers if after is None else min(after.first, program.layers)
             if not chain.first < chain.first + chain.layers <= end:
                 raise Unsure("chains that are not in order")
-            if any(program.pieces[number].layer in chain for number in self.question.tail.through):
+            if any(self.reads_around(number) for number in self.question.tail.through if layers[number] in chain):
                 raise Unsure("a chain that is not screened")
         if bits < EXPANDED_BITS:
             raise Unsure(f"an expansion at a precision of {bits} bits")
@@ -196,6 +197,11 @@ class Screened:
             raise Unsure(str(error)) from None
         if not (found[self.columns(rivals)] > CLEAR).all():
             raise Unsure(f"a leaf of expansion: {found.min():.3g}")
+
+    def reads_around(self, number: int) -> bool:
+        """Whether a piece may read what depends on fewer words than all but one of its own, as a mean over steps."""
+        reached, reads = self.question.reached, self.question.program.reads[number]
+        return any(len(reached[number] - reached[source]) > 1 for source in reads)
 
     def attend(self, choices: Choices, bits: int, rivals: frozenset[int]) -> None:
         """By the bound of the leaf in float64 where it is clear, else by the checker's own leaf."""
