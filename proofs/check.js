@@ -723,6 +723,14 @@ function swapproofChecker() {
     const strides = stridesOf(value.shape);
     return pick(value, shape, grid(axes.map((places, axis) => places.map((i) => i * strides[axis]))));
   }
+  // Integers as places along an axis of this length; negative ones count from the end.
+  function placesAlong({ data }, length) {
+    return mapped(data, (index) => {
+      const i = Number(index);
+      if (!(i >= -length && i < length)) unusable("an index out of range");
+      return i < 0 ? i + length : i;
+    });
+  }
   const reshaped = (value, shape) => ({ ...value, shape: checkShape(shape) });
   function transposed(value, axes) {
     const strides = stridesOf(value.shape);
@@ -1546,11 +1554,36 @@ function swapproofChecker() {
         return addLayer(net, "embed", shape, { ids: [], table: x, width: x.shape[1], den: x.den, positions: rows.data });
       }
       const length = x.shape[axis];
-      const places = rows.data.map(Number);
-      if (places.some((i) => !(i >= -length && i < length))) unusable("a Gather out of range");
       const inner = product(x.shape.slice(axis + 1));
       const outer = range(product(x.shape.slice(0, axis))).map((i) => i * length * inner);
-      return pick(x, shape, grid([outer, places.map((i) => (i < 0 ? i + length : i) * inner), range(inner)]));
+      return pick(x, shape, grid([outer, placesAlong(rows, length).map((i) => i * inner), range(inner)]));
+    } },
+    GatherElements: { takes: ["any", "integers"], has: { axis: ["int", 0] }, make(net, a, x, rows) {
+      const axis = axisOf(a.axis, x.shape.length);
+      const shape = checkShape(rows.shape);
+      if (shape.length !== x.shape.length || shape.some((n, other) => other !== axis && n > x.shape[other])) unusable("a GatherElements that does not fit");
+      if (product(shape) === 0) unusable("a GatherElements of nothing");
+      const strides = stridesOf(x.shape);
+      const picked = placesAlong(rows, x.shape[axis]);
+      const others = grid(shape.map((n, other) => range(n).map((i) => (other === axis ? 0 : i * strides[other]))));
+      return pick(x, shape, others.map((start, i) => start + picked[i] * strides[axis]));
+    } },
+    GatherND: { takes: ["any", "integers"], has: { batch_dims: ["int", 0] }, make(net, a, x, rows) {
+      const [batch, depth] = [a.batch_dims, rows.shape[rows.shape.length - 1]];
+      const doesFit = batch >= 0 && batch < rows.shape.length && depth >= 1 && depth <= x.shape.length - batch;
+      if (!doesFit || !sameShape(x.shape.slice(0, batch), rows.shape.slice(0, batch))) unusable("a GatherND that does not fit");
+      const shape = checkShape([...rows.shape.slice(0, -1), ...x.shape.slice(batch + depth)]);
+      if (product(shape) === 0) unusable("a GatherND of nothing");
+      const strides = stridesOf(x.shape);
+      // Of each list: where its batch starts, and one offset for each of its integers.
+      const offsets = range(depth).map((k) => {
+        const its = { data: range(rows.data.length / depth).map((list) => rows.data[list * depth + k]) };
+        return placesAlong(its, x.shape[batch + k]).map((i) => i * strides[batch + k]);
+      });
+      const lists = product(rows.shape.slice(batch, -1));
+      const block = product(x.shape.slice(batch));
+      const starts = range(offsets[0].length).map((list) => offsets.reduce((sum, its) => sum + its[list], Math.floor(list / lists) * block));
+      return pick(x, shape, grid([starts, range(product(x.shape.slice(batch + depth)))]));
     } },
     Slice: { takes: ["any", "list", "list", "list?", "list?"], has: {}, make(net, a, x, starts, ends, list, steps) {
       const axes = axesOf(list ?? range(starts.length), x.shape.length);
@@ -3261,6 +3294,21 @@ function swapproofChecker() {
   };
   const around = (value, error) => [value - error, value + error];
 
+  const [EXP, TANH, SIGMOID, ERF, INVERSE, ROOT] = [1, 2, 3, 4, 5, 6];
+  // 2/sqrt(pi) = ERF_SLOPE 2^-256, rounded as section 16.6 says.
+  const ERF_SLOPE = 130657381209852114387528029350014196574164286124850014242073919076264802271585n;
+  // D of section 16.6: less than 8 from the slope, in units of 2^-q.
+  function slopeAt(number, x, q) {
+    const one = 1n << q;
+    const z = number === ERF || number >= INVERSE ? 0n : EXACT_CURVES[number](x, q)[0];
+    if (number === EXP) return z;
+    if (number === TANH) return one - ((z * z) >> q);
+    if (number === SIGMOID) return (z * (one - z)) >> q;
+    if (number === ERF) return (ERF_SLOPE * EXACT_CURVES[EXP](-((x * x) >> q), q)[0]) >> 256n;
+    if (number === INVERSE) return -((1n << (3n * q)) / (x * x));
+    return squareRoot((1n << (3n * q - 2n)) / x);
+  }
+
   // ---- Exact sums of products
   // Where many rows share a long list, integers are cut into limbs below 2^21 in magnitude, which floats hold: sums of up
   // to 2048 products of two are below 2^53, so floats hold them too, and no rounding happens.
@@ -3442,14 +3490,14 @@ function swapproofChecker() {
       if (this.isKernel) [to.size[i], to.n[i], to.error[i]] = [from.size[at], from.n[at], from.error[at]];
     }
     // To what is there already.
-    hull(to, i, from) {
-      if (to.low[i] === undefined) return this.copy(to, i, from, i);
-      to.low[i] = smaller(to.low[i], from.low[i]);
-      to.high[i] = larger(to.high[i], from.high[i]);
+    hull(to, i, from, at = i) {
+      if (to.low[i] === undefined) return this.copy(to, i, from, at);
+      to.low[i] = smaller(to.low[i], from.low[at]);
+      to.high[i] = larger(to.high[i], from.high[at]);
       if (!this.isKernel) return;
-      to.size[i] = larger(to.size[i], from.size[i]);
-      to.n[i] = Math.max(to.n[i], from.n[i]);
-      to.error[i] = larger(to.error[i], from.error[i]);
+      to.size[i] = larger(to.size[i], from.size[at]);
+      to.n[i] = Math.max(to.n[i], from.n[at]);
+      to.error[i] = larger(to.error[i], from.error[at]);
     }
 
     // Size, roundings and error of elements that are affine in the words, by id, over the whole space.
@@ -3594,7 +3642,20 @@ function swapproofChecker() {
       return [l, u, more];
     }
 
-    // ---- One sentence: the intervals of all layers, of those behind the border by number. What layers computed from a
+    // Elements of a layer, and what they read: put(to, at, id) gives the interval of an element to a place of `to`.
+    rule(layer, elements, isRead, put) {
+      const [input, to] = [emptyEnds(this.isKernel), emptyEnds(this.isKernel)];
+      layer.ids.forEach((id, at) => isRead[at] === 1 && put(input, at, id));
+      if (layer.kind === "affine") {
+        if (this.isKernel) this.checkTerms(layer, input);
+        this.affine(layer, elements, [partOfSums(layer, input, isRead, this.isKernel)], to);
+      } else {
+        this.other(layer, elements, input, to);
+      }
+      return { input, to };
+    }
+
+    // ---- One sentence: how its intervals are put (see rule), of all layers behind the border by number. What layers computed from a
     // few words hold is remembered by the swaps of these: sentences share much.
     sentence(border, swaps) {
       const { network, words } = this;
@@ -3615,26 +3676,12 @@ function swapproofChecker() {
         }
         const memory = memories.get(set);
         if (!memory.has(layer)) {
-          const input = emptyEnds(this.isKernel);
-          layer.ids.forEach((id, at) => layer.isRead[at] === 1 && this.endsIn(input, at, id, border, stores));
-          const to = emptyEnds(this.isKernel);
-          const { elements } = layer;
-          if (layer.kind === "affine") {
-            if (this.isKernel) this.checkTerms(layer, input);
-            this.affine(layer, elements, [partOfSums(layer, input, layer.isRead, this.isKernel)], to);
-          } else {
-            this.other(layer, elements, input, to);
-          }
-          memory.set(layer, to);
+          memory.set(layer, this.rule(layer, layer.elements, layer.isRead, (...place) => this.endsIn(...place, border, stores)).to);
           this.remembered += layer.elements.length;
         }
         stores[layer.number] = memory.get(layer);
       }
-      return (id) => {
-        const to = emptyEnds(this.isKernel);
-        this.endsIn(to, 0, id, border, stores);
-        return { low: to.low[0], high: to.high[0], error: this.isKernel ? to.error[0] : 0n };
-      };
+      return (...place) => this.endsIn(...place, border, stores);
     }
     endsIn(to, at, id, border, stores) {
       const { network } = this;
@@ -3645,9 +3692,10 @@ function swapproofChecker() {
       else this.copy(to, at, stores[number], id - layer.first);
     }
 
-    // Is `winner` before `loser` for certain (section 15.2)? endsOf(id): an interval of each element.
-    wins(winner, loser, endsOf) {
+    // Is `winner` before `loser` for certain (section 15.2)? put: see rule.
+    wins(winner, loser, put) {
       const { network, q } = this;
+      const endsOf = (id) => this.endsBy(put, id);
       const { terms, den, constant } = marginOf(network, winner, loser);
       let least = 0n;
       for (const [id, x] of terms) {
@@ -3657,8 +3705,17 @@ function swapproofChecker() {
       // Over den constant.den.
       const margin = least * constant.den + ((constant.num * den) << q);
       if (!this.isKernel) return margin > 0n || (margin === 0n && winner < loser);
-      const { logits } = network;
-      return margin > (endsOf(logits[winner]).error + endsOf(logits[loser]).error + 1n) * den * constant.den;
+      return margin > this.lost(winner, loser, put) * den * constant.den;
+    }
+    endsBy(put, id) {
+      const to = emptyEnds(this.isKernel);
+      put(to, 0, id);
+      return { low: to.low[0], high: to.high[0], error: this.isKernel ? to.error[0] : 0n };
+    }
+    // E of section 15.2.
+    lost(winner, loser, put) {
+      const { logits } = this.network;
+      return this.endsBy(put, logits[winner]).error + this.endsBy(put, logits[loser]).error + 1n;
     }
   }
 
@@ -3948,12 +4005,7 @@ function swapproofChecker() {
   // Do boxes show that in the whole region, which holds a sentence, the label stays before all these rivals?
   function boxesShow({ plan }, smooth, segments, label, rivals) {
     const boxes = new Boxes(smooth, plan, segments);
-    const endsOf = (id) => {
-      const to = emptyEnds(smooth.isKernel);
-      boxes.box(to, 0, id, plan.most);
-      return { low: to.low[0], high: to.high[0], error: smooth.isKernel ? to.error[0] : 0n };
-    };
-    return rivals.every((rival) => smooth.wins(label, rival, endsOf));
+    return rivals.every((rival) => smooth.wins(label, rival, (to, at, id) => boxes.box(to, at, id, plan.most)));
   }
 
   // ---- The leaf `attention` (section 17)
@@ -4822,6 +4874,402 @@ function swapproofChecker() {
     });
   }
 
+  // ---- The leaf `expansion` (section 18)
+  // The first order is that of the sentence of references; what the margin is off by is found for each rival at once, as
+  // costs, whole numbers of 2^-2q. Moving words are named by their place among them; the k-th word *in line* of a chain is
+  // the k-th in its order, so that W(x) of its elements are the first so many of them.
+
+  class Expansion {
+    constructor(smooth, plan, reach, chains, label, rivals) {
+      const { network, words } = smooth;
+      Object.assign(this, { smooth, network, words, plan, reach, q: smooth.q, curves: new Map(), bounds: new Map() });
+      if (plan.places.some(({ cell }) => cell.forced && cell.chosen.length > 1)) refuse("a word with several options, but not the original");
+      const reached = new Set(network.logits.flatMap((id) => [...words.reach.sets[words.reach.of[id]]]));
+      const moving = plan.places.filter(({ word, cell }) => !cell.forced && reached.has(word));
+      this.count = moving.length;
+      this.room = Math.min(this.count, plan.free); // r
+      this.placeOf = new Map(moving.map(({ word }, place) => [word, place]));
+      this.moves = moving.map(({ word, cell }) => cell.swaps.map((option) => ({ word, option })));
+      let number = 0;
+      for (const move of this.moves.flat()) move.number = number++;
+      this.old = number; // stands for the moves of all old words
+      // Of each set of words, the places of those that move.
+      this.active = words.reach.sets.map((set) => [...set].filter((word) => this.placeOf.has(word)).map((word) => this.placeOf.get(word)).sort((a, b) => a - b));
+      this.border = words.original.slice();
+      const forced = plan.places.filter(({ cell }) => cell.forced).map(({ word, cell }) => [word, cell.chosen[0]]);
+      for (const [word, option] of forced) words.swap(this.border, word, option);
+      this.putReference = smooth.sentence(this.border, forced);
+      this.n = range(network.size);
+      const visible = [...range(network.constants.size), ...network.border, ...network.back.flatMap(({ first, elements }) => elements.map((i) => first + i))];
+      for (const id of visible) this.n[id] = smooth.endsBy(this.putReference, id).low;
+      this.margins = rivals.map((rival) => this.expand(label, rival));
+
+      this.chainOf = new Array(network.layers.length).fill(null);
+      for (const chain of chains) {
+        Object.assign(chain, { hasElements: false, hasAll: false });
+        for (let layer = chain.first; layer < chain.end; layer++) this.chainOf[layer + 1] = chain;
+      }
+      this.held = 0;
+      this.stores = new Array(network.layers.length); // A of layers behind the border
+      this.hulls = new Array(network.layers.length); // of layers of chains, by j: B_j
+      this.turns = new Array(network.layers.length); // and by j and by move: T_(j,m)
+      this.alone = rivals.map(() => 0n); // the costs of elements of no chain
+      this.costs = [[], []]; // by order: of elements of chains by j, by move, by how many words there are in W(x)
+      for (const layer of network.back) {
+        lookAtClock();
+        const chain = this.chainOf[layer.number];
+        if (chain !== null) {
+          this.pass(layer, chain);
+          continue;
+        }
+        const made = smooth.rule(layer, layer.elements, layer.isRead, (...place) => this.putAll(...place));
+        this.stores[layer.number] = made.to;
+        for (const i of layer.elements) this.charge(this.alone, layer, i, made);
+      }
+      if (chains.some(({ hasElements, hasAll }) => hasElements && !hasAll)) refuse("a chain without an element that has all words");
+    }
+    layer(id) { return this.words.layer(id); }
+    activeOf(id) { return this.active[this.words.reach.of[id]]; }
+    // The first of these places in line.
+    firstOf(places, order) { return order === 0 ? places[0] : this.count - 1 - places[places.length - 1]; }
+    isOld(line, size) { return size - 1 - line > this.reach; }
+    oldOf(size) { return Math.max(0, size - 1 - this.reach); }
+    movesAt(line, order) { return this.moves[order === 0 ? line : this.count - 1 - line]; }
+
+    // ---- Intervals (18.1)
+
+    // A(x), to a place of `to`.
+    putAll(to, at, id) {
+      const { smooth } = this;
+      const layer = this.layer(id);
+      if (layer.kind === "constant") return smooth.copy(to, at, smooth.constants, id - layer.first);
+      if (!layer.front) return smooth.copy(to, at, this.stores[layer.number], id - layer.first);
+      if (!this.bounds.has(id)) {
+        const [low, high] = borderBounds(this.plan, id);
+        this.bounds.set(id, [smooth.ends(low, this.network.frontDen)[0], smooth.ends(high, this.network.frontDen)[1]]);
+      }
+      return smooth.putFront(to, at, id, this.bounds.get(id));
+    }
+    // What T_(j,m)(x) of a chain reads, m a move of this word in line.
+    putMove(chain, j, line, move, to, at, id) {
+      const { smooth, network } = this;
+      const layer = this.layer(id);
+      const active = this.activeOf(id);
+      if (active.length === 0) return this.putReference(to, at, id);
+      if (layer.front) {
+        const first = this.firstOf(active, chain.order);
+        if (active.length === 1 && first === line) {
+          const more = this.words.slots[id].get(move.word)?.amounts[move.option - 1] ?? 0n;
+          return smooth.putFront(to, at, id, smooth.ends(this.border[id] + more, network.frontDen));
+        }
+        return first > line ? this.putReference(to, at, id) : this.putAll(to, at, id);
+      }
+      if (this.chainOf[layer.number] !== chain) return this.putAll(to, at, id);
+      const i = id - layer.first;
+      if (line >= active.length) return smooth.copy(to, at, this.hulls[layer.number][j - 1], i);
+      return smooth.copy(to, at, this.turns[layer.number][j][this.isOld(line, active.length) ? this.old : move.number], i);
+    }
+    // What is read for the first `old` words in line together.
+    putOld(chain, j, old, to, at, id) {
+      const { smooth } = this;
+      const layer = this.layer(id);
+      const active = this.activeOf(id);
+      if (active.length === 0) return this.putReference(to, at, id);
+      if (layer.front) return this.firstOf(active, chain.order) >= old ? this.putReference(to, at, id) : this.putAll(to, at, id);
+      if (this.chainOf[layer.number] !== chain) return this.putAll(to, at, id);
+      if (active.length < old) refuse("a chain that reads an element without one of the old words");
+      const turns = this.turns[layer.number][j];
+      const hull = (key) => smooth.hull(to, at, turns[key], id - layer.first);
+      const shared = this.oldOf(active.length);
+      if (shared > 0) hull(this.old);
+      for (let line = shared; line < old; line++) for (const move of this.movesAt(line, chain.order)) hull(move.number);
+    }
+    // All B_j and T_(j,m) of a layer of a chain.
+    pass(layer, chain) {
+      const { smooth, room, count } = this;
+      const { order } = chain;
+      const { number } = layer;
+      const bySize = new Map(); // elements, by how many words there are in W(x)
+      for (const i of layer.elements) {
+        const active = this.activeOf(layer.first + i);
+        const size = active.length;
+        const last = order === 0 ? active[size - 1] : count - 1 - active[0];
+        if (room > 0 && size > 0 && last !== size - 1) refuse("a chain that does not read in order");
+        if (!bySize.has(size)) bySize.set(size, []);
+        bySize.get(size).push(i);
+        chain.hasElements = true;
+        if (size === count) chain.hasAll = true;
+      }
+      const charge = (j, key, made, sizes) => {
+        const byMove = (this.costs[order][j] ??= []);
+        for (const size of sizes) {
+          const amounts = ((byMove[key] ??= [])[size] ??= this.alone.map(() => 0n));
+          for (const i of bySize.get(size)) this.charge(amounts, layer, i, made);
+        }
+      };
+      const ruled = (sizes, put) => {
+        const elements = sizes.flatMap((size) => bySize.get(size));
+        this.held += elements.length;
+        if (this.held > LIMIT.reached) lackOfMemory("intervals of so many moves");
+        return smooth.rule(layer, elements, placesRead(layer, elements), put);
+      };
+      const sizes = [...bySize.keys()];
+      const references = ruled(sizes, this.putReference);
+      charge(0, 0, references, sizes);
+      this.hulls[number] = [references.to];
+      this.turns[number] = [];
+      for (let j = 1; j <= room; j++) {
+        const hull = emptyEnds(smooth.isKernel);
+        const turns = [];
+        for (const i of layer.elements) smooth.copy(hull, i, references.to, i);
+        const keep = (key, made, its) => {
+          charge(j, key, made, its);
+          turns[key] ??= emptyEnds(smooth.isKernel);
+          for (const i of its.flatMap((size) => bySize.get(size))) {
+            smooth.copy(turns[key], i, made.to, i);
+            smooth.hull(hull, i, made.to);
+          }
+        };
+        for (let line = 0; line < count; line++) {
+          const its = sizes.filter((size) => line < size && !this.isOld(line, size));
+          if (its.length === 0) continue;
+          for (const move of this.movesAt(line, order)) {
+            lookAtClock();
+            keep(move.number, ruled(its, (...place) => this.putMove(chain, j, line, move, ...place)), its);
+          }
+        }
+        for (const size of sizes) {
+          const old = this.oldOf(size);
+          if (old > 0) keep(this.old, ruled([size], (...place) => this.putOld(chain, j, old, ...place)), [size]);
+        }
+        this.hulls[number][j] = hull;
+        this.turns[number][j] = turns;
+      }
+      this.stores[number] = this.hulls[number][room];
+    }
+
+    // ---- Multipliers (18.2)
+
+    // factors: lambda, by id. total: what the bound has without costs, and changes: h of each move, both over den.
+    expand(label, rival) {
+      const { network, smooth, n, q } = this;
+      const { terms, den, constant } = marginOf(network, label, rival);
+      let common = [den, constant.den, 1n << q].reduce(leastMultiple);
+      for (const { kind, weightDen, alpha } of network.back) {
+        if (kind === "affine") common = leastMultiple(common, weightDen);
+        if (kind === "rectifier") common = leastMultiple(common, alpha.den);
+      }
+      // Over common.
+      const slopes = new Array(network.size).fill(0n);
+      let total = (constant.num * (common / constant.den)) << (2n * q);
+      for (const [id, k] of terms) {
+        slopes[id] = (k * (common / den)) << q;
+        total += slopes[id] * n[id];
+      }
+      const [factors, isWhole] = [[], []];
+      for (const layer of [...network.back].reverse()) {
+        const { kind, first, ids } = layer;
+        lookAtClock();
+        for (const i of layer.elements) {
+          const factor = floorDivide(slopes[first + i], common);
+          factors[first + i] = factor;
+          isWhole[first + i] = factor * common === slopes[first + i];
+          if (kind === "curve") this.checkCurve(layer.curve, n[ids[i]]);
+          if (factor === 0n) continue;
+          spend(8);
+          if (kind === "affine") {
+            const { start, end, at } = rowOf(layer, i);
+            const scale = factor * (common / layer.weightDen);
+            spend(end - start);
+            for (let k = 0; k < end - start; k++) slopes[ids[start + k]] += layer.weights[at + k] * scale;
+          } else if (kind === "rectifier") {
+            slopes[ids[i]] += n[ids[i]] >= 0n ? factor * common : factor * layer.alpha.num * (common / layer.alpha.den);
+          } else if (kind === "maximum") {
+            slopes[ids[this.greatestPlace(layer, i)]] += factor * common;
+          } else if (kind === "product") {
+            const [y, z] = [ids[2 * i], ids[2 * i + 1]];
+            const scale = factor * (common >> q);
+            const [ofY, ofZ] = [scale * n[z], scale * n[y]];
+            slopes[y] += ofY;
+            slopes[z] += ofZ;
+          } else {
+            slopes[ids[i]] += factor * slopeAt(layer.curve, n[ids[i]], q) * (common >> q);
+          }
+        }
+      }
+      const { frontDen, constants } = network;
+      const fine = leastMultiple(frontDen, constants.den);
+      const allDen = common * fine;
+      total *= fine;
+      const add = (id, num, numDen, error) => {
+        total += slopes[id] * ((num << q) * (fine / numDen) - n[id] * fine) - absolute(slopes[id]) * error * fine;
+      };
+      constants.num.forEach((x, id) => add(id, x, constants.den, 0n));
+      const changes = this.moves.flat().map(() => 0n);
+      for (const id of network.border) {
+        if (slopes[id] === 0n) continue;
+        add(id, this.border[id], frontDen, smooth.isKernel ? smooth.front.error[id] : 0n);
+        const factor = (slopes[id] * (fine / frontDen)) << q;
+        for (const [word, { amounts }] of this.words.slots[id]) {
+          const its = this.placeOf.has(word) ? this.moves[this.placeOf.get(word)] : [];
+          spend(its.length);
+          for (const { option, number } of its) changes[number] += factor * amounts[option - 1];
+        }
+      }
+      return { label, rival, factors, isWhole, total, changes, den: allDen };
+    }
+    checkCurve(number, n) {
+      if ((number === INVERSE && n === 0n) || (number === ROOT && n <= 0n)) refuse("the expansion of 1/x or a root at 0");
+      if (this.smooth.isKernel && (number === EXP || number >= INVERSE)) refuse("kernel: the expansion of exp, 1/x or a root");
+    }
+    // p: the place of ids with the first of the window that has the greatest n.
+    greatestPlace({ ids, starts }, i) {
+      let best = starts[i];
+      for (let at = best + 1; at < starts[i + 1]; at++) if (this.n[ids[at]] > this.n[ids[best]]) best = at;
+      return best;
+    }
+
+    // ---- Costs (18.3)
+
+    // Adds those of element i, of which this was made of what it reads, for each rival.
+    charge(amounts, layer, i, { input, to }) {
+      const id = layer.first + i;
+      const rest = this[layer.kind](layer, i, input).map((x) => x - this.n[id]);
+      const below = smaller(0n, to.low[i] - this.n[id]);
+      const widened = this.smooth.isKernel ? this.widening(layer, i, input, to) : 0n;
+      spend(10 * amounts.length);
+      this.margins.forEach(({ factors, isWhole }, rival) => {
+        const factor = factors[id];
+        amounts[rival] += smaller(factor * rest[0], factor * rest[1]) + (isWhole[id] ? 0n : below) - absolute(factor) * widened;
+      });
+    }
+    widening(layer, i, input, to) {
+      if (layer.kind === "affine") return ceilDivide(BigInt(to.n[i]) * 257n * to.size[i], 1n << 32n) + 1n;
+      // The size is that of the widened interval.
+      if (layer.kind === "product") return ceilDivide(2n * 257n * to.size[i], 1n << 32n) + 1n;
+      return this.smooth[layer.kind](layer, i, input.low, input.high)[2];
+    }
+    // By kind: R and R' and n of the element more, down and up.
+    affine(layer, i) {
+      const sums = sumsOfLayer(layer);
+      const { start, end, at } = rowOf(layer, i);
+      let sum = 0n;
+      spend(end - start);
+      for (let k = 0; k < end - start; k++) sum += layer.weights[at + k] * this.n[layer.ids[start + k]];
+      sum = sum * 2n * sums.factor + (sums.biases[i] << this.q);
+      return [downBy(sums, sum), upBy(sums, sum)];
+    }
+    rectifier({ ids, alpha: { num, den } }, i, { low, high }) {
+      const n = this.n[ids[i]];
+      const slope = n >= 0n ? den : num;
+      const ends = [low[i], high[i], ...(low[i] < 0n && high[i] > 0n ? [0n] : [])].map((t) => t * (t >= 0n ? den : num) - slope * (t - n));
+      return [floorDivide(ends.reduce(smaller), den), ceilDivide(ends.reduce(larger), den)];
+    }
+    maximum(layer, i, { low, high }) {
+      const place = this.greatestPlace(layer, i);
+      const n = this.n[layer.ids[place]];
+      let most = 0n;
+      for (let at = layer.starts[i]; at < layer.starts[i + 1]; at++) if (at !== place) most = larger(most, high[at] - low[place]);
+      return [larger(0n, greatestOf(layer, i, (at) => low[at]) - high[place]) + n, most + n];
+    }
+    product({ ids }, i, { low, high }) {
+      const [y, z] = [2 * i, 2 * i + 1];
+      const [n, m] = [this.n[ids[y]], this.n[ids[z]]];
+      const [a, b, c, d] = [low[y] - n, high[y] - n, low[z] - m, high[z] - m];
+      let ends = [a * c, a * d, b * c, b * d];
+      if (ids[y] === ids[z]) ends = [a * a, b * b, ...(a < 0n && b > 0n ? [0n] : [])];
+      return [(ends.reduce(smaller) + n * m) >> this.q, -(-(ends.reduce(larger) + n * m) >> this.q)];
+    }
+    curve({ ids, curve: number }, i, { low, high }) {
+      const { q } = this;
+      const [l, u, n] = [low[i], high[i], this.n[ids[i]]];
+      const slope = this.known(`slope ${number} ${n}`, () => slopeAt(number, n, q));
+      const floorAt = (x) => this.known(`${number} ${x}`, () => EXACT_CURVES[number](x, q)[0]);
+      const points = [[l, floorAt(l)], [u, floorAt(u)]];
+      if (l <= n && n <= u) points.push([n, floorAt(n)]);
+      if (number !== EXP && number !== ROOT && l <= -n && -n <= u) points.push([-n, (number === SIGMOID ? 1n << q : 0n) - floorAt(n) - 1n]);
+      const [lows, highs] = [0n, 1n].map((more) => points.map(([t, value]) => ((value + more) << q) - slope * (t - n)));
+      const lost = 16n * -(-larger(absolute(l - n), absolute(u - n)) >> q);
+      return [(lows.reduce(smaller) >> q) - lost, -(-highs.reduce(larger) >> q) + lost];
+    }
+    known(key, make) {
+      if (!this.curves.has(key)) {
+        spend(100);
+        if (this.curves.size > 2 ** 20) this.curves.clear();
+        this.curves.set(key, make());
+      }
+      return this.curves.get(key);
+    }
+
+    // ---- The bound (18.4)
+
+    // The least over all sets of moves of what they change and what elements of chains cost, over den.
+    least(rival) {
+      const { count, room, moves } = this;
+      const { changes, den } = this.margins[rival];
+      const [forwards, backwards] = this.costs.map((byJ) => {
+        const at = (j, key, size) => byJ[j]?.[key]?.[size]?.[rival] ?? 0n;
+        const sumsFrom = (start, costOf) => {
+          const sums = new Array(start + 1).fill(0n);
+          for (let size = start + 1; size <= count; size++) sums.push((sums[size - 1] ?? 0n) + den * costOf(size));
+          return sums;
+        };
+        const known = new Map();
+        return {
+          // Of the elements with at most `size` words, none of which moves.
+          still: sumsFrom(-1, (size) => at(0, 0, size)),
+          // Of those with at most `size` words of which this word in line is the last that moves.
+          moved: (j, line, { number }, size) => {
+            if (byJ.length === 0) return 0n;
+            const key = j * this.old + number;
+            if (!known.has(key)) known.set(key, sumsFrom(line, (its) => at(j, this.isOld(line, its) ? this.old : number, its)));
+            return known.get(key)[size];
+          },
+        };
+      });
+      const isOneWay = this.costs[1].length === 0; // what lies behind then depends on i alone
+      let best = forwards.still[count] + backwards.still[count];
+      for (let s = isOneWay ? room : 1; s <= room && s > 0; s++) {
+        let before = null; // by move: the least sum of what i moves change and cost, of which it is the last, but for what elements behind it cost
+        for (let i = 1; i <= s; i++) {
+          const now = [];
+          for (let place = i - 1; place < count; place++) {
+            const line = count - 1 - place;
+            const gaps = []; // with the place of the word before
+            for (let other = i - 2; i > 1 && other < place; other++) {
+              const sums = moves[other].map((move) => before[move.number] + forwards.moved(i - 1, other, move, place));
+              spend(sums.length);
+              gaps.push([sums.reduce(smaller), count - 1 - other]);
+            }
+            if (i === 1) gaps.push([forwards.still[place], count]);
+            const least = isOneWay ? [[gaps.map(([sum]) => sum).reduce(smaller), count]] : gaps;
+            for (const move of moves[place]) {
+              spend(4 * least.length);
+              const sums = least.map(([sum, size]) => sum + backwards.moved(s + 1 - i, line, move, size));
+              now[move.number] = changes[move.number] + sums.reduce(smaller);
+              if (i < s && !isOneWay) continue;
+              best = smaller(best, now[move.number] + forwards.moved(i, place, move, count) + backwards.still[line]);
+            }
+          }
+          before = now;
+        }
+      }
+      return best;
+    }
+    shows(rival) {
+      const { label, rival: loser, total, den } = this.margins[rival];
+      const bound = total + this.alone[rival] * den + this.least(rival);
+      if (!this.smooth.isKernel) return bound > 0n || (bound === 0n && label < loser);
+      return bound > (this.smooth.lost(label, loser, (...place) => this.putAll(...place)) * den) << this.q;
+    }
+  }
+
+  // Does the leaf show that in the whole region, which holds a sentence, the label stays before all these rivals?
+  function expansionShows({ plan }, smooth, reach, chains, label, rivals) {
+    const leaf = new Expansion(smooth, plan, reach, chains, label, rivals);
+    return rivals.every((_, rival) => leaf.shows(rival));
+  }
+
   // ---- Leaves (section 6) ----
 
   // Does the recipe show that in the whole region `winner` stays before `loser`, for each of these pairs?
@@ -4843,9 +5291,9 @@ function swapproofChecker() {
     lookAtClock();
     if (words.network.isSmooth) {
       const smooth = words.smoothOf(level, precision);
-      const endsOf = smooth.sentence(border, swaps());
-      if (rivals.every((rival) => smooth.wins(label, rival, endsOf))) return "robust";
-      return rivals.some((rival) => smooth.wins(rival, label, endsOf)) ? "broken" : "neither";
+      const put = smooth.sentence(border, swaps());
+      if (rivals.every((rival) => smooth.wins(label, rival, put))) return "robust";
+      return rivals.some((rival) => smooth.wins(rival, label, put)) ? "broken" : "neither";
     }
     const values = words.evaluate(border);
     const judge = { words, level, closer: once(() => sentenceErrors(words, values)) };
@@ -5083,7 +5531,7 @@ function swapproofChecker() {
         split(() => keep(region, "precision", precision), null);
       };
       NODES[24] = () => { // boxes
-        const segments = readSegments();
+        const segments = readRuns("a segment", words.sizes.length, "a word beyond the text");
         if (space.plan.free >= 0 && !boxesShow(space, words.smoothOf(level, region.precision), segments, label, region.rivals)) {
           refuse("boxes do not show that no rival beats the label");
         }
@@ -5094,24 +5542,31 @@ function swapproofChecker() {
           refuse("an attention leaf does not show that no rival beats the label");
         }
       };
+      NODES[26] = () => { // expansion
+        const reach = reader.number();
+        const chains = readRuns("a chain", 2, "a chain in no order");
+        if (space.plan.free >= 0 && !expansionShows(space, words.smoothOf(level, region.precision), reach, chains, label, region.rivals)) {
+          refuse("an expansion leaf does not show that no rival beats the label");
+        }
+      };
     }
-    // Layers first to end - 1, of each segment.
-    function readSegments() {
-      const segments = [];
+    // Segments and chains: layers first to end - 1, and a number below `most`, the word or the order.
+    function readRuns(what, most, reason) {
+      const runs = [];
       const count = reader.number();
       let first = 0;
       for (let i = 0; i < count; i++) {
         spend(1);
         first += reader.number();
         const length = reader.number();
-        const word = reader.number();
-        if (length < 1) refuse("a segment without layers");
-        if (first + length >= words.network.layers.length) refuse("a segment beyond the layers of the network");
-        if (word >= words.sizes.length) refuse("a word beyond the text");
-        segments.push({ first, end: first + length, word });
+        const last = reader.number();
+        if (length < 1) refuse(`${what} without layers`);
+        if (first + length >= words.network.layers.length) refuse(`${what} beyond the layers of the network`);
+        if (last >= most) refuse(reason);
+        runs.push({ first, end: first + length, word: last, order: last });
         first += length;
       }
-      return segments;
+      return runs;
     }
     // What a leaf counts that is not about robust sentences.
     function counted() {
@@ -5564,9 +6019,6 @@ function swapproofChecker() {
     const root = squareRoot(n);
     return root * root === n ? root : root + 1n;
   };
-  const [EXP, TANH, SIGMOID, ERF, INVERSE, ROOT] = [1, 2, 3, 4, 5, 6];
-  // 2/sqrt(pi) = ERF_SLOPE 2^-256, rounded as section 16.6 says.
-  const ERF_SLOPE = 130657381209852114387528029350014196574164286124850014242073919076264802271585n;
 
   // A form is { f, g, e, reach }; g is null where all is 0. m: the number of free inputs that it is about.
   class Forms {
@@ -5670,16 +6122,6 @@ function swapproofChecker() {
     floorOf(number, x) {
       return EXACT_CURVES[number](x, this.q)[0];
     }
-    slopeAt(number, x) {
-      const { q, one } = this;
-      const z = number === ERF || number >= INVERSE ? 0n : this.floorOf(number, x);
-      if (number === EXP) return z;
-      if (number === TANH) return one - ((z * z) >> q);
-      if (number === SIGMOID) return (z * (one - z)) >> q;
-      if (number === ERF) return (ERF_SLOPE * this.floorOf(EXP, -((x * x) >> q))) >> 256n;
-      if (number === INVERSE) return -((1n << (3n * q)) / (x * x));
-      return squareRoot((1n << (3n * q - 2n)) / x);
-    }
     curve(number, x) {
       const { one } = this;
       const v = x.reach + x.e;
@@ -5690,11 +6132,11 @@ function swapproofChecker() {
       const y = F(x.f);
       let [a, c, error] = [0n, y, 0n];
       if ([TANH, SIGMOID, ERF].includes(number) && l < 0n && u > 0n) {
-        const steepest = number === TANH ? one : number === SIGMOID ? one / 4n : this.slopeAt(ERF, 0n) + 8n;
-        a = floorDivide(smaller(this.slopeAt(number, l), this.slopeAt(number, u)) - 8n + steepest, 2n);
+        const steepest = number === TANH ? one : number === SIGMOID ? one / 4n : slopeAt(ERF, 0n, this.q) + 8n;
+        a = floorDivide(smaller(slopeAt(number, l, this.q), slopeAt(number, u, this.q)) - 8n + steepest, 2n);
         error = ceilDivide((steepest - a) * v, one) + 1n;
       } else {
-        a = this.slopeAt(number, x.f);
+        a = slopeAt(number, x.f, this.q);
         // Over 2^q.
         const z = 8n * v;
         const A = (F(l) - y) * one + a * v;
@@ -6088,8 +6530,8 @@ function swapproofChecker() {
     if (words.network.isSmooth) {
       for (const level of upper.levels.filter((other) => other !== "replay")) {
         const smooth = words.smoothOf(level, 64);
-        const endsOf = smooth.sentence(border, upper.swaps);
-        if (!rivals.some((rival) => smooth.wins(rival, label, endsOf))) {
+        const put = smooth.sentence(border, upper.swaps);
+        if (!rivals.some((rival) => smooth.wins(rival, label, put))) {
           refuse(`in the sentence of the high end no rival beats the label for certain (${level})`);
         }
       }

@@ -531,6 +531,64 @@ def test_integers_and_tokens_are_not_among_numbers_and_a_variable_has_elements(t
     case.check(tmp_path)
 
 
+def gathered(operator: str, indices: Any, code: int, x: str = "f", **attributes: Any) -> Case:
+    """The first two of the elements picked are the logits; picked tokens stand where the text's do, others select."""
+    constants = {
+        "numbers": [[2.0, 0.0]], "wholes": [[1, 0]], "hollow": np.zeros((2, 0), np.float32), "row": [1, -1],
+        "from": [0], "to": [2], "axis": [1],
+    }  # fmt: skip
+    nodes = [node(operator, [x, "tokens" if isinstance(indices, str) else "indices"], ["got"], **attributes)]
+    if x == "tokens":
+        nodes.append(node("Gather", ["table", "got"], ["all"]))
+    elif x == "wholes":
+        nodes.append(node("Where", ["got", "f", "numbers"], ["all"]))
+    elif x == "f":
+        nodes.append(node("Identity", ["got"], ["all"]))
+    else:
+        nodes.append(node("Add", ["f", "got"], ["all"]))
+    nodes += [node("Reshape", ["all", "row"], ["flat"]), node("Slice", ["flat", "from", "to", "axis"], ["z"])]
+    return Case(nodes, constants if isinstance(indices, str) else constants | {"indices": indices}, code)
+
+
+def empty(*shape: int) -> Any:
+    return np.zeros(shape, np.int64)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        gathered("GatherElements", [[0, 1]], 0, axis=1), gathered("GatherElements", [[1, 0]], 4, axis=1),
+        gathered("GatherElements", [[-2, -1]], 0, axis=-1), gathered("GatherElements", [[0, 0]], 0),
+        *(gathered("GatherElements", [[index, 1]], 2, axis=1) for index in (2, -3, 2**40)),
+        # No longer than x, but along the axis.
+        gathered("GatherElements", [[0, 1, 0]], 0, axis=1), gathered("GatherElements", [[0, 1], [0, 1]], 2, axis=1),
+        gathered("GatherElements", [[0, 0], [0, 0]], 0, axis=0), gathered("GatherElements", [[0, 0, 0]], 2),
+        gathered("GatherElements", [0, 1], 2, axis=1), gathered("GatherElements", [[[0, 1]]], 2, axis=1),
+        gathered("GatherElements", [[0, 1]], 2, axis=2),
+        gathered("GatherElements", empty(1, 0), 2, axis=1), gathered("GatherElements", empty(0, 2), 2, axis=1),
+        gathered("GatherElements", [[0, 1]], 2, axis=1, batch_dims=0),
+        gathered("GatherElements", [[0.0, 1.0]], 2, axis=1), gathered("GatherElements", "tokens", 2),
+        gathered("GatherElements", [[0, -1]], 0, "tokens", axis=1),
+        gathered("GatherElements", [[1, 0]], 0, "wholes", axis=1),
+        gathered("GatherElements", [[1, 0]], 4, "numbers", axis=1),
+        gathered("GatherND", [[0, 0], [0, 1]], 0), gathered("GatherND", [[0, 1], [0, 0]], 4),
+        gathered("GatherND", [[-1, -2], [0, -1]], 0), gathered("GatherND", [[0]], 0), gathered("GatherND", [0], 0),
+        *(gathered("GatherND", [[0, index]], 2) for index in (2, -3, 2**40)), gathered("GatherND", [[1]], 2),
+        gathered("GatherND", [[0, 0, 0]], 2), gathered("GatherND", empty(2, 0), 2), gathered("GatherND", 0, 2),
+        gathered("GatherND", empty(0, 1), 2), gathered("GatherND", [[0]], 2, "hollow"),
+        gathered("GatherND", [[[0], [1]]], 0, batch_dims=1), gathered("GatherND", [[[1], [0]]], 4, batch_dims=1),
+        gathered("GatherND", [[[0], [1]], [[0], [1]]], 2, batch_dims=1), gathered("GatherND", [0], 2, batch_dims=1),
+        gathered("GatherND", [[[0, 0]]], 2, batch_dims=1),
+        *(gathered("GatherND", [[[0], [1]]], 2, batch_dims=b) for b in (2, -1)),
+        gathered("GatherND", [[0, 0]], 2, axis=0), gathered("GatherND", [[0.0, 0.0]], 2),
+        gathered("GatherND", "tokens", 2), gathered("GatherND", [[0, 0]], 0, "tokens"),
+        gathered("GatherND", [[[0], [1]]], 0, "numbers", batch_dims=1),
+    ],
+)  # fmt: skip
+def test_elements_are_gathered_by_their_places(tmp_path: Path, case: Case) -> None:
+    case.check(tmp_path)
+
+
 def test_time_is_looked_at_while_the_network_is_read(tmp_path: Path) -> None:
     """Moving millions of elements again and again takes no multiplication, but a check ends all the same."""
     turns = [node("Transpose", [f"t{i}"], [f"t{i + 1}"], perm=[1, 0]) for i in range(60)]

@@ -30,9 +30,12 @@ KINDS = {
     "leaf-attention-recurrent": ("real", (graphs.recurrent,)),
     "leaf-attention-drawn": ("real", None),
     "leaf-enumerate-kernel": ("kernel", (graphs.recurrent,)),
+    "leaf-expansion-recurrent": ("real", (graphs.recurrent,)),
+    "leaf-expansion-recurrent-kernel": ("kernel", (graphs.recurrent, graphs.linear, graphs.recurrent)),
+    "leaf-expansion-drawn": ("real", None),
 }
 """By name: the level, and the steps of the network; none: drawn."""
-LEAVES = {"leaf-attention": b"\x19", "leaf-enumerate": b"\2"}
+LEAVES = {"leaf-attention": b"\x19", "leaf-enumerate": b"\2", "leaf-expansion": b"\x1a"}
 """Of kinds that begin so, all leaves."""
 SLACK = 0.01
 """How far float32 logits of these small networks may be from the real ones."""

@@ -17,6 +17,9 @@ from typing import Any
 import onnx
 from javascript_networks import CHECKER, SECONDS, canonical, sha256
 from smooth_graphs import ROWS, STEPS, Step, smooth_model
+from smooth_values import chains_of
+
+from swapproof.proofs import check, lower
 
 MARKS = (12345.678, 98765.432)
 """The biases in the model, of which the bytes are replaced: whole multiples of 2^-17, and of 2^-39 below that."""
@@ -93,6 +96,9 @@ def mask(bits: Sequence[int], size: int) -> bytes:
     return sum(1 << bit for bit in bits).to_bytes((size + 7) // 8, "little")
 
 
+EXPANSION = b"\x1a"
+
+
 @dataclass
 class Trees:
     """Draws trees over words with so many options, and so many rivals."""
@@ -103,9 +109,24 @@ class Trees:
     segments: list[list[tuple[int, int, int]]]
     """Lists of segments to choose from; none: drawn."""
     only: bytes = b""
-    """The leaf, if it is always the same."""
+    """The leaf, if it is always of one kind."""
+    chains: Sequence[tuple[int, int, int]] = ()
+    """Of the network: first layer, layers, order."""
+
+    def expansion(self) -> bytes:
+        """With the chains of the network, or some of them, or a part, or in another order."""
+        kept = [chain for chain in self.chains if self.source.random() < 0.9]
+        numbers, end = [], 0
+        for first, count, order in kept:
+            if self.source.random() < 0.1:
+                first, count = first + (moved := self.source.randrange(count)), count - moved
+            numbers += [first - end, count, order if self.source.random() < 0.95 else 1 - order]
+            end = first + count
+        return EXPANSION + leb(self.source.choice([0, 1, 2, 9]), len(kept), *numbers)
 
     def leaf(self) -> bytes:
+        if self.only == EXPANSION:
+            return self.expansion()
         if self.only:
             return self.only
         if self.source.random() < 0.3:
@@ -180,6 +201,12 @@ def narrow_claims(
     return claims
 
 
+def network_chains(model: bytes, text: list[int], words: list[Any]) -> list[tuple[int, int, int]]:
+    found = lower.read_model(model).lower([["words", text]], words)
+    network = check.Network(found.data, found.numbers, found.no_float32)
+    return chains_of(check.Space(network, words, 0, text))
+
+
 def make_job(
     seed: int, level: str | None, steps: Sequence[Step] | None, trees: int, only: bytes = b""
 ) -> dict[str, Any]:
@@ -203,7 +230,8 @@ def make_job(
         for layers in (2, 6, 7, 8) for first in (1, 2) for order in (at, at[::-1])
     ]  # fmt: skip
     classes = onnx.load_from_string(model).graph.output[0].type.tensor_type.shape.dim[1].dim_value
-    drawer = Trees(source, [len(options) for _, options in words], classes - 1, segments, only)
+    chains = network_chains(model, tokens, words) if only == EXPANSION else []
+    drawer = Trees(source, [len(options) for _, options in words], classes - 1, segments, only, chains)
     certificate: dict[str, Any] = {
         "format": "swapproof certificate", "version": 2, "id": 0, "vocabulary": None, "synonyms": None,
         "model": {"file": "model.onnx", "sha256": "", "tensors": []}, "text": sha256(b""), "network": "",
