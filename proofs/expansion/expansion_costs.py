@@ -153,7 +153,7 @@ class Rests:
         q, most, odd = self.q, (1 << self.q) - 1, layer.function in ODD
         turned = (layer.function == SIGMOID) << q
         ends = [self.read(block, column) for column in store.columns[:2]]
-        at_ends = [self.floors(layer.function, numbers) for numbers in ends]
+        at_ends = self.at_ends(block, found, ends)
         parts = self.read(block, self.center), self.center[block.start : block.stop], self.lines(block)
         lows, highs = [], []
         for low, high, f, g, n, own, (slope, y) in zip(*ends, *at_ends, *parts, strict=True):
@@ -168,6 +168,16 @@ class Rests:
             lows.append(least - own - far)
             highs.append(greatest - own + far)
         return lows, highs
+
+    def at_ends(self, block: Block, found: Result, ends: Sequence[list[int]]) -> Sequence[list[int]]:
+        """Floors of a curve at the ends of what it reads: where it rises its own ends tell, a floor and a ceiling,
+        widened at level kernel. Only at 0 a number may be whole."""
+        layer: Any = block.layer
+        if layer.function in (RECIPROCAL, SQRT):
+            return [self.floors(layer.function, numbers) for numbers in ends]
+        width = ceiling(1 << self.q, 1 << 21) + 1 if self.kernel else 0
+        lows, highs = found.columns[:2]
+        return [x + width for x in lows], [y - width - (x != 0) for x, y in zip(ends[1], highs, strict=True)]
 
     # ---- curves at the center
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import mpmath
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from smooth_values import chains_of, float32_values
@@ -68,3 +69,23 @@ def test_the_bound_is_not_above_the_least_margin(name: str, seed: int, swaps: in
         for rival, (above, below) in zip((1, 2), margins, strict=True):
             least = least_of(name, seed, masks, swaps, rival, rng if kernel else None)
             assert mpmath.mpf(above) / below <= least + mpmath.mpf(2) ** -90
+
+
+@pytest.mark.parametrize("kernel", [False, True])
+def test_a_margin_one_unit_short_is_refused(kernel: bool) -> None:
+    """The label's bias is moved so that the bound is nothing, and one unit of it more or less; over the reals a bound
+    of nothing is enough against a later class."""
+    space = space_of("LSTM last", 1)
+    rules = space.ruled(32, kernel)
+    chains = tuple(Chain(*each) for each in chains_of(space))
+    above, below = Expansion(rules, space.masks, 2, 1, chains).margins((1,))[0]
+    margin = rules.margin(0, 1)
+    for rest, proved in ((1, True), (0, not kernel), (-1, False)):
+        moved = margin._replace(
+            constant=margin.constant * below - above * margin.scale + rest,
+            scale=margin.scale * below,
+            coefficients=[c * below for c in margin.coefficients],
+        )
+        rules.margins[0, 1] = moved
+        assert Expansion(rules, space.masks, 2, 1, chains).proved((1,)) == proved
+    rules.margins[0, 1] = margin
