@@ -13,7 +13,7 @@ import numpy as np
 
 from ..network import Floats
 from ..regions.program import CONSTANTS, Dense, Look
-from .gru_steps import Gated, gated_of
+from .gru_steps import Gated, covers, gated_of
 from .lstm_steps import Cell, cells_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,9 @@ def step_of(question: Question, cell: Cell | Gated, before: Cell | Gated | None)
     size = question.program.pieces[cell.state].size
     whole = slice(0, size)
     kept = None if before is None else before.state if isinstance(before, Gated) else before.memory
-    if kept is not None and [(part.piece, part.index) for part in cell.before] != [(kept, whole)]:
+    if kept is not None and not all(part.piece == kept and covers(whole, part.index) for part in cell.before):
+        return None
+    if kept is not None and len(cell.before) != 1:
         return None
     state = None if before is None else before.state
     rows = [cell.rows] if isinstance(cell, Cell) else [cell.rows, cell.inner, cell.taken]
@@ -179,7 +181,7 @@ def reading(question: Question, number: int, state: int | None) -> Reading | Non
             constants.append((program.constants[part.index], matrix))
             continue
         if part.piece == state:
-            if part.index != slice(0, program.pieces[part.piece].size) or recurrent is not None:
+            if not covers(slice(0, program.pieces[part.piece].size), part.index) or recurrent is not None:
                 return None
             recurrent = matrix
             continue
