@@ -13,7 +13,7 @@ import numpy as np
 
 from ..network import Floats
 from ..regions.program import CONSTANTS, Dense, Look
-from .gru_steps import Gated, gated_of
+from .gru_steps import Gated, covers, gated_of
 from .lstm_steps import Cell, cells_of
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ def chains_of(question: Question) -> tuple[Chain, ...] | None:
 
 
 def chain_of(question: Question, order: list[Cell | Gated]) -> Chain | None:
-    steps, seen = [], set[int]()
+    steps, seen, joined = [], set[int](), dict[tuple[int, ...], Floats]()
     for place, cell in enumerate(order):
-        step = step_of(question, cell, order[place - 1] if place else None)
+        step = step_of(question, cell, order[place - 1] if place else None, joined)
         if step is None or step.word in seen or type(cell) is not type(order[0]):
             return None
         seen |= set() if step.word is None else {step.word}
@@ -103,11 +103,16 @@ def chain_of(question: Question, order: list[Cell | Gated]) -> Chain | None:
     return Chain(tuple(steps), read[size:] if isinstance(start, Gated) else read[:size], frozenset(seen))
 
 
-def step_of(question: Question, cell: Cell | Gated, before: Cell | Gated | None) -> Step | None:
+def step_of(
+    question: Question, cell: Cell | Gated, before: Cell | Gated | None, joined: dict[tuple[int, ...], Floats]
+) -> Step | None:
+    """`joined`: recurrent matrices side by side, once for all steps, by what they are; the program keeps these."""
     size = question.program.pieces[cell.state].size
     whole = slice(0, size)
     kept = None if before is None else before.state if isinstance(before, Gated) else before.memory
-    if kept is not None and [(part.piece, part.index) for part in cell.before] != [(kept, whole)]:
+    if kept is not None and not all(part.piece == kept and covers(whole, part.index) for part in cell.before):
+        return None
+    if kept is not None and len(cell.before) != 1:
         return None
     state = None if before is None else before.state
     rows = [cell.rows] if isinstance(cell, Cell) else [cell.rows, cell.inner, cell.taken]
@@ -121,6 +126,10 @@ def step_of(question: Question, cell: Cell | Gated, before: Cell | Gated | None)
     if len(recurrent) != asked or (asked == 2 and reads[2].recurrent is not None):
         return None
     shown = question.tail.parts.get(shown_by(cell))
+    beside = recurrent[0] if recurrent else None
+    if len(recurrent) > 1:
+        name = tuple(map(id, recurrent))
+        beside = joined[name] = joined[name] if name in joined else np.concatenate(recurrent, axis=1)
     options = max(len(read.inputs) for read in reads)
     wide = [np.zeros_like(read.sizes) for read in reads]
 
@@ -133,7 +142,7 @@ def step_of(question: Question, cell: Cell | Gated, before: Cell | Gated | None)
     return Step(
         cell,
         next(iter(words), None),
-        np.concatenate(recurrent, axis=1) if len(recurrent) > 1 else recurrent[0] if recurrent else None,
+        beside,
         np.concatenate([np.repeat(r.inputs, options if len(r.inputs) == 1 else 1, axis=0) for r in reads], axis=1),
         None if shown is None else shown[:size],
         np.concatenate([read.sizes for read in reads]),
@@ -179,7 +188,7 @@ def reading(question: Question, number: int, state: int | None) -> Reading | Non
             constants.append((program.constants[part.index], matrix))
             continue
         if part.piece == state:
-            if part.index != slice(0, program.pieces[part.piece].size) or recurrent is not None:
+            if not covers(slice(0, program.pieces[part.piece].size), part.index) or recurrent is not None:
                 return None
             recurrent = matrix
             continue

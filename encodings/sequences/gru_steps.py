@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..network import Indices
 from ..regions.program import CONSTANTS, Blend, Curve, Dense, Operation, Product, Program, Stretch
 
 
@@ -64,15 +65,15 @@ def gated_at(program: Program, state: int) -> Gated | None:
     def sum_of(operation: Operation | None) -> tuple[Stretch, Stretch] | None:
         match operation:
             case Blend((Stretch() as one, Stretch() as other), weights, bias) if (
-                (one.place, other.place) == (whole, whole)
-                and not bias.any()
-                and all((each == 1).all() for each in weights)
+                covers(whole, one.place, other.place) and not bias.any() and all((each == 1).all() for each in weights)
             ):
                 return one, other
         return None
 
     mixed = sum_of(program.pieces[state].operation)
-    if mixed is None or mixed[0].piece != mixed[1].piece or (mixed[0].index, mixed[1].index) != (whole, half):
+    if mixed is None or mixed[0].piece != mixed[1].piece:
+        return None
+    if not (covers(whole, mixed[0].index) and covers(half, mixed[1].index)):
         return None
     match of(mixed[0]):
         case Product((Stretch() as rest, Stretch() as keep), (Stretch() as new, *before)):
@@ -86,7 +87,7 @@ def gated_at(program: Program, state: int) -> Gated | None:
             return None
     if total is None or (weights != -1).any() or (bias != 1).any():
         return None
-    if (taken.piece, taken.index) != (keep.piece, keep.index):
+    if taken.piece != keep.piece or not covers(whole, taken.index, keep.index):
         return None
     x, reduced = total if isinstance(of(total[0]), Dense) else total[::-1]
     match of(x), of(reduced), of(keep):
@@ -97,13 +98,13 @@ def gated_at(program: Program, state: int) -> Gated | None:
     parts = (x, reduced, inner, bent, new, rest)
     if reset.piece != keep.piece or not isinstance(of(inner), Dense) or not isinstance(of(rows), Dense):
         return None
-    if any(part.index != whole or program.pieces[part.piece].size != size for part in parts):
+    if not all(covers(whole, part.index) and program.pieces[part.piece].size == size for part in parts):
         return None
-    if rows.index != slice(0, 2 * size) or program.pieces[rows.piece].size != 2 * size:
+    if not covers(slice(0, 2 * size), rows.index) or program.pieces[rows.piece].size != 2 * size:
         return None
-    if (keep.index, reset.index) != (whole, half):
+    if not covers(half, reset.index):
         return None
-    if (rest.place, keep.place, new.place) != (whole, half, whole):
+    if not (covers(whole, rest.place, new.place) and covers(half, keep.place)):
         return None
     others = {mixed[0].piece, keep.piece, rows.piece, *(part.piece for part in parts)}
     return Gated(
@@ -118,3 +119,8 @@ def gated_at(program: Program, state: int) -> Gated | None:
         slice(0, 2 * size),
         tuple(before),
     )
+
+
+def covers(wanted: slice, *indices: slice | Indices) -> bool:
+    """Whether all of these are this slice; an array of places is none."""
+    return all(isinstance(index, slice) and index == wanted for index in indices)
