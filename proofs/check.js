@@ -4882,7 +4882,7 @@ function swapproofChecker() {
   class Expansion {
     constructor(smooth, plan, reach, chains, label, rivals) {
       const { network, words } = smooth;
-      Object.assign(this, { smooth, network, words, plan, reach, q: smooth.q, curves: new Map(), bounds: new Map() });
+      Object.assign(this, { smooth, network, words, plan, reach, q: smooth.q, curves: new Map(), bounds: new Map(), rests: new Map() });
       if (plan.places.some(({ cell }) => cell.forced && cell.chosen.length > 1)) refuse("a word with several options, but not the original");
       const reached = new Set(network.logits.flatMap((id) => [...words.reach.sets[words.reach.of[id]]]));
       const moving = plan.places.filter(({ word, cell }) => !cell.forced && reached.has(word));
@@ -5149,15 +5149,19 @@ function swapproofChecker() {
       if (layer.kind === "product") return ceilDivide(2n * 257n * to.size[i], 1n << 32n) + 1n;
       return this.smooth[layer.kind](layer, i, input.low, input.high)[2];
     }
-    // By kind: R and R' and n of the element more, down and up.
+    // By kind: R and R', n of the element more, down and up. Of affine elements they are the same for all that is read.
     affine(layer, i) {
-      const sums = sumsOfLayer(layer);
-      const { start, end, at } = rowOf(layer, i);
-      let sum = 0n;
-      spend(end - start);
-      for (let k = 0; k < end - start; k++) sum += layer.weights[at + k] * this.n[layer.ids[start + k]];
-      sum = sum * 2n * sums.factor + (sums.biases[i] << this.q);
-      return [downBy(sums, sum), upBy(sums, sum)];
+      const id = layer.first + i;
+      if (!this.rests.has(id)) {
+        const sums = sumsOfLayer(layer);
+        const { start, end, at } = rowOf(layer, i);
+        let sum = 0n;
+        spend(end - start);
+        for (let k = 0; k < end - start; k++) sum += layer.weights[at + k] * this.n[layer.ids[start + k]];
+        sum = sum * 2n * sums.factor + (sums.biases[i] << this.q);
+        this.rests.set(id, [downBy(sums, sum), upBy(sums, sum)]);
+      }
+      return this.rests.get(id);
     }
     rectifier({ ids, alpha: { num, den } }, i, { low, high }) {
       const n = this.n[ids[i]];
@@ -5230,7 +5234,7 @@ function swapproofChecker() {
       const isOneWay = this.costs[1].length === 0; // what lies behind then depends on i alone
       let best = forwards.still[count] + backwards.still[count];
       for (let s = isOneWay ? room : 1; s <= room && s > 0; s++) {
-        let before = null; // by move: the least sum of what i moves change and cost, of which it is the last, but for what elements behind it cost
+        let before = null; // by move: the least of what i moves change and cost, it the last, but for elements behind it
         for (let i = 1; i <= s; i++) {
           const now = [];
           for (let place = i - 1; place < count; place++) {
