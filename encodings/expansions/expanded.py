@@ -74,7 +74,7 @@ class Expansion:
         self.pairs: dict[int, Array] = {}
         """Piece -> [2, ..., size]: N and A."""
         self.center, values = self.at_references()
-        self.multipliers = Multipliers(question, self.center, values)
+        self.multipliers = Multipliers(question, self.center, values, kernel=isinstance(ends, KernelEnds))
         self.outside = np.zeros(len(question.tail.size))
 
     def at_references(self) -> tuple[dict[int, Floats], dict[int, Floats]]:
@@ -171,10 +171,10 @@ class Expansion:
             return np.zeros(len(question.tail.size))
         total = constant_margins(question, ends)
         lost = np.zeros(len(question.tail.size))
-        for number, given in self.multipliers.of.items():
+        for number, sizes in self.multipliers.sizes.items():
             if question.program.pieces[number].affine:
                 own = self.affine.elements[number]
-                lost += (own.error + (own.error_units + 1) * ends.unit) @ np.abs(given)
+                lost += (own.error + (own.error_units + 1) * ends.unit) @ (sizes + ends.unit)
         for source, matrix in question.tail.parts.items():
             tail = question.tail
             part = self.pair(source)[1:]

@@ -49,26 +49,33 @@ def slopes(function: str, x: Floats, y: Floats) -> Floats:
 class Multipliers:
     """Of all rivals: piece -> [size, rivals], mu of what is affine in the words, lambda of all else."""
 
-    def __init__(self, question: Question, center: Mapping[int, Floats], values: Mapping[int, Floats]) -> None:
-        self.question, self.center = question, center
+    def __init__(
+        self, question: Question, center: Mapping[int, Floats], values: Mapping[int, Floats], *, kernel: bool
+    ) -> None:
+        self.question, self.center, self.kernel = question, center, kernel
         self.values = values
         """What the rules of pieces give where they read the numbers of the center, which may be others there."""
         program = question.program
         self.of: dict[int, Floats] = {piece: matrix.copy() for piece, matrix in question.tail.parts.items()}
+        self.sizes = {piece: np.abs(given) for piece, given in self.of.items()} if kernel else {}
+        """At level kernel, sums of the magnitudes of what readers add, one by one."""
         for number in reversed(question.needed):
             if not program.pieces[number].affine:
                 self.pass_on(number)
         self.size = float(sum(np.abs(each).sum() for each in self.of.values()))
 
-    def add(self, part: Stretch, given: Floats) -> None:
-        if part.piece != CONSTANTS:
-            held = self.of.setdefault(
-                part.piece, np.zeros((self.question.program.pieces[part.piece].size, given.shape[1]))
-            )
+    def add(self, part: Stretch, given: Floats, sizes: Floats | None = None) -> None:
+        if part.piece == CONSTANTS:
+            return
+        added = [(self.of, given)]
+        if self.kernel:
+            added.append((self.sizes, np.abs(given) if sizes is None else sizes))
+        for of, more in added:
+            held = of.setdefault(part.piece, np.zeros((self.question.program.pieces[part.piece].size, more.shape[1])))
             if isinstance(part.index, slice):
-                held[part.index] += given
+                held[part.index] += more
             else:
-                np.add.at(held, part.index, given)
+                np.add.at(held, part.index, more)
 
     def read(self, parts: Sequence[Stretch], size: int) -> Floats:
         """Numbers at the sentence."""
@@ -81,11 +88,13 @@ class Multipliers:
     def pass_on(self, number: int) -> None:
         """Of one piece, which adds to those of what it reads."""
         piece = self.question.program.pieces[number]
-        given = self.of.setdefault(number, np.zeros((piece.size, len(self.question.tail.size))))
+        nothing = np.zeros((piece.size, len(self.question.tail.size)))
+        given = self.of.setdefault(number, nothing)
+        self.sizes.setdefault(number, nothing.copy())
         match piece.operation:
             case Dense(parts, matrices):
                 for part, matrix in zip(parts, matrices, strict=True):
-                    self.add(part, matrix @ given)
+                    self.add(part, matrix @ given, np.abs(matrix) @ np.abs(given) if self.kernel else None)
             case Blend(parts, weights):
                 for part, factors in zip(parts, weights, strict=True):
                     self.add(part, factors[:, None] * given[part.place])
@@ -118,7 +127,9 @@ class Multipliers:
         low, high = low + more, high + more
         costs = low @ np.maximum(given, 0) + high @ np.minimum(given, 0)
         if isinstance(ends, KernelEnds):
-            costs = costs - self.widths(number, found, read) @ np.abs(given)
+            affine = isinstance(self.question.program.pieces[number].operation, Dense | Blend)
+            charged = self.sizes[number] + ends.unit if affine else np.abs(given)
+            costs = costs - self.widths(number, found, read) @ charged
         return np.asarray(costs)
 
     def widths(self, number: int, found: Array, read: Sequence[Array]) -> Floats:

@@ -62,7 +62,9 @@ class Rests:
             parts = map(min, map(mul, factors, lows), map(mul, factors, highs))
             parts = map(add, parts, map(mul, inexact, falls))
             if widths:
-                parts = map(sub, parts, map(mul, map(abs, factors), widths))
+                affine = isinstance(block.layer, networks.Affine)
+                charged = map(weights.charged, range(block.start, block.stop)) if affine else map(abs, factors)
+                parts = map(sub, parts, map(mul, charged, widths))
             totals.append(sum(parts))
         return totals
 
@@ -236,6 +238,8 @@ class Parts(NamedTuple):
 class Weights:
     """Multipliers of z_winner - z_loser: mu of every element, over `scale`; `parts` of each block not affine in words.
 
+    `sizes` are sums of the magnitudes of what readers add to mu, one by one: a sum may have another float32 value in
+    each.
     `base` is 2**q times the margin of the numbers of the center, over `unit`.
     """
 
@@ -244,10 +248,10 @@ class Weights:
         margin = rests.intervals.margin(winner, loser)
         scales = [layer.size_scale if isinstance(layer, networks.Affine) else layer.q for layer in weighted(network)]
         self.unit = lcm(margin.scale, *set(scales))
-        self.scale, self.mu = self.unit << q, [0] * len(network.owner)
+        self.scale, self.mu, self.sizes = self.unit << q, [0] * len(network.owner), [0] * len(network.owner)
         elements = margin.pick([*range(len(network.owner))])
         for i, c in zip(elements, margin.coefficients, strict=True):
-            self.mu[i] += (c * (self.unit // margin.scale) << q) << q
+            self.add(i, (c * (self.unit // margin.scale) << q) << q)
         total = sum(map(mul, margin.coefficients, margin.pick(rests.center))) + (margin.constant << q)
         self.base = total * (self.unit // margin.scale) << q
         self.parts: dict[int, Parts] = {}
@@ -255,6 +259,14 @@ class Weights:
             if block.layer.depth:
                 self.parts[block.number] = self.passed_on(rests, block)
                 in_time(rests.intervals.space.stop)
+
+    def add(self, i: int, x: int) -> None:
+        self.mu[i] += x
+        self.sizes[i] += abs(x)
+
+    def charged(self, i: int) -> int:
+        """How often what float32 may be off by in an element counts."""
+        return ceiling(self.sizes[i], self.scale)
 
     def passed_on(self, rests: Rests, block: Block) -> Parts:
         """Those of a block, which adds to those of what it reads."""
@@ -264,30 +276,33 @@ class Weights:
         center, unit = rests.center, self.unit
         if isinstance(layer, networks.Affine):
             more = self.scale // layer.size_scale
-            by_list: dict[int, list[int]] = {}
+            by_list: dict[int, list[list[int]]] = {}
             for place, factor in enumerate(factors, block.start - first):
                 at, of = layer.pairs[place]
-                added = map(mul, layer.weights[of], repeat(factor))
-                by_list[at] = list(map(add, by_list[at], added)) if at in by_list else list(added)
-            for at, sums in by_list.items():
-                for i, x in zip(layer.lists[at], sums, strict=True):
-                    mu[i] += x * more
+                terms = [x * factor for x in layer.weights[of]]
+                added = [terms, [*map(abs, terms)]] if rests.kernel else [terms]
+                for sums, some in zip(by_list.setdefault(at, [[0] * len(terms) for _ in added]), added, strict=True):
+                    sums[:] = map(add, sums, some)
+            for at, both in by_list.items():
+                for held, sums in zip((mu, self.sizes), both, strict=False):
+                    for i, x in zip(layer.lists[at], sums, strict=True):
+                        held[i] += x * more
         elif isinstance(layer, networks.Product):
             here = slice(block.start - first, block.stop - first)
             for i, j, factor in zip(layer.firsts[here], layer.seconds[here], factors, strict=True):
-                mu[i] += factor * center[j] * unit
-                mu[j] += factor * center[i] * unit
+                self.add(i, factor * center[j] * unit)
+                self.add(j, factor * center[i] * unit)
         elif isinstance(layer, networks.Curve):
             here = slice(block.start - first, block.stop - first)
             for i, factor, (slope, _) in zip(layer.sources[here], factors, rests.lines(block), strict=True):
-                mu[i] += factor * slope * unit
+                self.add(i, factor * slope * unit)
         elif isinstance(layer, networks.Rectifier):
             here = slice(block.start - first, block.stop - first)
             for i, factor in zip(layer.sources[here], factors, strict=True):
-                mu[i] += factor * (layer.q if center[i] >= 0 else layer.p) * (self.scale // layer.q)
+                self.add(i, factor * (layer.q if center[i] >= 0 else layer.p) * (self.scale // layer.q))
         elif isinstance(layer, networks.Maximum):
             for factor, window in zip(factors, layer.windows[block.start - first : block.stop - first], strict=True):
-                mu[rests.chosen(layer.sources[window.start : window.stop])] += factor * self.scale
+                self.add(rests.chosen(layer.sources[window.start : window.stop]), factor * self.scale)
         return Parts(factors, [int(rest != 0) for _, rest in pairs])
 
 

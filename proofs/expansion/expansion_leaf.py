@@ -180,7 +180,8 @@ class Expansion:
                 fixed += c * ((x << q) - n * scale) * more
             if self.intervals.kernel:
                 errors = self.reference[block.number].columns[4]
-                fixed -= sum([abs(c) * e for c, e in zip(mu, errors, strict=True)]) * common
+                charged = map(weights.charged, range(block.start, block.stop))
+                fixed -= sum(map(mul, charged, errors)) * weights.scale * common
             first = self.intervals.network.slot[block.start]
             for word in [w for w in block.order if self.moving >> w & 1]:
                 shifts = [space.shifts[word].get(at) for at in range(first, first + len(mu))]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import mpmath
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from smooth_values import chains_of, float32_values
 from swapped_spaces import MADE, RECURRENT, exact, kernel_possible, region_of, space_of, text_of
 
-from swapproof.proofs import check
+from swapproof.proofs import check, exact_network
+from swapproof.proofs.expansion.expansion_costs import Weights
 from swapproof.proofs.expansion.expansion_leaf import Chain, Expansion
 
 
@@ -89,3 +92,49 @@ def test_a_margin_one_unit_short_is_refused(kernel: bool) -> None:
         rules.margins[0, 1] = moved
         assert Expansion(rules, space.masks, 2, 1, chains).proved((1,)) == proved
     rules.margins[0, 1] = margin
+
+
+def added_by_readers(leaf: Expansion, rival: int) -> tuple[list[Fraction], list[Fraction]]:
+    """mu of every element, and the sum of the magnitudes of what was added to it, one by one."""
+    rests, network, scale = leaf.rests, leaf.intervals.network, 1 << leaf.intervals.q
+    count = len(network.owner)
+    mu, sizes = [Fraction(0)] * count, [Fraction(0)] * count
+
+    def add(i: int, x: Fraction) -> None:
+        mu[i] += x
+        sizes[i] += abs(x)
+
+    margin = leaf.intervals.margin(leaf.space.label, rival)
+    for i, c in zip(margin.pick([*range(count)]), margin.coefficients, strict=True):
+        add(i, Fraction(c * scale, margin.scale))
+    for block in reversed(leaf.blocks):
+        layer: Any = block.layer
+        for i in range(block.start, block.stop) if layer.depth else []:
+            own, at = mu[i].__floor__(), i - layer.start
+            match layer:
+                case exact_network.Affine():
+                    elements, weights = layer.lists[layer.pairs[at][0]], layer.weights[layer.pairs[at][1]]
+                    for k, w in zip(elements, weights, strict=True):
+                        add(k, Fraction(own * w, layer.size_scale))
+                case exact_network.Product():
+                    a, b = layer.firsts[at], layer.seconds[at]
+                    add(a, Fraction(own * rests.center[b], scale))
+                    add(b, Fraction(own * rests.center[a], scale))
+                case exact_network.Curve():
+                    slope, _ = rests.lines(block)[i - block.start]
+                    add(layer.sources[at], Fraction(own * slope, scale))
+                case _:
+                    raise AssertionError("a network of another kind")
+    return mu, sizes
+
+
+@pytest.mark.parametrize("name", ["GRU", "GRU reset last", "LSTM last"])
+def test_what_each_reader_adds_counts_apart(name: str) -> None:
+    """A sum that several layers read may have another float32 value in each, though their multipliers cancel."""
+    space = space_of(name, 1)
+    leaf = Expansion(space.ruled(32, True), space.masks, 2, 1, tuple(Chain(*each) for each in chains_of(space)))
+    weights = Weights(leaf.rests, space.label, 1)
+    mu, sizes = added_by_readers(leaf, 1)
+    assert [Fraction(x, weights.scale) for x in weights.mu] == mu
+    assert [weights.charged(i) for i in range(len(sizes))] == [ceil(x) for x in sizes]
+    assert any(size > 2 * abs(x) + 1 for x, size in zip(mu, sizes, strict=True))
