@@ -4926,7 +4926,7 @@ function swapproofChecker() {
         this.stores[layer.number] = made.to;
         for (const i of layer.elements) this.charge(this.alone, layer, i, made);
       }
-      if (chains.some(({ hasElements, hasAll }) => hasElements && !hasAll)) refuse("a chain without an element that has all words");
+      if (this.room > 0 && chains.some(({ hasElements, hasAll }) => hasElements && !hasAll)) refuse("a chain without an element that has all words");
     }
     layer(id) { return this.words.layer(id); }
     activeOf(id) { return this.active[this.words.reach.of[id]]; }
@@ -5050,7 +5050,8 @@ function swapproofChecker() {
 
     // ---- Multipliers (18.2)
 
-    // factors: lambda, by id. total: what the bound has without costs, and changes: h of each move, both over den.
+    // factors: lambda, by id; at kernel shares: M_x. total: what the bound has without costs, and changes: h of each
+    // move, both over den.
     expand(label, rival) {
       const { network, smooth, n, q } = this;
       const { terms, den, constant } = marginOf(network, label, rival);
@@ -5059,11 +5060,16 @@ function swapproofChecker() {
         if (kind === "affine") common = leastMultiple(common, weightDen);
         if (kind === "rectifier") common = leastMultiple(common, alpha.den);
       }
-      // Over common.
+      // Over common. Several layers may read several values of one sum: at kernel what each adds counts apart.
       const slopes = new Array(network.size).fill(0n);
+      const magnitudes = smooth.isKernel ? slopes.slice() : null;
+      const give = (id, more) => {
+        slopes[id] += more;
+        if (magnitudes !== null) magnitudes[id] += absolute(more);
+      };
       let total = (constant.num * (common / constant.den)) << (2n * q);
       for (const [id, k] of terms) {
-        slopes[id] = (k * (common / den)) << q;
+        give(id, (k * (common / den)) << q);
         total += slopes[id] * n[id];
       }
       const [factors, isWhole] = [[], []];
@@ -5081,34 +5087,36 @@ function swapproofChecker() {
             const { start, end, at } = rowOf(layer, i);
             const scale = factor * (common / layer.weightDen);
             spend(end - start);
-            for (let k = 0; k < end - start; k++) slopes[ids[start + k]] += layer.weights[at + k] * scale;
+            for (let k = 0; k < end - start; k++) give(ids[start + k], layer.weights[at + k] * scale);
           } else if (kind === "rectifier") {
-            slopes[ids[i]] += n[ids[i]] >= 0n ? factor * common : factor * layer.alpha.num * (common / layer.alpha.den);
+            give(ids[i], n[ids[i]] >= 0n ? factor * common : factor * layer.alpha.num * (common / layer.alpha.den));
           } else if (kind === "maximum") {
-            slopes[ids[this.greatestPlace(layer, i)]] += factor * common;
+            give(ids[this.greatestPlace(layer, i)], factor * common);
           } else if (kind === "product") {
             const [y, z] = [ids[2 * i], ids[2 * i + 1]];
             const scale = factor * (common >> q);
             const [ofY, ofZ] = [scale * n[z], scale * n[y]];
-            slopes[y] += ofY;
-            slopes[z] += ofZ;
+            give(y, ofY);
+            give(z, ofZ);
           } else {
-            slopes[ids[i]] += factor * slopeAt(layer.curve, n[ids[i]], q) * (common >> q);
+            give(ids[i], factor * slopeAt(layer.curve, n[ids[i]], q) * (common >> q));
           }
         }
       }
+      const shares = magnitudes?.map((sum) => ceilDivide(sum, common));
       const { frontDen, constants } = network;
       const fine = leastMultiple(frontDen, constants.den);
       const allDen = common * fine;
       total *= fine;
-      const add = (id, num, numDen, error) => {
-        total += slopes[id] * ((num << q) * (fine / numDen) - n[id] * fine) - absolute(slopes[id]) * error * fine;
+      const add = (id, num, numDen) => {
+        total += slopes[id] * ((num << q) * (fine / numDen) - n[id] * fine);
       };
-      constants.num.forEach((x, id) => add(id, x, constants.den, 0n));
+      constants.num.forEach((x, id) => add(id, x, constants.den));
       const changes = this.moves.flat().map(() => 0n);
       for (const id of network.border) {
+        if (smooth.isKernel) total -= shares[id] * smooth.front.error[id] * allDen; // also where what was added cancels
         if (slopes[id] === 0n) continue;
-        add(id, this.border[id], frontDen, smooth.isKernel ? smooth.front.error[id] : 0n);
+        add(id, this.border[id], frontDen);
         const factor = (slopes[id] * (fine / frontDen)) << q;
         for (const [word, { amounts }] of this.words.slots[id]) {
           const its = this.placeOf.has(word) ? this.moves[this.placeOf.get(word)] : [];
@@ -5116,7 +5124,7 @@ function swapproofChecker() {
           for (const { option, number } of its) changes[number] += factor * amounts[option - 1];
         }
       }
-      return { label, rival, factors, isWhole, total, changes, den: allDen };
+      return { label, rival, factors, isWhole, shares, total, changes, den: allDen };
     }
     checkCurve(number, n) {
       if ((number === INVERSE && n === 0n) || (number === ROOT && n <= 0n)) refuse("the expansion of 1/x or a root at 0");
@@ -5138,9 +5146,10 @@ function swapproofChecker() {
       const below = smaller(0n, to.low[i] - this.n[id]);
       const widened = this.smooth.isKernel ? this.widening(layer, i, input, to) : 0n;
       spend(10 * amounts.length);
-      this.margins.forEach(({ factors, isWhole }, rival) => {
+      this.margins.forEach(({ factors, isWhole, shares }, rival) => {
         const factor = factors[id];
-        amounts[rival] += smaller(factor * rest[0], factor * rest[1]) + (isWhole[id] ? 0n : below) - absolute(factor) * widened;
+        const lost = widened === 0n ? 0n : (layer.kind === "affine" ? shares[id] : absolute(factor)) * widened;
+        amounts[rival] += smaller(factor * rest[0], factor * rest[1]) + (isWhole[id] ? 0n : below) - lost;
       });
     }
     widening(layer, i, input, to) {

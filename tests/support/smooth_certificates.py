@@ -161,6 +161,22 @@ LOST = (2**0 + 1) * UNIT
 """What section 15.3 widens a tanh by at that precision: ceil(2^(16-21)) + 1 units."""
 
 
+def read_twice(bias: float) -> Callable[[Builder, str], str]:
+    """bias + relu(v + 1) - relu(v) + w - relu(w), v = tanh(x) + 1 and w = x + 1: what reads v and w cancels, but each
+    reader may have a value of its own, two units (section 15.3) from the sum. With as much for v + 1 and E = 6, a bias
+    of -1 and 2 (2 + 2 + 1) + 6 units is not enough."""
+
+    def then(b: Builder, x: str) -> str:
+        one = b.constant(np.array([1], np.float32))
+        v, w = b.call("Add", b.call("Tanh", x), one), b.call("Add", x, one)
+        parts = b.call("Relu", b.call("Add", v, one)), b.call("Relu", v), w, b.call("Relu", w)
+        weights = np.array([[1, 0], [-1, 0], [1, 0], [-1, 0]], np.float32)
+        offsets = np.array([bias, 0], np.float32)
+        return b.call("Gemm", b.call("Concat", *parts, axis=1), b.constant(weights), b.constant(offsets))
+
+    return then
+
+
 def kernel_error() -> int:
     """E of z_0 - z_1 in the model of `against`, in units, by the page: a row with one term, and a row with a bias."""
     term, bias = math.ceil(math.tanh(0.5) * (1 << Q)) + 2, math.ceil(TANH * (1 << Q))
@@ -216,6 +232,11 @@ def accepted() -> dict[str, tuple[Case, c.Statement]]:
     found["expansion-split"] = proved(cell("RNN", "forward", 1, "B"), expanded_apart, "real")
     found["expansion-of-zero"] = tie, one_word(tie, Precision(Q, EXPANSION))
     found["expansion-kernel-margin"] = least, one_word(least, Precision(Q, EXPANSION), "kernel")
+    case, _ = found["lstm-expansion"]
+    part = Precision(32, Expansion(9, (Chain(1, 7, False),)))
+    found["expansion-chain-of-no-swap"] = case, case.statement(lower=c.Lower(0, "real", part))
+    readers = hand([[0.5], [0.75]], read_twice(-1 + 17 * UNIT))
+    found["expansion-read-twice"] = readers, one_word(readers, Precision(Q, Expansion(0)), "kernel")
     return found
 
 
@@ -316,6 +337,9 @@ def refused(good: dict[str, tuple[Case, c.Statement]]) -> dict[str, tuple[Case, 
     put("margin-of-zero-against", other, one_word(other, Precision(Q, Boxes())), "does not hold")
     least = hand([[0.5], [0.75]], against("Tanh", TANH - LOST - kernel_error() * UNIT))
     put("expansion-kernel-unit-short", least, one_word(least, Precision(Q, EXPANSION), "kernel"), "does not hold")
+    readers = hand([[0.5], [0.75]], read_twice(-1 + 16 * UNIT))
+    claim = one_word(readers, Precision(Q, Expansion(0)), "kernel")
+    put("expansion-read-twice-unit-short", readers, claim, "does not hold")
     put("kernel-unit-short", least, one_word(least, Precision(Q, Boxes()), "kernel"), "does not hold")
     attention = json.loads(c.write_certificate(good["attention"][1]))
     part = {**attention["lower"], "level": "kernel"}
