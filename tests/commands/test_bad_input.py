@@ -104,7 +104,7 @@ def save_with_external_data_in(name: str) -> Spoil:
     )
 
 
-SMOOTH = classifier(output=helper.make_node("Softsign", ["other"], ["logits"]))
+SMOOTH = classifier(output=helper.make_node("Mish", ["other"], ["logits"]))
 
 BAD: dict[str, tuple[Spoil, str]] = {
     "external data under a name of ours": (save_with_external_data_in("summary.json"), "external data in"),
@@ -119,10 +119,10 @@ BAD: dict[str, tuple[Spoil, str]] = {
     "model of another length": (edit("length = 6", "length = 7"), "length"),
     "model with another operator, to be read": (
         both(
-            classifier(output=helper.make_node("Softsign", ["other"], ["logits"])),
+            classifier(output=helper.make_node("Mish", ["other"], ["logits"])),
             edit("[model]", '[model]\nroad = "read"'),
         ),
-        "operator Softsign is not supported",
+        "operator Mish is not supported",
     ),
     "three labels": (edit('["negative", "positive"]', '["a", "b", "c"]'), "label 'positive' is outside the classes"),
     "three labels, two classes": (

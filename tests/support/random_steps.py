@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -163,6 +163,20 @@ def join_constant(g: Graph) -> None:
     g.go(g.call("Gather", joined, g.constant(index.astype(np.int64)), axis=axis), *g.shape)
 
 
+def gather_elements(g: Graph) -> None:
+    axis = g.whole(1, len(g.shape) - 1)
+    shape = [n if a == axis else g.whole(1, n) for a, n in enumerate(g.shape)][1:]
+    indices = np.array([g.whole(-g.shape[axis], g.shape[axis] - 1) for _ in range(int(np.prod(shape)))], dtype=np.int64)
+    every = g.call("Expand", g.constant(indices.reshape(1, *shape)), with_batch(g, shape))
+    g.go(g.call("GatherElements", g.at, every, axis=g.pick(axis, axis - len(g.shape))), 1, *shape)
+
+
+def gather_places(g: Graph) -> None:
+    rows = [[g.whole(-g.shape[1], g.shape[1] - 1)] for _ in range(g.whole(1, 4))]
+    every = g.call("Expand", g.constant(np.array([rows], dtype=np.int64)), with_batch(g, [len(rows), 1]))
+    g.go(g.call("GatherND", g.at, every, batch_dims=1), 1, len(rows), *g.shape[2:])
+
+
 def pad(g: Graph) -> None:
     before = [0] + [g.whole(0, 1) for _ in g.shape[1:]]
     after = [0] + [g.whole(0, 1) for _ in g.shape[1:]]
@@ -311,10 +325,14 @@ def reshape_to(g: Graph, shape: tuple[int, ...]) -> None:
     elif way == 1:
         target = g.wholes(-1, *rest)
     else:  # the chain of torch's older exporter
-        size = g.call("Gather", g.call("Shape", g.at), g.constant(np.array(0, dtype=np.int64)), axis=0)
-        first = g.call("Unsqueeze", size, g.wholes(0))
-        target = g.call("Concat", first, *(g.wholes(n) for n in (rest if way == 2 else [*rest[:-1], -1])), axis=0)
+        target = with_batch(g, rest if way == 2 else [*rest[:-1], -1])
     g.go(g.call("Reshape", g.at, target), *shape)
+
+
+def with_batch(g: Graph, rest: Sequence[int]) -> str:
+    """The shape [batch, *rest]."""
+    size = g.call("Gather", g.call("Shape", g.at), g.constant(np.array(0, dtype=np.int64)), axis=0)
+    return g.call("Concat", g.call("Unsqueeze", size, g.wholes(0)), *(g.wholes(n) for n in rest), axis=0)
 
 
 def flatten(g: Graph) -> None:
@@ -374,7 +392,7 @@ ANYWHERE: dict[str, Step] = {
     for step in (
         relu, leaky_relu, prelu, absolute, clip, negative, identity, dropout, add_constant, subtract_constant,
         multiply_constant, divide_constant, residual, against_constant, choose, dead_end, cast, folded, expand,
-        slice_axis, split_and_join, join_constant, pad, tile, matmul, dense,
+        slice_axis, split_and_join, join_constant, gather_elements, gather_places, pad, tile, matmul, dense,
     )
 }  # fmt: skip
 WINDOWED: dict[str, Step] = {
