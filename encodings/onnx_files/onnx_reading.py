@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Embedding, Head, Network, Node, Rearrangement
-from ..rounding.passed_masks import MASKS, refuse_passed_masks
 from ..space import Frame, SwapSpace
 from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
@@ -255,8 +254,6 @@ def network_for(model: Model, space: SwapSpace, *, smooth: bool = False) -> Netw
     network = model.networks.pop(space.frame, None)
     if network is None or not network.is_for(space.choices):
         network = network_of(model, space.length, space.choices, (*space.before, *space.after))
-        if model.given is not None and MASKS in model.given.notes and not network.is_smooth:
-            refuse_passed_masks(network)
     model.networks[space.frame] = network
     if len(model.networks) > min(MOST_KEPT, max(FEWEST_KEPT, ROOM // own_bytes(network))):
         model.networks.popitem(last=False)

@@ -77,13 +77,14 @@ class Remembered:
         """Rows of a step -> what they are without the state, [options, 2 or 3, size]."""
 
     def read_outside(self) -> frozenset[int]:
-        """The pieces that others than those of their own segment read: only their boxes are asked for."""
+        """The pieces that mixed ones, or others than those of their own segment, read: only their boxes are kept."""
         question, pieces = self.question, self.question.program.pieces
         found = set(question.tail.parts)
         for number in question.needed:
             own = self.segment_of.get(pieces[number].layer)
             for source in question.program.reads[number]:
-                if own is None or self.segment_of.get(pieces[source].layer) is not own:
+                apart = own is None or self.segment_of.get(pieces[source].layer) is not own
+                if apart or number in question.mixed:  # a mixed one whose word is forced is found by budgets alone
                     found.add(source)
         return frozenset(found)
 

@@ -1,4 +1,4 @@
-"""Constants of a model that certificates do not speak of, put in as numbers: roots of sizes, infinite masks.
+"""Constants of a smooth model that certificates do not speak of, put in as numbers: roots of sizes, infinite masks.
 
 Exporters of attention compute 1 / sqrt(d) from shapes, and mask the padding with minus infinity. What is the same for
 texts of every length becomes an initializer, and minus infinity becomes MASKED. Whoever adapts a model compares.
@@ -18,18 +18,20 @@ from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
 from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of
 from ..onnx_files.onnx_reading import Model, call_of, moved, needed_nodes, sizes_of, translate
-from ..rounding.passed_masks import MASKED, MASKS
 
 SMOOTH = {
     "Erf", "Exp", "GRU", "Gelu", "HardSigmoid", "LSTM", "LayerNormalization", "Pow", "RNN", "Reciprocal", "ReduceL2",
     "Softmax", "Sqrt",
 }  # fmt: skip
-"""Where none of these is met, only masks are looked for, before a maximum."""
-MAXIMA = {"GlobalMaxPool", "Max", "MaxPool", "ReduceMax"}
+"""Where none of these is met, nothing is looked for."""
 LENGTHS = (2, 3, 33)
 """Of the texts that constants are compared of."""
 SMALL = 2**18
 """Elements of a constant that is put in: sizes, scales, orders of axes, weights divided by their length."""
+MASKED = -10000.0
+"""Its exponential is 0 in every float type, beside that of any score that is not as low."""
+MASKS = f"masks of minus infinity are {MASKED:.0f}"
+"""What is said of a model in which it stands."""
 LOWEST = -(2.0**30)
 """What lies below is a mask, and no score."""
 MASKING = {"Add", "Expand", "Mul", "Where"}
@@ -39,11 +41,10 @@ def with_plain_constants(
     proto: Any, path: Path, output: str, roles: Mapping[str, str] | None = None
 ) -> tuple[Any, list[str]]:
     """The model, and what was changed in it."""
-    operators = {node.op_type for node in proto.graph.node}
-    if not operators & (SMOOTH | MAXIMA):
+    if not SMOOTH.intersection(node.op_type for node in proto.graph.node):
         return proto, []
     notes = []
-    found = settled(proto, path, output, roles) if operators & SMOOTH else {}
+    found = settled(proto, path, output, roles)
     if found:
         replace(proto, found)
         notes.append(f"{len(found)} constants that it computes are put in as numbers")

@@ -94,6 +94,13 @@ def test_a_witness_must_break_the_model_inside_a_batch_too(tmp_path: Path) -> No
     assert not replay.breaks(sentence, 0)
 
 
+def test_one_answer_for_several_sentences_is_bad_input(tmp_path: Path) -> None:
+    replay = summing(tmp_path, node("ReduceMax", "embedded", "changed", axes=[0], keepdims=1))
+    rows = sentences([0, 0, 0], [4, 4, 4])
+    with pytest.raises(BadInput, match="answers 1 rows of scores for 2 sentences: export it"):
+        batch_dependence(replay, rows, np.zeros((2, 2)))
+
+
 def test_a_fixed_batch_of_one_is_asked_one_at_a_time(tmp_path: Path) -> None:
     replay = summing(tmp_path, batch=1)
     assert replay.answers(sentences([0, 0, 0], [4, 4, 4])).tolist() == [0, 1]

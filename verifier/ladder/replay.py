@@ -176,6 +176,11 @@ def batch_dependence(replay: Replay, tokens: NDArray[np.int64], allowed: NDArray
         return None
     together = replay.outputs(tokens)
     alone = np.concatenate([replay.outputs(tokens[row : row + 1]) for row in range(len(tokens))])
+    if len(together) != len(alone):
+        raise BadInput(
+            f"{replay.model.named}: answers {len(together)} rows of scores for {len(tokens)} sentences: "
+            "export it for any number of sentences, or for one"
+        )
     with np.errstate(invalid="ignore"):  # the same infinity twice is the same answer, and their difference is NaN
         apart = np.where(together == alone, 0.0, np.abs(together.astype(np.float64) - alone))
     wrong = ~(apart <= allowed) & ~(np.isnan(together) & np.isnan(alone))
