@@ -806,14 +806,8 @@ class Tree:
 
     def expand(self, region: Region) -> None:
         """The label beats every rival, by the margin expanded at one sentence; chains of layers tell swaps apart."""
-        space, free, reach = self.space, 0, self.number()
-        chains = []
-        for _ in range(self.number()):
-            first, layers, descending = free + self.number(), self.number(), self.number()
-            free = first + layers
-            fits = layers > 0 and free <= len(space.network.layers) and descending < 2
-            require(fits, "a chain that is empty, beyond the layers, or in no order")
-            chains.append(expansion.Chain(first, layers, descending))
+        space, reach = self.space, self.number()
+        chains = expansion.chains_of(self.number, len(space.network.layers))
         if not self.sentences(region).empty:
             rules = space.ruled(region.precision, self.kernel)
             leaf = expansion.Expansion(rules, region.masks, self.swaps, reach, chains)

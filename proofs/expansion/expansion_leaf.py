@@ -9,7 +9,7 @@ raises `Refused`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, groupby
 from math import lcm
@@ -46,6 +46,18 @@ class Chain(NamedTuple):
         """Some words (a bit for each), the earliest first."""
         found = [w for w in range(words.bit_length()) if words >> w & 1]
         return found[::-1] if self.descending else found
+
+
+def chains_of(number: Callable[[], int], layers: int) -> list[Chain]:
+    """Those that the next numbers of a tree give, of so many layers in all."""
+    found, free = [], 0
+    for _ in range(number()):
+        chain = Chain(free + number(), number(), number())
+        free = chain.first + chain.layers
+        fits = chain.layers > 0 and free <= layers and chain.descending < 2
+        require(fits, "a chain that is empty, beyond the layers, or in no order")
+        found.append(chain)
+    return found
 
 
 class Expansion:
