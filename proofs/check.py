@@ -38,10 +38,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 if TYPE_CHECKING or __package__:
     from . import attention_leaf as attention
     from . import exact_network as networks
+    from . import expansion as room
     from . import lower as lowering
     from . import smooth_blocks, smooth_intervals
     from . import smooth_leaves as leaves
-    from .expansion import expansion_leaf as expansion
+
+    expansion = room.expansion_leaf
 else:
     for name in (
         *("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"),
@@ -806,10 +808,9 @@ class Tree:
 
     def expand(self, region: Region) -> None:
         """The label beats every rival, by the margin expanded at one sentence; chains of layers tell swaps apart."""
-        space, reach = self.space, self.number()
-        chains = expansion.chains_of(self.number, len(space.network.layers))
+        reach, chains = self.number(), expansion.chains_of(self.number, len(self.space.network.layers))
         if not self.sentences(region).empty:
-            rules = space.ruled(region.precision, self.kernel)
+            rules = self.space.ruled(region.precision, self.kernel)
             leaf = expansion.Expansion(rules, region.masks, self.swaps, reach, chains)
             require(leaf.proved(region.rivals), "an expansion leaf does not hold")
 
