@@ -156,6 +156,29 @@ def test_a_lease_lasts_until_its_result_or_until_nobody_works(path: Path) -> Non
         assert store.leased(STAGE) == set()
 
 
+@pytest.mark.parametrize("moment", ["PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "INSERT", "COMMIT"])
+def test_ctrl_c_while_a_lease_is_written_comes_after_it(path: Path, moment: str) -> None:
+    with Store.open(path) as store:
+        connection = store.connection
+
+        class Interrupted:
+            def execute(self, statement: str, *values: object) -> object:
+                answer = connection.execute(statement, *values)
+                if statement.startswith(moment):
+                    signal.raise_signal(signal.SIGINT)
+                return answer
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(connection, name)
+
+        store.connection = Interrupted()  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            store.lease(STAGE, [1, 2], "process 7")
+        store.connection = connection
+        assert store.leased(STAGE) == {1, 2}
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
 def test_what_is_written_together_is_there_together_or_not_at_all(path: Path) -> None:
     with Store.open(path) as store:
         with suppress(ZeroDivisionError), store.together():

@@ -14,6 +14,8 @@ from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
+from ..interrupting import stops_after
+
 APPLICATION = 0x53574150
 """Marks the file as ours ("SWAP")."""
 
@@ -131,13 +133,15 @@ class Store:
 
     def lease(self, stage: str, ids: Iterable[int], worker: str) -> None:
         """Says who works on texts from now on. A power cut may take it: then nobody works any more."""
-        self._write("PRAGMA synchronous = NORMAL")
-        try:
-            with self.together():
-                for id in ids:
-                    self._write("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", (stage, id, worker, time.time()))
-        finally:
-            self._write("PRAGMA synchronous = FULL")
+        with stops_after():  # Ctrl-C between BEGIN and COMMIT: SQLite refuses to go back to FULL there
+            self._write("PRAGMA synchronous = NORMAL")
+            try:
+                with self.together():
+                    for id in ids:
+                        row = (stage, id, worker, time.time())
+                        self._write("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)", row)
+            finally:
+                self._write("PRAGMA synchronous = FULL")
 
     def release(self, stage: str) -> None:
         """Nobody works on any text any more."""
@@ -195,8 +199,8 @@ class Store:
         if self.connection.in_transaction:
             yield
             return
-        self._write("BEGIN IMMEDIATE")
         try:
+            self._write("BEGIN IMMEDIATE")
             yield
             self._write("COMMIT")
         except BaseException:
