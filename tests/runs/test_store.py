@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faulty_work import FaultyWork, text_of
@@ -162,7 +163,7 @@ def test_ctrl_c_while_a_lease_is_written_comes_after_it(path: Path, moment: str)
         connection = store.connection
 
         class Interrupted:
-            def execute(self, statement: str, *values: object) -> object:
+            def execute(self, statement: str, *values: Any) -> object:
                 answer = connection.execute(statement, *values)
                 if statement.startswith(moment):
                     signal.raise_signal(signal.SIGINT)
