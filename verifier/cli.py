@@ -56,17 +56,28 @@ class Commands(TyperGroup):
         from .interrupting import stopped_like_ctrl_c
 
         anew = "--no-resume" in ctx.args
+        heard: list[int] = []
         try:
-            with stopped_like_ctrl_c():
+            with stopped_like_ctrl_c() as heard:
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            with suppress(OSError):  # the terminal may be gone
-                print(f"swapproof: interrupted; {left_by(ctx.invoked_subcommand, anew=anew)}", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            raise unread() from None
-        except EOFError as error:
-            raise RuntimeError("an end of file that was not foreseen") from error
+            raise interrupted(ctx.invoked_subcommand, anew=anew) from None
+        except typer.Exit:
+            raise
+        except Exception as error:
+            if heard:  # an import that is interrupted says "initialization failed"
+                raise interrupted(ctx.invoked_subcommand, anew=anew) from None
+            if isinstance(error, BrokenPipeError):
+                raise unread() from None
+            if isinstance(error, EOFError):
+                raise RuntimeError("an end of file that was not foreseen") from error
+            raise
+
+
+def interrupted(command: str | None, *, anew: bool) -> typer.Exit:
+    with suppress(OSError):  # the terminal may be gone
+        print(f"swapproof: interrupted; {left_by(command, anew=anew)}", file=sys.stderr)
+    return typer.Exit(INTERRUPTED)
 
 
 def with_output(arguments: Sequence[str]) -> list[str]:

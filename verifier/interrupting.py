@@ -12,25 +12,32 @@ STOPS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr
 
 
 @contextmanager
-def stopped_like_ctrl_c() -> Iterator[None]:
-    """Inside, the first such signal raises KeyboardInterrupt in the main thread, and the next ones are ignored."""
+def stopped_like_ctrl_c() -> Iterator[list[int]]:
+    """Inside, the first such signal raises KeyboardInterrupt in the main thread, and the next ones are ignored. Gives
+    the list of all that were heard, Ctrl-C too: what C code is in just then may make another error of it."""
+    heard: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield heard
         return
-    ours = [number for number in STOPS if signal.getsignal(number) == signal.SIG_DFL]  # nohup's stays ignored
+    before = {number: signal.getsignal(number) for number in STOPS}
+    before = {number: handler for number, handler in before.items() if handler == signal.SIG_DFL}  # nohup's is ignored
+    ours = [*before]
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        before[signal.SIGINT] = signal.default_int_handler
 
     def interrupt(number: int, frame: object) -> None:
+        heard.append(number)
         for each in ours:
             signal.signal(each, signal.SIG_IGN)  # what was found is being saved
         raise KeyboardInterrupt
 
-    for number in ours:
+    for number in before:
         signal.signal(number, interrupt)
     try:
-        yield
+        yield heard
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def leave_interrupts_to_parent() -> None:

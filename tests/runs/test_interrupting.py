@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from multiprocessing import get_context
 
 import pytest
 from started_process import tell_held_back
 
+from swapproof.verifier.cli import main
 from swapproof.verifier.interrupting import stops_held_back
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no signal masks here")
@@ -24,3 +26,17 @@ def test_a_process_that_is_started_meanwhile_begins_with_it_held_back() -> None:
     process.join()
     assert process.exitcode == 0
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_an_error_that_c_code_makes_of_ctrl_c_is_an_interrupt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def importing() -> None:
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr("swapproof.verifier.commands.doctor.doctor", importing)
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == "swapproof: interrupted; the same command starts from the beginning\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
