@@ -238,6 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = ended(None if arguments is None else list(arguments))
         sys.stdout.flush()  # a pipe that is closed, or a disk that is full, may only be noticed now
+    except KeyboardInterrupt:  # before a command began
+        return INTERRUPTED
     except BrokenPipeError:
         discard_output()
         return CLOSED_PIPE
