@@ -48,7 +48,13 @@ def test_a_table_of_rows_without_its_columns_is_refused(tmp_path: Path) -> None:
 
 def test_self_loops_empty_strings_and_repeats_are_dropped_and_counted() -> None:
     source = source_of("t", {"good": ["good", "Good", "", " ", "fine", "fine", "able "], "": ["x", "y"]})
-    assert source.dropped == {"self-loop": 2, "empty string": 2, "empty word": 1, "repeated candidate": 1}
+    assert source.dropped == {
+        "self-loop": 1,
+        "other letter case": 1,
+        "empty string": 2,
+        "empty word": 1,
+        "repeated candidate": 1,
+    }
     assert table_of(source.graph) == {"good": ["fine", "able"]}
 
 

@@ -187,6 +187,8 @@ def kept_and_left_out(summary: Mapping[str, Any]) -> str:
     swaps = summary["swaps"]
     removed = [f"{number:,} {reason}" for reason, number in swaps["removed"].items() if number]
     rest = f"; left out: {', '.join(removed)}" if removed else ""
+    unread = [f"{number:,} {reason}" for reason, number in swaps["dropped_on_reading"].items() if number]
+    rest += f"; entries of the table that are no swaps: {', '.join(unread)}" if unread else ""
     return f"{swaps['kept']:,} of {swaps['considered']:,} candidates of {swaps['source']} kept{rest}"
 
 

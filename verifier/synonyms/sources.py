@@ -30,8 +30,8 @@ def source_of(name: str, table: Mapping[str, Sequence[str]]) -> Source:
     """The source of a table whose words are already strings.
 
     Words are looked up in lower case, so the table's words are lower-cased (two that become one pool their candidates,
-    in order); candidates keep their spelling. Empty words,
-    empty candidates, self-loops and repeats are dropped and counted.
+    in order); candidates keep their spelling. Empty words, empty candidates, self-loops, the same word in another case
+    and repeats are dropped and counted.
     """
     dropped: Counter[str] = Counter()
     clean: dict[str, list[str]] = {}
@@ -46,7 +46,7 @@ def source_of(name: str, table: Mapping[str, Sequence[str]]) -> Source:
             if not candidate:
                 dropped["empty string"] += 1
             elif candidate.lower() == word:
-                dropped["self-loop"] += 1
+                dropped["self-loop" if candidate in (word, spelt.strip()) else "other letter case"] += 1
             elif candidate in seen:
                 dropped["repeated candidate"] += 1
             else:
