@@ -108,7 +108,8 @@ def safe_against(forms: BallForms, ball: Ball, most: float, first: float = np.in
         next_one = np.nan
         if np.isfinite(bent):
             known = radius, bent
-            next_one = where_spent((1 - CLOSE_TO / 2) * here, slope, bent / radius**power, float(power))
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # what is not finite is not taken
+                next_one = where_spent((1 - CLOSE_TO / 2) * here, slope, bent / radius**power, float(power))
         if not np.isfinite(next_one) or next_one <= low or next_one >= high:
             next_one = low + (high - low) / 2 if low and np.isfinite(high) else radius * 2 if low else radius / 8
         radius = min(most, float(next_one))
