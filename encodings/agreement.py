@@ -28,7 +28,8 @@ SAMPLED = 64.0
 A bound of the worst case doubles with every step of a recurrence and is soon no bound. So one evaluation in float32 is
 taken as a sample of what rounding does to these sentences. Functions of runtimes err by up to 2**-21 where numpy's err
 by 2**-24, which is 8 times as far, and another order of summation may give as much again. A network that was read
-wrongly, say with two gates exchanged, is thousands of times as far away.
+wrongly, say with two gates exchanged, is thousands of times as far away. Double networks are no nearer: a scale beside a
+product of matrices becomes a float32 attribute of onnxruntime's FusedMatMul.
 """
 
 
@@ -91,7 +92,7 @@ def outputs(network: Network, tokens: Indices) -> tuple[Array, Array]:
     """[batch, classes]: the network's outputs, its head applied, and how far a float evaluation may be from them."""
     with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 the bounds are infinite
         if network.is_smooth:
-            return headed(network.head, *sampled(network, tokens), max(network.unit, DOUBLE))
+            return headed(network.head, *sampled(network, tokens), max(network.unit, SINGLE))
         found = values(network, tokens)
         sizes = {index: np.abs(array) for index, array in found.items()}
         last = len(network.nodes) - 1
@@ -107,7 +108,7 @@ def sampled(network: Network, tokens: Indices) -> tuple[Array, Array]:
     apart = np.abs(logits(network, tokens, np.float32) - found)
     largest = np.abs(found).max()
     moved = np.where(np.isfinite(apart), apart, 0.0).max() + SINGLE * (1.0 + largest)
-    return found, np.full(found.shape, SAMPLED * max(network.unit, DOUBLE) / SINGLE * moved)
+    return found, np.full(found.shape, SAMPLED * max(network.unit, SINGLE) / SINGLE * moved)
 
 
 def headed(head: Head, logits: Array, errors: Array, unit: float) -> tuple[Array, Array]:

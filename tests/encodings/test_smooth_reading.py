@@ -221,3 +221,31 @@ def test_elements_of_a_table_that_is_longer_than_its_indices(
     (expected,) = session.run(None, {"table": table, "indices": indices})
     assert not rounded
     np.testing.assert_array_equal(found, expected)
+
+
+def test_double_models_agree_though_onnxruntime_scales_a_fused_product_by_a_float32(tmp_path: Path) -> None:
+    table = np.random.default_rng(5).normal(size=(9, 4))
+    graph = """
+        <ir_version: 8, opset_import: ["" : 17]> scaled (int64[1, 3] ids) => (double[1, 4] out) <double[9, 4] table> {
+            x = Gather (table, ids)
+            s = Constant <value = double {0.70710678118654752}> ()
+            q = Mul (x, s)
+            t = Transpose <perm = [0, 2, 1]> (x)
+            k = Mul (t, s)
+            scores = MatMul (q, k)
+            weights = Softmax <axis = -1> (scores)
+            y = MatMul (weights, x)
+            axes = Constant <value = int64[1] {1}> ()
+            out = ReduceSum <keepdims = 0> (y, axes)
+        }"""
+    model = onnx.parser.parse_model(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(table, "table"))
+    onnx.save(model, tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    rows = np.random.default_rng(6).integers(9, size=(8, 3))
+
+    def run(part: Any) -> Any:
+        return np.concatenate([session.run(None, {"ids": row[None]})[0] for row in part])
+
+    found = agree(read_network(tmp_path / "model.onnx", 3), run, rows)
+    assert 1e-11 < found.difference < found.bound < 1e-3
