@@ -28,8 +28,8 @@ SAMPLED = 64.0
 A bound of the worst case doubles with every step of a recurrence and is soon no bound. So one evaluation in float32 is
 taken as a sample of what rounding does to these sentences. Functions of runtimes err by up to 2**-21 where numpy's err
 by 2**-24, which is 8 times as far, and another order of summation may give as much again. A network that was read
-wrongly, say with two gates exchanged, is thousands of times as far away. Double networks are no nearer: a scale beside a
-product of matrices becomes a float32 attribute of onnxruntime's FusedMatMul.
+wrongly, say with two gates exchanged, is thousands of times as far away. Networks of doubles are no nearer: a scale
+beside a product of matrices becomes a float32 attribute of onnxruntime's FusedMatMul.
 """
 
 
