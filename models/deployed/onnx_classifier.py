@@ -188,10 +188,7 @@ class OnnxClassifier:
         return sentences if self.signature.streams == 1 else [(fields[stream],) for fields in sentences]
 
     def of_tokens(self, streams: Sequence[TokenRows]) -> Scores:
-        padding = self.padding
-        widths = np.stack(
-            [rows.sizes if self.batching.mixed else padding.alone(rows.sizes) for rows in streams], axis=1
-        )
+        widths = np.stack([self.padding.alone(rows.sizes) for rows in streams], axis=1)
         if self.signature.same_width:
             widths[:] = widths.max(axis=1, keepdims=True)
         if len(widths) and not widths.min():
@@ -199,7 +196,7 @@ class OnnxClassifier:
         order: list[Ids] = []
         parts: list[Scores] = []
         for places in self.batching.slabs(widths):
-            wide = widths[places].max(axis=0).tolist()
+            wide = widths[places[0]].tolist()
             order.append(places)
             parts.append(self._run(self.feed(streams, places, wide), len(places), sum(wide)))
         sorted_scores = self.stacked(parts)

@@ -37,17 +37,7 @@ def tried(classifier: OnnxClassifier) -> OnnxClassifier:
     together = replace(classifier, columns=alone.shape[1])
     if batching.fixed != 1 and difference(together, sentences, alone) is None:
         return replace(single, met=(f"answers a text differently beside others: {ALONE}",))
-    if classifier.signature.length is not None or not classifier.signature.roles & {"mask", "length"}:
-        return together
-    mixed = replace(together, batching=replace(batching, mixed=True))
-    bare = replace(mixed, batching=replace(mixed.batching, alone=True))
-    apart = difference(mixed, sentences, alone), difference(bare, sentences, alone)  # padded less, and not at all
-    if None in apart:
-        return together
-    width = together.padding.width
-    largest = max(found for found in apart if found is not None)
-    said = f"padding to {width} tokens is left out: scores of {len(sentences)} texts differ by {largest:.1e}"
-    return replace(mixed, met=() if width is None else (said,))
+    return together
 
 
 def samples(classifier: OnnxClassifier) -> Sequence[Sequence[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,12 +24,11 @@ TOGETHER = 2_048
 class Batching:
     """How sentences may stand together so that none changes the answer of another.
 
-    `alone`: not at all. `mixed`: those of other lengths too, for the model is told what padding is. Otherwise those of
-    equal width. `fixed`: the number of sentences that the model always reads.
+    `alone`: not at all; otherwise those of equal width, so that none is padded more than it is alone: what a few
+    sentences show of padding need not hold of others. `fixed`: the number of sentences that the model always reads.
     """
 
     alone: bool = False
-    mixed: bool = False
     fixed: int | None = None
     small: bool = False
     cores: int = 1
@@ -39,19 +39,10 @@ class Batching:
         return 1 if self.alone else self.fixed or max(1, tokens // max(1, width))
 
     def slabs(self, widths: Ids) -> Iterator[Ids]:
-        """[sentences, rows of tokens each becomes] -> sentences, by number, that are padded to the widest; short first.
-
-        Of equal widths, or, where widths may be mixed, at least as many as make a batch.
-        """
+        """[sentences, rows of tokens each becomes] -> sentences of equal widths, by number; short first."""
         order = np.lexsort(widths.T)
         ordered = widths[order]
         changes = np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1)) + 1
-        ends = [*changes.tolist(), len(order)]
-        start = 0
-        for end in ends:
-            few = self.mixed and end < len(order) and end - start < self.most(int(ordered[end - 1].sum()))
-            if few:
-                continue
+        for start, end in pairwise((0, *changes.tolist(), len(order))):
             for first in range(start, end, TOGETHER):
                 yield order[first : min(first + TOGETHER, end)]
-            start = end

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from deployed_models import DOUBLE, INT64, STRING, TOKENS, echo, every_row, masked_sum, opened, summed, swaps, wordpiece
+from deployed_models import DOUBLE, INT64, STRING, TOKENS, echo, every_row, opened, summed, swaps, wordpiece
 from graph_builder import Builder
 from onnx import TensorProto
 
@@ -205,26 +205,23 @@ def test_one_score_for_each_text_is_one_column(tmp_path: Path) -> None:
 def test_without_a_mask_no_sentence_of_a_dynamic_model_is_padded(tmp_path: Path) -> None:
     """This one counts its tokens, padding among them."""
     classifier = opened(tmp_path, echo(TOKENS), [str(n) for n in range(9)], pad=8)
-    assert not classifier.batching.mixed
     assert scores(classifier, "3 4 5", "1", "2 3") == [echoed([3, 4, 5]), echoed([1]), echoed([2, 3])]
 
 
-def test_a_mask_that_covers_the_padding_lets_sentences_of_other_lengths_stand_together(tmp_path: Path) -> None:
-    """And makes padding to the stated length idle: what that changes is said."""
-    table = np.random.default_rng(0).normal(size=(len(WORDS), 2))
-    classifier = opened(tmp_path, masked_sum(table), WORDS, length=64)
-    assert classifier.batching.mixed
-    [said] = classifier.identity.remarks
-    assert said.startswith("padding to 64 tokens is left out: scores of 3 texts differ by")
-    expected = [table[[2, 4]].sum(axis=0), table[[3]].sum(axis=0)]
-    np.testing.assert_allclose(classifier.scores([("good film",), ("bad",)]), expected, rtol=1e-6)
-
-
-def test_a_mask_that_the_model_does_not_heed_keeps_the_padding(tmp_path: Path) -> None:
-    read = inputs("input_ids", "attention_mask")
-    classifier = opened(tmp_path, echo(read), WORDS, length=4, pad=7)
-    assert not classifier.batching.mixed
-    assert scores(classifier, "good film") == [echoed([2, 4, 7, 7], [1, 1, 0, 0])]
+def test_padding_is_there_as_deployed_though_a_mask_covers_it(tmp_path: Path) -> None:
+    """That masked padding changes no answer of some sentences says nothing of others: of these the maximum, which
+    forgets the mask, is above 0."""
+    table = np.array([[0.0], [0.0], [1.0], [-3.0], [2.0], [3.0], [3.0], [3.0]])
+    builder = Builder()
+    rows = builder.call("Gather", builder.constant(table), "input_ids")
+    mask = builder.call("Cast", "attention_mask", to=DOUBLE)
+    total = builder.call("ReduceSum", builder.call("Squeeze", rows, builder.wholes(2)), builder.wholes(1), keepdims=1)
+    greatest = builder.call("ReduceMax", rows, axes=[1], keepdims=0)
+    counted = builder.call("ReduceSum", mask, builder.wholes(1), keepdims=1)
+    builder.node("Concat", [total, greatest, counted], ["scores"], axis=1)
+    model = builder.proto(inputs("input_ids", "attention_mask"), [("scores", DOUBLE, ["batch", 3])], opset=17)
+    classifier = opened(tmp_path, model, WORDS, length=4, pad=0)
+    assert scores(classifier, "good film", "bad", "bad good") == [[3.0, 2.0, 2.0], [-3.0, 0.0, 1.0], [-2.0, 1.0, 2.0]]
 
 
 def test_a_model_whose_sentences_change_each_other_is_given_them_one_by_one(tmp_path: Path) -> None:

@@ -44,21 +44,18 @@ def test_rows_are_cut_and_exchanged(lists: list[list[int]], length: int, side: s
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(1, 3)), max_size=300),
     st.booleans(),
-    st.booleans(),
     st.none() | st.integers(1, 4),
 )
 def test_every_sentence_is_in_one_slab_with_others_of_its_width(
-    widths: list[tuple[int, int]], mixed: bool, alone: bool, fixed: int | None
+    widths: list[tuple[int, int]], alone: bool, fixed: int | None
 ) -> None:
-    """Where widths may be mixed, a slab is wider than one of its sentences only in its first batch."""
-    batching = Batching(alone=alone, mixed=mixed, fixed=fixed)
+    batching = Batching(alone=alone, fixed=fixed)
     given_widths = np.array(widths, dtype=np.int64).reshape(-1, 2)
     slabs = list(batching.slabs(given_widths))
     assert sorted(place for slab in slabs for place in slab.tolist()) == list(range(len(widths)))
     for slab in slabs:
         found = given_widths[slab]
-        different = (found != found[-1]).any(axis=1).sum()
-        assert different == 0 or (mixed and different < batching.most(1))
+        assert (found == found[-1]).all()
 
 
 def test_batches_are_of_a_number_of_tokens() -> None:

@@ -136,15 +136,14 @@ def streams_of(classifier: OnnxClassifier, text: SwapText, radius: int) -> list[
 
 
 def feeds_of(classifier: OnnxClassifier, streams: Sequence[TokenRows], batch: int) -> Iterator[dict[str, Any]]:
-    """Sorted by length; where padding would change answers, only those of one width together."""
-    mixed, padding = classifier.batching.mixed, classifier.padding
-    widths = np.stack([one.sizes if mixed else padding.alone(one.sizes) for one in streams], axis=1)
+    """Sorted by length, only those of one width together."""
+    widths = np.stack([classifier.padding.alone(one.sizes) for one in streams], axis=1)
     order = np.lexsort(widths.T)
     changes = np.flatnonzero((np.diff(widths[order], axis=0) != 0).any(axis=1)) + 1
-    for group in [order] if mixed else np.split(order, changes):
+    for group in np.split(order, changes):
         for start in range(0, len(group), batch):
             part = group[start : start + batch]
-            yield classifier.feed(streams, part, widths[part].max(axis=0).tolist())
+            yield classifier.feed(streams, part, widths[part[0]].tolist())
 
 
 def batches_of(classifier: OnnxClassifier) -> Sequence[int]:
