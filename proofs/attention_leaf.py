@@ -541,7 +541,7 @@ class Attention(sums.Text):
 
     def __init__(self, intervals: rules.Intervals) -> None:
         super().__init__(intervals)
-        self.matrices: dict[tuple[int, ...], rules.Matrix] = {}
+        self.matrices: dict[tuple[int, ...], rules.weighted.Matrix] = {}
 
     def proved(self, masks: Sequence[int], swaps: int, rivals: Sequence[int]) -> bool:
         view = self.view(masks, swaps)
@@ -567,16 +567,16 @@ class Attention(sums.Text):
     def multiplied(self, rows: list[list[int]], forms: Sequence[Form], moves: int) -> list[Form]:
         """The sums of forms with each row as factors."""
         key = tuple(map(id, rows))
-        matrix = self.matrices[key] = self.matrices.get(key) or rules.Matrix(rows)
+        matrix = self.matrices[key] = self.matrices.get(key) or rules.weighted.Matrix(rows)
         numbers = [*dict.fromkeys(number for form in forms for number in form.coefficients)]
         columns = [[form.centre for form in forms], *map(list, zip(*[form.gains for form in forms], strict=True))]
         columns += [[form.coefficients.get(number, 0) for form in forms] for number in numbers]
         errors = [form.error for form in forms]
         bits = max([max(map(abs, column)) for column in [*columns, errors]]).bit_length()
-        width = -(-(matrix.norm + bits + 2) // 64) * 64
-        weights, sizes = matrix.columns(width)
-        found = [matrix.unpacked(sum(map(mul, column, weights)), width) for column in columns]
-        lost = matrix.unpacked(sum(map(mul, errors, sizes)), width)
+        width = -(-(matrix.norm.bit_length() + bits + 2) // 64) * 64
+        (weights, sizes), unpacked = matrix.columns(width), matrix.fields(width).unpacked
+        found = [unpacked(sum(map(mul, column, weights))) for column in columns]
+        lost = unpacked(sum(map(mul, errors, sizes)))
         return [
             Form(centre, [*rest[:moves]], dict(zip(numbers, rest[moves:], strict=True)), error)
             for (centre, *rest), error in zip(zip(*found, strict=True), lost, strict=True)
