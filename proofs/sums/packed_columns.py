@@ -3,7 +3,7 @@
     fields = fields_of(count, width)               room for so many integers, with so many bits for each
     fields.packed(numbers)                         the sum of x_k 2**(width k); negative ones are subtracted
     fields.unpacked(total)                         the x_k again
-    fields.floors(total, factor, add, below)       floor((x_k factor + add) / below), for each
+    fields.floors(total, bits, factor, add, below)      floor((x_k factor + add) / below), for each
 
 Integers must be below 2**(width - 1) in magnitude: then totals add up, and are multiplied, as their integers are, as
 long as the results are so small too, which who does so must see to.
@@ -46,8 +46,9 @@ class Fields:
         half, step, data = self.half, self.step, (total + self.halves).to_bytes(self.step * self.count, "little")
         return [int.from_bytes(data[at : at + step], "little") - half for at in range(0, len(data), step)]
 
-    def floors(self, total: int, factor: int, add: int, below: int) -> list[int]:
-        """For factor >= 0 and below > 0. Where below is 2**shift, and floors are of 64 bits for certain, all at once.
+    def floors(self, total: int, bits: int, factor: int, add: int, below: int) -> list[int]:
+        """For magnitudes of at most 2**bits, factor >= 0 and below > 0. Where below is 2**shift, and floors are of 64
+        bits for certain, all at once.
 
         y_k = x_k + 2**(width - 1) is in [0, 2**width), so that the sum of y_k 2**(width k) has each y_k in bits of its
         own. Those in even places, alone, have 2 width bits each, and so have those in odd ones. From y_k factor + c,
@@ -57,7 +58,7 @@ class Fields:
         that come from the number after it; and these 64 are the floor itself, one of them its sign.
         """
         shift = below.bit_length() - 1
-        greatest = (factor << self.width - 1) + abs(add)
+        greatest = (factor << bits) + abs(add)
         if below != 1 << shift or greatest >= 1 << WORD - 1 + shift or WORD + 1 + shift > 2 * self.width:
             return [(x * factor + add) // below for x in self.unpacked(total)]
         more = add - factor * self.half + (1 << WORD + shift)

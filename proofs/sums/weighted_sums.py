@@ -52,14 +52,15 @@ class Scales(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """A number for every row, in one integer."""
+    """A number for every row, of a magnitude of at most 2**bits, in one integer."""
 
     total: int
     fields: Fields
+    bits: int
 
     def floors(self, factor: int, more: int, below: int) -> list[int]:
         """floor((x factor + more) / below), for each."""
-        return self.fields.floors(self.total, factor, more, below)
+        return self.fields.floors(self.total, self.bits, factor, more, below)
 
     def numbers(self) -> list[int]:
         return self.fields.unpacked(self.total)
@@ -146,12 +147,10 @@ class Dense:
             self.runs.append((at, run[0], len(run), block_of[run[0]]))
             at += len(run)
 
-    def width(self, columns: Sequence[Sequence[int]], q: int) -> int:
-        """Bits for twice any sum, twice its bias and a sign, for columns like these: a few widths serve for all."""
+    def bits(self, columns: Sequence[Sequence[int]]) -> int:
+        """2 to this is above twice any sum and twice its bias together, for columns like these."""
         bits = max(*map(max, columns), -min(columns[0])).bit_length()
-        bits = q + 4 + max(0, -(-(bits - q - 4) // 16) * 16)
-        of_sums = self.norm.bit_length() + bits + (self.scales.factor - 1).bit_length()
-        return -(-(max(of_sums, self.bias.bit_length()) + 3) // 8) * 8
+        return max(self.norm.bit_length() + bits + (self.scales.factor - 1).bit_length(), self.bias.bit_length()) + 2
 
     def ends(self, store: Any, q: int, known: dict[Any, list[int]]) -> list[Column]:
         """Over the scale: twice the least and twice the greatest of each row; at level kernel the sum of |w| s and |b|.
@@ -160,7 +159,9 @@ class Dense:
         """
         columns = [self.pick(column) for column in store.columns[:3]]
         lows, highs, *more = columns
-        width, factor = self.width(columns, q), self.scales.factor
+        factor, bits = self.scales.factor, self.bits(columns)
+        usual = self.norm.bit_length() + q + 6
+        width = -(-(usual + max(0, -(-(bits - usual) // 16) * 16) + 1) // 8) * 8  # a few widths serve for all
         fields, (weights, sizes) = self.matrix.fields(width), self.matrix.columns(width)
         totals = [0] * (2 + len(more))
         for at, first, length, block in self.runs:
@@ -177,7 +178,7 @@ class Dense:
         bias, of_size = self.packed(fields)
         totals = [middle - radius, middle + radius, *rest]
         added = zip(totals, (2 * bias, 2 * bias, of_size), strict=False)
-        return [Packed(total * factor + more, fields) for total, more in added]
+        return [Packed(total * factor + more, fields, bits) for total, more in added]
 
     def packed(self, fields: Fields) -> tuple[int, int]:
         """Biases, and their magnitudes."""
