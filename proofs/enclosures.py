@@ -185,7 +185,8 @@ class Cells(dict[int, tuple[int, int, int, int]]):
         one, middle, half = 1 << bits, abs(2 * n + 1) << w - 1, 1 << w - 1
         if middle - half << 2 + self.tanh >= 3 * (q + 1) << q:
             floor = (1 << q) - 1 if n >= 0 else -self.tanh << q
-            return (2 * floor + 1) << self.shift - 1, 0, 0, 0
+            self[n] = (2 * floor + 1) << self.shift - 1, 0, 0, 0
+            return self[n]
         y = approximate(self.function, middle, q, bits)
         if self.tanh:
             y = y if n >= 0 else -y

@@ -74,6 +74,9 @@ class Plain(NamedTuple):
     def floors(self, factor: int, more: int, below: int) -> list[int]:
         if factor == below == 1 and not more:
             return self.found
+        shift = below.bit_length() - 1
+        if below == 1 << shift:
+            return [x * factor + more >> shift for x in self.found]
         return [(x * factor + more) // below for x in self.found]
 
     def numbers(self) -> list[int]:
@@ -92,7 +95,7 @@ class Matrix:
         self.rows, self.sizes = rows, [list(map(abs, row)) for row in rows]
         self.norm = max(map(sum, self.sizes))
         self.used = [len(row) - row.count(0) for row in rows]
-        self.greatest = [max(row) for row in self.sizes]
+        self.heaviest = max(map(max, self.sizes))
         self.known: dict[int, tuple[list[int], list[int]]] = {}
 
     def fields(self, width: int) -> Fields:
@@ -108,13 +111,12 @@ class Matrix:
 
 
 class Group(NamedTuple):
-    """Rows with one list: where it is, weights and their magnitudes; of each how many are not 0, and the greatest."""
+    """Rows with one list: where it is, weights and their magnitudes; and how many of each are not 0."""
 
     pick: Pick
     weights: Sequence[list[int]]
     sizes: Sequence[list[int]]
     used: list[int]
-    greatest: list[int]
 
 
 class Dense:
@@ -137,8 +139,8 @@ class Dense:
     ) -> None:
         self.scales, self.places, self.biases, self.bias = scales, places, biases, max(map(abs, biases))
         self.matrix, self.pick = matrix, picker(elements)
-        self.whole = Group(self.pick, matrix.rows, matrix.sizes, matrix.used, matrix.greatest)
-        self.groups, self.norm, self.heaviest = [self.whole], matrix.norm, max(matrix.greatest)
+        self.whole = Group(self.pick, matrix.rows, matrix.sizes, matrix.used)
+        self.groups, self.norm, self.heaviest = [self.whole], matrix.norm, matrix.heaviest
         self.packed_biases: dict[int, tuple[int, int]] = {}
         step, at = count(), 0
         self.runs: list[tuple[int, int, int, int]] = []
@@ -205,27 +207,31 @@ class Sparse:
         self.lists, self.rows = lists, rows
         self.by_column = len(lists) > len(lists[0])
         self.picks = [picker(elements) for elements in (zip(*lists, strict=True) if self.by_column else lists)]
-        weights = {w for row in rows for w in row}
+        different = [*{id(row): row for row in rows}.values()]
+        weights = {w for row in different for w in row}
         self.alike = weights.pop() if len(weights) == 1 and min(weights) > 0 else 0
         """The weight, above 0, that stands everywhere, if there is such a one."""
         self.times = 1 if self.alike else 2
-        self.sizes = [list(map(abs, row)) for row in rows]
-        self.norm, self.heaviest = max(map(sum, self.sizes)), max([max(sizes, default=0) for sizes in self.sizes])
+        sizes = [list(map(abs, row)) for row in different]
+        self.norm, self.heaviest = max(map(sum, sizes)), max([max(row, default=0) for row in sizes])
+
+    @cached_property
+    def sizes(self) -> list[list[int]]:
+        return [list(map(abs, row)) for row in self.rows]
 
     @cached_property
     def groups(self) -> list[Group]:
         """One for each row."""
         return [
-            Group(picker(elements), [row], [sizes], [len(row) - row.count(0)], [max(sizes, default=0)])
+            Group(picker(elements), [row], [sizes], [len(row) - row.count(0)])
             for elements, row, sizes in zip(self.lists, self.rows, self.sizes, strict=True)
         ]
 
     @cached_property
     def whole(self) -> Group:
-        """Where the lists are all, one after the other."""
-        greatest = [max(sizes, default=0) for sizes in self.sizes]
+        """Of all rows, and the elements that some of them reads."""
         used = [len(row) - row.count(0) for row in self.rows]
-        return Group(picker([i for elements in self.lists for i in elements]), self.rows, self.sizes, used, greatest)
+        return Group(picker(sorted({i for elements in self.lists for i in elements})), self.rows, [], used)
 
     @cached_property
     def lines(self) -> list[tuple[list[int], list[int]]]:
