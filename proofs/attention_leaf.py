@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby, repeat
 from math import isqrt
-from operator import add, mul, neg, sub
+from operator import add, mul, neg
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
@@ -91,14 +91,6 @@ class Bounded(NamedTuple):
 def pack(numbers: Sequence[int]) -> int:
     require(max(map(abs, numbers), default=0).bit_length() <= SLOT // 2 - 8, "what moves add is too large")
     return sum([number << SLOT * at for at, number in enumerate(numbers)])
-
-
-def unpack(total: int, count: int) -> list[int]:
-    """The sum of packed numbers."""
-    half, step = 1 << SLOT - 1, SLOT // 8
-    every = ((1 << SLOT * count) - 1) // ((1 << SLOT) - 1)
-    data = (total + half * every).to_bytes(step * count, "little")
-    return [int.from_bytes(data[at : at + step], "little") - half for at in range(0, len(data), step)]
 
 
 # -------------------------------------------------------------------------------------------------------------- secants
@@ -316,12 +308,9 @@ class View(sums.Meanings):
             totals[symbol.below] = totals.get(symbol.below, 0) + (abs(c) if symbol.below is None else c) * symbol.packed
         lows, highs = [0] * count, [0] * count
         for at, total in totals.items():
-            least = most = unpack(total, count)
-            if at is None:
-                lows, highs = list(map(sub, lows, least)), list(map(add, highs, most))
-            else:
-                least, most = self.together_with(at, least, 3 * q)
-                lows, highs = list(map(add, lows, least)), list(map(add, highs, most))
+            numbers = rules.weighted.fields_of(count, SLOT).unpacked(total)
+            ends = ([*map(neg, numbers)], numbers) if at is None else self.together_with(at, numbers, 3 * q)
+            lows, highs = list(map(add, lows, ends[0])), list(map(add, highs, ends[1]))
         return lows, highs
 
     def beyond_of(self, i: int) -> Added:

@@ -22,6 +22,7 @@ else:
     packed_columns = sys.modules["packed_columns"]
 
 Fields = packed_columns.Fields
+fields_of = packed_columns.fields_of
 
 MAX_SUMS = 1 << 10
 """Packed sums that are kept."""
@@ -99,7 +100,7 @@ class Matrix:
         self.known: dict[int, tuple[list[int], list[int]]] = {}
 
     def fields(self, width: int) -> Fields:
-        return packed_columns.fields_of(len(self.rows), width)
+        return fields_of(len(self.rows), width)
 
     def columns(self, width: int) -> tuple[list[int], list[int]]:
         """Of the weights and of their magnitudes: so a column times a number is one product."""
