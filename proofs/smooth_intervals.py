@@ -175,7 +175,7 @@ class Intervals:
             self.sums[block.number] = self.sums_of(layer, range(first, block.stop - block.layer.start))
         columns = [[0] * (block.stop - block.start) for _ in range(6 if self.kernel else 2)]
         for sums in self.sums[block.number]:
-            least, greatest, *reach = sums.ends(store, self.q, self.known)
+            least, greatest, *reach = sums.ends(store, self.known)
             below = sums.times * sums.scales.scale
             found = [least.floors(1, 0, below), greatest.floors(1, below - 1, below)]
             if self.kernel:

@@ -2,7 +2,7 @@
 
     Dense(scales, places, biases, elements, matrix, block_of)       rows that have one list: packed
     Sparse(scales, places, biases, lists, rows)                     rows with lists of their own, of one length
-    low, high, *sizes = sums.ends(store, q, known)                  of all rows, each a Packed or a Plain
+    low, high, *sizes = sums.ends(store, known)                  of all rows, each a Packed or a Plain
 
 This file is trusted, as check.py is. Standard library only, exact integers only; nothing is refused here.
 """
@@ -98,6 +98,8 @@ class Matrix:
         self.used = [len(row) - row.count(0) for row in rows]
         self.heaviest = max(map(max, self.sizes))
         self.known: dict[int, tuple[list[int], list[int]]] = {}
+        self.width = 0
+        """The greatest that was asked for: what is kept of one is of no use for another."""
 
     def fields(self, width: int) -> Fields:
         return fields_of(len(self.rows), width)
@@ -155,7 +157,7 @@ class Dense:
         bits = max(*map(max, columns), -min(columns[0])).bit_length()
         return max(self.norm.bit_length() + bits + (self.scales.factor - 1).bit_length(), self.bias.bit_length()) + 2
 
-    def ends(self, store: Any, q: int, known: dict[Any, list[int]]) -> list[Column]:
+    def ends(self, store: Any, known: dict[Any, list[int]]) -> list[Column]:
         """Over the scale: twice the least and twice the greatest of each row; at level kernel the sum of |w| s and |b|.
 
         Twice a sum of w x is that of w (l + u) and at most that of |w| (u - l) away, and both are taken on.
@@ -163,8 +165,7 @@ class Dense:
         columns = [self.pick(column) for column in store.columns[:3]]
         lows, highs, *more = columns
         factor, bits = self.scales.factor, self.bits(columns)
-        usual = self.norm.bit_length() + q + 6
-        width = -(-(usual + max(0, -(-(bits - usual) // 16) * 16) + 1) // 8) * 8  # a few widths serve for all
+        width = self.matrix.width = max(self.matrix.width, -(-(bits + 1) // 8) * 8)
         fields, (weights, sizes) = self.matrix.fields(width), self.matrix.columns(width)
         totals = [0] * (2 + len(more))
         for at, first, length, block in self.runs:
@@ -245,7 +246,7 @@ class Sparse:
         """Of each row."""
         return [*map(sum, zip(*lines, strict=True))] if self.by_column else [*map(sum, lines)]
 
-    def ends(self, store: Any, q: int, known: dict[Any, list[int]]) -> list[Column]:
+    def ends(self, store: Any, known: dict[Any, list[int]]) -> list[Column]:
         """As of dense rows, but once and not twice the ends where all weights are alike and above 0."""
         columns = [[pick(column) for pick in self.picks] for column in store.columns[:3]]
         if self.alike:

@@ -51,12 +51,12 @@ class Store:
 @pytest.mark.parametrize("bits", range(1, 17))
 def test_the_greatest_sums_have_room(bits: int) -> None:
     """Weights, numbers and biases that are as great as their bits allow, at every rest of their sum by 8."""
-    q, weight, most = 32, (1 << bits) - 1, (1 << 36) - 1
+    weight, most = (1 << bits) - 1, (1 << 36) - 1
     rows = [[weight], [-weight], [weight]]
     biases = [sign * (weight * most) for sign in (1, -1, -1)]
     sums = Dense(Scales(1, 1, 1), [0, 1, 2], biases, [0], Matrix(rows), [0])
     for x in (most, -most):
-        low, high, reach = sums.ends(Store([[x], [x], [most]]), q, {})
+        low, high, reach = sums.ends(Store([[x], [x], [most]]), {})
         ends = [2 * (row[0] * x + bias) for row, bias in zip(rows, biases, strict=True)]
         assert low.numbers() == high.numbers() == ends
         assert reach.numbers() == [2 * weight * most] * 3
@@ -93,7 +93,7 @@ def test_ends_of_rows_are_those_of_exact_sums(dense: bool, data: st.DataObject) 
     below = sums.times * scale
     known: dict[Any, list[int]] = {}
     for _ in range(2):  # what runs of a list add is kept
-        low, high, *reach = sums.ends(store, q, known)
+        low, high, *reach = sums.ends(store, known)
         for at, (row, elements, bias) in enumerate(zip(rows, lists, biases, strict=True)):
             terms = [(Fraction(w, size_scale), pairs[i]) for w, i in zip(row, elements, strict=True)]
             least = sum(w * pair[w < 0] for w, pair in terms) + Fraction(bias, scale)
