@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, repeat
 from math import isqrt
 from operator import add, mul, neg
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -55,6 +55,10 @@ class Form(NamedTuple):
     error: int
 
 
+Added = tuple[list[int], list[int]]
+"""The least and the greatest that something adds, for each move."""
+
+
 class Below(NamedTuple):
     """Of a denominator D: with each move alone; its least; and, in units of 2**-3q, the ends of 1 / D less 1 / each."""
 
@@ -87,14 +91,6 @@ class Bounded(NamedTuple):
 def pack(numbers: Sequence[int]) -> int:
     require(max(map(abs, numbers), default=0).bit_length() <= SLOT // 2 - 8, "what moves add is too large")
     return sum([number << SLOT * at for at, number in enumerate(numbers)])
-
-
-def unpack(total: int, count: int) -> list[int]:
-    """The sum of packed numbers."""
-    half, step = 1 << SLOT - 1, SLOT // 8
-    every = ((1 << SLOT * count) - 1) // ((1 << SLOT) - 1)
-    data = (total + half * every).to_bytes(step * count, "little")
-    return [int.from_bytes(data[at : at + step], "little") - half for at in range(0, len(data), step)]
 
 
 # -------------------------------------------------------------------------------------------------------------- secants
@@ -171,7 +167,7 @@ class View(sums.Meanings):
         self.forms: dict[int, Form] = {}
         self.belows: dict[int | None, Below] = {}
         self.ranges: dict[int, Ends] = {}
-        self.beyonds: dict[int, list[Ends]] = {}
+        self.beyonds: dict[int, Added] = {}
         self.inner: dict[tuple[int, int], View] = {}
         self.total = 0
         """Of the sizes of symbols."""
@@ -267,19 +263,18 @@ class View(sums.Meanings):
         gains = [(m << q) // d for m, d in zip(moves, below.each, strict=True)]
         if at is None:
             return Form(ratio, gains, {}, error)
-        ends = self.together_with(at, moves, 3 * q)
-        size = -min(self.least([x for x, _ in ends]), self.least([-y for _, y in ends]))
+        least_of_each, most_of_each = self.together_with(at, moves, 3 * q)
+        size = -min(self.least(least_of_each), self.least([*map(neg, most_of_each)]))
         if self.most <= 1:
             return Form(ratio, gains, {}, error + size + 1)
         return Form(ratio, gains, {self.new_symbol(Symbol(at, pack(moves), size + 1)): 1 << q}, error)
 
-    def together_with(self, at: int | None, moves: Sequence[int], bits: int) -> list[Ends]:
+    def together_with(self, at: int | None, moves: Sequence[int], bits: int) -> Added:
         """A number for each move, times the ends of 1 / D less 1 / each, in units finer than 2**-4q by so many bits."""
-        below, up = self.below(at), (1 << bits) - 1
-        ends = zip(moves, below.lows, below.highs, strict=True)
-        return [
-            (m * x >> bits, m * y + up >> bits) if m > 0 else (m * y >> bits, m * x + up >> bits) for m, x, y in ends
-        ]
+        below = self.below(at)
+        ends = [*zip(moves, below.lows, below.highs, strict=True)]
+        lows = [m * (x if m > 0 else y) >> bits for m, x, y in ends]
+        return lows, [-(-m * (y if m > 0 else x) >> bits) for m, x, y in ends]
 
     def new_symbol(self, symbol: Symbol) -> int:
         require(len(self.symbols) < MAX_SYMBOLS, "too many symbols")
@@ -304,7 +299,7 @@ class View(sums.Meanings):
         """What a form can lose by rounding its centre, gains and coefficients."""
         return (self.total >> self.text.q) + self.most + 2
 
-    def beyond(self, coefficients: Mapping[int, int]) -> list[Ends]:
+    def beyond(self, coefficients: Mapping[int, int]) -> Added:
         """What the symbols of a form can add for each move, in units of 2**-2q."""
         q, count, totals = self.text.q, len(self.moves), dict[int | None, int]()
         require(sum(map(abs, coefficients.values())).bit_length() < SLOT // 2, "coefficients that are too large")
@@ -313,22 +308,20 @@ class View(sums.Meanings):
             totals[symbol.below] = totals.get(symbol.below, 0) + (abs(c) if symbol.below is None else c) * symbol.packed
         lows, highs = [0] * count, [0] * count
         for at, total in totals.items():
-            numbers = unpack(total, count)
-            ends = [(-x, x) for x in numbers] if at is None else self.together_with(at, numbers, 3 * q)
-            lows = [x + y for x, (y, _) in zip(lows, ends, strict=True)]
-            highs = [x + y for x, (_, y) in zip(highs, ends, strict=True)]
-        return [*zip(lows, highs, strict=True)]
+            numbers = rules.weighted.fields_of(count, SLOT).unpacked(total)
+            ends = ([*map(neg, numbers)], numbers) if at is None else self.together_with(at, numbers, 3 * q)
+            lows, highs = list(map(add, lows, ends[0])), list(map(add, highs, ends[1]))
+        return lows, highs
 
-    def beyond_of(self, i: int) -> list[Ends]:
+    def beyond_of(self, i: int) -> Added:
         if i not in self.beyonds:
             self.beyonds[i] = self.beyond(self.form(i).coefficients)
         return self.beyonds[i]
 
-    def bounded(self, form: Form, ends: Sequence[Ends]) -> Bounded:
+    def bounded(self, form: Form, ends: Added) -> Bounded:
         """In units of 2**-2q, the form being in units of 2**-q; `ends` are what its symbols add."""
-        q = self.text.q
-        lows = [(gain << q) + low for gain, (low, _) in zip(form.gains, ends, strict=True)]
-        highs = [(gain << q) + high for gain, (_, high) in zip(form.gains, ends, strict=True)]
+        q, gains = self.text.q, [gain << self.text.q for gain in form.gains]
+        lows, highs = [list(map(add, gains, side)) for side in ends]
         return Bounded(form.centre - form.error << q, form.centre + form.error << q, lows, highs)
 
     def together(self, pairs: Moves) -> Bounded:
@@ -354,7 +347,7 @@ class View(sums.Meanings):
         centre, error, gains, coefficients = 0, 0, [0] * len(self.moves), dict[int, int]()
         for factor, form in pairs:
             centre, error = centre + factor * form.centre, error + abs(factor) * form.error
-            gains = [x + factor * y for x, y in zip(gains, form.gains, strict=True)]
+            gains = list(map(add, gains, map(mul, repeat(factor), form.gains)))
             for at, c in form.coefficients.items():
                 coefficients[at] = coefficients.get(at, 0) + factor * c
         return Form(centre, gains, coefficients, error)
@@ -401,13 +394,13 @@ class View(sums.Meanings):
         """For each move what symbols can add, and the range of an element in the sentences with that move."""
         q, x, (low, high) = self.text.q, self.form(i), self.range(i)
         ends = self.beyond_of(i)
-        downs = [(g << q) + a for g, (a, _) in zip(x.gains, ends, strict=True)]
-        ups = [-(g << q) - b for g, (_, b) in zip(x.gains, ends, strict=True)]
+        downs = [(g << q) + a for g, a in zip(x.gains, ends[0], strict=True)]
+        ups = [-(g << q) - b for g, b in zip(x.gains, ends[1], strict=True)]
         found = []
         for a, b, c, d in zip(downs, ups, self.beside(downs), self.beside(ups), strict=True):
             least, most = x.centre - x.error + (a + c >> q), x.centre + x.error - (b + d >> q)
             found.append((min(max(low, least), high), max(min(high, most), low)))
-        return [ceiling(max(-a, b), 1 << q) for a, b in ends], found
+        return [-(-(b if a + b > 0 else -a) >> q) for a, b in zip(*ends, strict=True)], found
 
     def bent(
         self, i: int, source: int, value: Callable[[list[int]], list[int]], slopes: Callable[[int, int, int], Ends]
@@ -541,7 +534,7 @@ class Attention(sums.Text):
 
     def __init__(self, intervals: rules.Intervals) -> None:
         super().__init__(intervals)
-        self.matrices: dict[tuple[int, ...], rules.Matrix] = {}
+        self.matrices: dict[tuple[int, ...], rules.weighted.Matrix] = {}
 
     def proved(self, masks: Sequence[int], swaps: int, rivals: Sequence[int]) -> bool:
         view = self.view(masks, swaps)
@@ -567,16 +560,16 @@ class Attention(sums.Text):
     def multiplied(self, rows: list[list[int]], forms: Sequence[Form], moves: int) -> list[Form]:
         """The sums of forms with each row as factors."""
         key = tuple(map(id, rows))
-        matrix = self.matrices[key] = self.matrices.get(key) or rules.Matrix(rows)
+        matrix = self.matrices[key] = self.matrices.get(key) or rules.weighted.Matrix(rows)
         numbers = [*dict.fromkeys(number for form in forms for number in form.coefficients)]
         columns = [[form.centre for form in forms], *map(list, zip(*[form.gains for form in forms], strict=True))]
         columns += [[form.coefficients.get(number, 0) for form in forms] for number in numbers]
         errors = [form.error for form in forms]
         bits = max([max(map(abs, column)) for column in [*columns, errors]]).bit_length()
-        width = -(-(matrix.norm + bits + 2) // 64) * 64
-        weights, sizes = matrix.columns(width)
-        found = [matrix.unpacked(sum(map(mul, column, weights)), width) for column in columns]
-        lost = matrix.unpacked(sum(map(mul, errors, sizes)), width)
+        width = -(-(matrix.norm.bit_length() + bits + 2) // 64) * 64
+        (weights, sizes), unpacked = matrix.columns(width), matrix.fields(width).unpacked
+        found = [unpacked(sum(map(mul, column, weights))) for column in columns]
+        lost = unpacked(sum(map(mul, errors, sizes)))
         return [
             Form(centre, [*rest[:moves]], dict(zip(numbers, rest[moves:], strict=True)), error)
             for (centre, *rest), error in zip(zip(*found, strict=True), lost, strict=True)

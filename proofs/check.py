@@ -5,7 +5,7 @@
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
 exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
-smooth_intervals.py, smooth_blocks.py and enclosures.py, in attention_leaf.py, and in expansion/. This file
+smooth_intervals.py, smooth_blocks.py, enclosures.py and sums/, in attention_leaf.py, and in expansion/. This file
 believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
 with 4 (something was refused) or 2 (nothing to check).
 
@@ -46,8 +46,9 @@ if TYPE_CHECKING or __package__:
     expansion = room.expansion_leaf
 else:
     for name in (
-        *("lower", "exact_network", "enclosures", "smooth_blocks", "smooth_intervals", "smooth_leaves"),
-        *("attention_sums", "attention_leaf", "expansion/expansion_costs", "expansion/expansion_leaf"),
+        *("lower", "exact_network", "enclosures", "sums/packed_columns", "sums/weighted_sums", "smooth_blocks"),
+        *("smooth_intervals", "smooth_leaves", "attention_sums", "attention_leaf"),
+        *("expansion/expansion_costs", "expansion/expansion_leaf"),
     ):
         path, name = Path(__file__).parent / f"{name}.py", name.rpartition("/")[2]
         beside = importlib.util.spec_from_file_location(name, path)

@@ -13,7 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import isqrt
+from operator import rshift
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or __package__:
@@ -148,11 +150,65 @@ class Powers(dict[int, int]):
         return self[x]
 
 
+CELL_BITS = 8
+"""Cells of sigmoid are 2**-CELL_BITS wide, and those of tanh half of that."""
+MOST_CELLED = 34
+"""The greatest precision at which they tell nearly all floors."""
+
+
+class Cells(dict[int, tuple[int, int, int, int]]):
+    """tanh or sigmoid as polynomials, in cells of the x with one n = x >> w, as they are asked for.
+
+    With d = x - (n << w), 2**(q + shift) f(x 2**-q) is not below a + d (b + d (c + d e)), and above by `slack` at most.
+
+    With z the middle of the cell, t = x 2**-q - z, of magnitude at most h = 2**-9 (tanh: 2**-10), and y, y1, y2, y3
+    what f and its derivatives are at z, f is y + y1 t + y2 t**2 / 2 + y3 t**3 / 6, but for h**4 / 24 times the fourth.
+    Of sigmoid y1 = y (1 - y) <= 1/4, y2 = y1 (1 - 2 y), y3 = y1 (1 - 6 y1), and the fourth, y2 (1 - 12 y1), is at most
+    1/2; tanh(x) is 2 sigmoid(2 x) - 1, so that it is 16 there, and y1 = 1 - y**2, y2 = -2 y y1, y3 = y1 (4 - 6 y1).
+    So what the sum lacks is below 2**-41 (2**-40). In units of 2**-(q + shift) y is less than 16 away, y1 less than 34,
+    y2 / 2 and y3 / 6 less than 52, hence the sum less than 17. Rounding its coefficients loses less than 2,
+    2**(w + 1), 2**(2 w + 1) and 2**(3 w), which is little, shift being 3 w + 12.
+
+    Where x 2**-q >= 3/4 (q + 1) > (q + 1) log 2, half of that for tanh, 1 - f is below 2**-q: floors are 2**q - 1, or,
+    where x is as far below 0, the least.
+    """
+
+    def __init__(self, function: int, q: int) -> None:
+        self.tanh, self.function, self.q = int(function == TANH), function, q
+        self.width = q - CELL_BITS - self.tanh
+        self.shift = 3 * self.width + 12
+        error = (1 << 3 * self.width) + (4 << 2 * self.width) + (1 << q + self.shift >> 41 - self.tanh)
+        self.slack = 2 * error
+
+    def __missing__(self, n: int) -> tuple[int, int, int, int]:
+        q, bits, w = self.q, self.q + self.shift, self.width
+        one, middle, half = 1 << bits, abs(2 * n + 1) << w - 1, 1 << w - 1
+        if middle - half << 2 + self.tanh >= 3 * (q + 1) << q:
+            floor = (1 << q) - 1 if n >= 0 else -self.tanh << q
+            self[n] = (2 * floor + 1) << self.shift - 1, 0, 0, 0
+            return self[n]
+        y = approximate(self.function, middle, q, bits)
+        if self.tanh:
+            y = y if n >= 0 else -y
+            first = one - (y * y >> bits)
+            second, third = -y * first >> bits, first * (2 * one - 3 * first) // (3 << bits)
+        else:
+            y = y if n >= 0 else one - y
+            first = y * (one - y) >> bits
+            second, third = first * (one - 2 * y) >> bits + 1, first * (one - 6 * first) // (6 << bits)
+        a = y - (first * half >> q) + (second * half**2 >> 2 * q) - (third * half**3 >> 3 * q)
+        b = first - (2 * second * half >> q) + (3 * third * half**2 >> 2 * q) >> q
+        c = second - (3 * third * half >> q) >> 2 * q
+        self[n] = a - self.slack // 2, b, c, third >> 3 * q
+        return self[n]
+
+
 class Curves:
     """The functions at one precision, of many numbers at once."""
 
     def __init__(self, q: int) -> None:
         self.q, self.bits = q, q + GUARD
+        self.cells = {function: Cells(function, q) for function in (TANH, SIGMOID)} if q <= MOST_CELLED else {}
         self.parts = -(-self.bits // 24)
         self.first = Powers(8, self.bits)
         others = range(2, self.parts + 1)
@@ -174,6 +230,20 @@ class Curves:
         return [e - (e * ((r << q + 1) - r * r) >> 2 * q + 1) if r else e for e, r in parts]
 
     def floors(self, function: int, numbers: Sequence[int]) -> list[int]:
+        """floor_of, for each: as the cells tell if they do, else one by one."""
+        cells = self.cells.get(function)
+        if cells is None:
+            return self.by_decays(function, numbers)
+        shift, inside = cells.shift, (1 << cells.width) - 1
+        parts = zip(numbers, map(cells.__getitem__, map(rshift, numbers, repeat(cells.width))), strict=True)
+        least = [a + (d := x & inside) * (b + d * (c + d * e)) for x, (a, b, c, e) in parts]
+        found, below = list(map(rshift, least, repeat(shift))), (1 << shift) - 1
+        sure = below - cells.slack
+        for at in [at for at, y in enumerate(least) if y & below > sure]:
+            found[at] = floor_of(function, numbers[at], self.q)
+        return found
+
+    def by_decays(self, function: int, numbers: Sequence[int]) -> list[int]:
         """floor_of, for each: as the decays tell if they do, else one by one."""
         q, one, last = self.q, 1 << self.bits, (1 << self.q) - 1
         if function == ERF or (function == EXP and max(numbers) > 0):

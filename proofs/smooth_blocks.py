@@ -27,14 +27,15 @@ class Block:
     """Elements start, ..., stop - 1 of one layer that are computed from the same words (a bit for each).
 
     Of layers affine in the words, and of the constants, only elements of the cut are in blocks. `sources` are the
-    blocks that it reads, by number; `outside` is whether some block with other words, or a margin, reads it.
+    blocks that it reads, by number; `outside` is whether some block with other words reads it, `summed` whether a layer
+    adds its elements up.
     """
 
     def __init__(self, number: int, layer: networks.Layer, start: int, stop: int, words: int) -> None:
         self.number, self.layer, self.start, self.stop, self.words = number, layer, start, stop, words
         self.order = [i for i in range(words.bit_length()) if words >> i & 1]
         self.sources: list[int] = []
-        self.outside = False
+        self.outside = self.summed = False
 
 
 def words_of_elements(network: networks.Network, words: Sequence[tuple[int, Sequence[Any]]]) -> list[int]:
@@ -110,6 +111,7 @@ class Blocks:
                 block.sources = sorted({self.block_of[i] for i in elements_read})
             for number in block.sources:
                 self.found[number].outside |= self.found[number].words != block.words
+                self.found[number].summed |= isinstance(block.layer, networks.Affine)
         ends, functions = {*network.logits}, [*network.logits]
         while functions:
             layer = network.owner[functions[-1]]

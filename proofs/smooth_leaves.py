@@ -113,9 +113,10 @@ class Segment(NamedTuple):
 
 
 class Boxes:
-    """Intervals B_j of every element in the sentences of a region in which at most j of its words are swapped.
+    """Intervals B_j of elements in the sentences of a region in which at most j of their words are swapped.
 
-    `stores[j]` has the B_j. A block with fewer words than j has the same for all numbers from that on.
+    `stores[j]` has the B_j, but none for elements of a segment that nothing beyond it reads. A block with fewer words
+    than j has the same for all numbers from that on.
     """
 
     def __init__(self, intervals: Intervals, masks: Sequence[int], swaps: int, segments: Sequence[Segment]) -> None:
@@ -195,7 +196,8 @@ class Boxes:
         return self.intervals.exact(block, map(min, columns), map(max, columns)) if rows else None
 
     def conditioned(self, blocks: list[Block], word: int) -> None:
-        """Blocks of a segment that depend on its word: for each of its options by themselves, then the hulls."""
+        """Blocks of a segment that depend on its word: for each of its options by themselves, then the hulls, where
+        others read them."""
         every, own = self.intervals.blocks.found, {block.number for block in blocks}
         read = {number for block in blocks for number in block.sources} - own
         given = [every[number] for number in sorted(read) if self.words(every[number]) >> word & 1]
@@ -219,8 +221,10 @@ class Boxes:
                     parts += [box] if box else []
         for block in given:
             self.write(block, [self.extremes(block, swapped) for swapped in self.numbers(block)])
+        handed = {number for block in every if block.number not in own for number in block.sources}
+        handed |= {*self.intervals.blocks.ends}
         for at, block in enumerate(blocks):
-            self.write(block, [self.hull(row[at]) for row in found])
+            self.write(block, [self.hull(row[at]) for row in found] if block.number in handed else [None])
 
     def hull(self, parts: Sequence[Result]) -> Result | None:
         """The least of lows, and the greatest of all else."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import compress
 from math import isqrt, lcm
-from operator import add, mul, sub
+from operator import mul, sub
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
@@ -37,153 +37,202 @@ NEAR = 8
 ERF_SLOPE = 130657381209852114387528029350014196574164286124850014242073919076264802271585
 """floor(2**256 2 / sqrt(pi))"""
 
-Pair = tuple[list[int], list[int]]
-"""R and R' of the elements of a block."""
+
+class Bend(NamedTuple):
+    """Of an element of a curve, about the center n of what it reads: n itself, -n where the curve is odd and n where
+    not, the slope, what the curve is at n and at -n, floors and ceilings, and the center of the element."""
+
+    n: int
+    turned: int
+    slope: int
+    floor: int
+    turned_floor: int
+    turned_ceiling: int
+    own: int
 
 
 class Rests:
-    """The part of each element that no line about the center holds."""
+    """The part of each element that no line about the center holds.
+
+    Rules give R of an element whose factor is not below 0, and R' of others: a factor times R' is less there.
+    """
 
     def __init__(self, intervals: rules.Intervals, center: list[int]) -> None:
         self.intervals, self.q, self.kernel, self.network = intervals, intervals.q, intervals.kernel, intervals.network
         self.center = center
-        self.sums: dict[int, Pair] = {}
         self.known: dict[int, list[tuple[int, int]]] = {}
+        self.sums: dict[int, list[int]] = {}
+        self.bends: dict[int, list[Bend]] = {}
+        self.width = ceiling(1 << self.q, 1 << 21) + 1 if self.kernel else 0
+        """What curves are widened by."""
 
     def costs(self, block: Block, found: Result, store: Store, weighed: Sequence[Weights]) -> list[int]:
         """The sum over the elements, for each of several margins."""
-        lows, highs = RULES[type(block.layer)](self, block, found, store)
         below = map(sub, found.columns[0], self.center[block.start : block.stop])
-        falls = list(map(min, below, repeat(0)))
-        widths = self.widths(block, found, store) if self.kernel else None
-        totals = []
+        falls = [x if x < 0 else 0 for x in below]
+        fallen, widths, totals = sum(falls), self.widths(block, found, store) if self.kernel else None, []
         for weights in weighed:
-            factors, inexact = weights.parts[block.number]
-            parts = map(min, map(mul, factors, lows), map(mul, factors, highs))
-            parts = map(add, parts, map(mul, inexact, falls))
-            if widths:
-                affine = isinstance(block.layer, networks.Affine)
-                charged = map(weights.charged, range(block.start, block.stop)) if affine else map(abs, factors)
-                parts = map(sub, parts, map(mul, charged, widths))
-            totals.append(sum(parts))
+            parts = weights.parts[block.number]
+            if isinstance(block.layer, networks.Affine):
+                if parts.constant is None:
+                    parts.constant = sum(map(mul, parts.factors, self.affine(block, parts.factors)))
+                total = parts.constant
+            else:
+                total = sum(map(mul, parts.factors, RULES[type(block.layer)](self, block, found, store, parts.factors)))
+            total += fallen if parts.inexact is None else sum(compress(falls, parts.inexact))
+            if isinstance(widths, int):
+                total -= widths * parts.charge
+            elif widths:
+                total -= sum(map(mul, parts.charged, widths))
+            totals.append(total)
         return totals
 
-    def widths(self, block: Block, found: Result, store: Store) -> list[int]:
-        """At level kernel what intervals are widened by, or a little more."""
+    def widths(self, block: Block, found: Result, store: Store) -> Sequence[int] | int:
+        """At level kernel what intervals are widened by, or a little more; one number where all have the same."""
         layer = block.layer
         if isinstance(layer, networks.Affine):
-            return [ceiling(n * 257 * s, 1 << 32) + 1 for s, n in zip(found.columns[2], found.columns[3], strict=True)]
+            sizes, roundings = found.columns[2:4]
+            return [1 - (-257 * n * s >> 32) for s, n in zip(sizes, roundings, strict=True)]
         if isinstance(layer, networks.Product):
-            return [ceiling(2 * 257 * p, 1 << 32) + 1 for p in rules.magnitudes(*found.columns[:2])]
+            return [1 - (-2 * 257 * p >> 32) for p in rules.magnitudes(*found.columns[:2])]
         if isinstance(layer, networks.Rectifier) and layer.p:
-            ends = [self.read(block, column) for column in store.columns[:2]]
-            return [ceiling(4 * 257 * x, 1 << 32) + 1 for x in rules.magnitudes(*ends)]
-        return [ceiling(1 << self.q, 1 << 21) + 1 if isinstance(layer, networks.Curve) else 0] * len(found.columns[0])
+            lows, highs = [self.read(block, column) for column in store.columns[:2]]
+            return [1 - (-4 * 257 * x >> 32) for x in rules.magnitudes(lows, highs)]
+        return self.width if isinstance(layer, networks.Curve) else 0
 
-    def read(self, block: Block, column: list[int]) -> list[int]:
+    def read(self, block: Block, column: list[int]) -> Sequence[int]:
         """Of what the elements of a rectifier or a curve read, one each."""
         layer: Any = block.layer
-        return [column[i] for i in layer.sources[block.start - layer.start : block.stop - layer.start]]
+        return self.intervals.picked(block, layer.sources)(column)
 
-    # ---- R and R', by the kind of layer
+    # ---- R or R', by the kind of layer
 
-    def affine(self, block: Block, found: Result, store: Store) -> Pair:
+    def affine(self, block: Block, factors: Sequence[int]) -> list[int]:
         """The same whatever was read."""
+        layer: Any = block.layer
+        scale = lcm(layer.size_scale, layer.bias_scale)
         if block.number not in self.sums:
-            layer: Any = block.layer
-            scale = lcm(layer.size_scale, layer.bias_scale)
-            totals = []
+            totals = self.sums[block.number] = []
             for place in range(block.start - layer.start, block.stop - layer.start):
                 at, of = layer.pairs[place]
                 total = sum(map(mul, layer.weights[of], [self.center[i] for i in layer.lists[at]]))
                 bias = layer.biases[place] * (scale // layer.bias_scale) << self.q
                 totals.append(total * (scale // layer.size_scale) + bias)
-            own = self.center[block.start : block.stop]
-            lows = [total // scale - x for total, x in zip(totals, own, strict=True)]
-            self.sums[block.number] = lows, [ceiling(total, scale) - x for total, x in zip(totals, own, strict=True)]
-        return self.sums[block.number]
+        parts = zip(factors, self.sums[block.number], self.center[block.start : block.stop], strict=True)
+        return [(total // scale if factor >= 0 else ceiling(total, scale)) - own for factor, total, own in parts]
 
-    def rectifier(self, block: Block, found: Result, store: Store) -> Pair:
+    def rectifier(self, block: Block, found: Result, store: Store, factors: Sequence[int]) -> list[int]:
         layer: Any = block.layer
         p, q = layer.p, layer.q
         parts = [self.read(block, column) for column in (*store.columns[:2], self.center)]
-        lows, highs = [], []
-        for low, high, n, own in zip(*parts, self.center[block.start : block.stop], strict=True):
+        rests = []
+        for factor, low, high, n, own in zip(factors, *parts, self.center[block.start : block.stop], strict=True):
             a = q if n >= 0 else p
             ends = (low, high, 0) if low < 0 < high else (low, high)
-            rests = [t * (q if t > 0 else p) - a * (t - n) - own * q for t in ends]
-            lows.append(min(rests) // q)
-            highs.append(ceiling(max(rests), q))
-        return lows, highs
+            each = [t * (q if t > 0 else p) - a * (t - n) - own * q for t in ends]
+            rests.append(min(each) // q if factor >= 0 else ceiling(max(each), q))
+        return rests
 
-    def maximum(self, block: Block, found: Result, store: Store) -> Pair:
+    def maximum(self, block: Block, found: Result, store: Store, factors: Sequence[int]) -> list[int]:
         layer: Any = block.layer
         below, above = store.columns[:2]
-        lows, highs = [], []
-        for i in range(block.start, block.stop):
+        rests = []
+        for i, factor in zip(range(block.start, block.stop), factors, strict=True):
             window = layer.windows[i - layer.start]
             elements = layer.sources[window.start : window.stop]
             chosen = self.chosen(elements)
-            others = [k for k in elements if k != chosen]
-            rest = self.center[chosen] - self.center[i]
-            lows.append(rest + max([0, *[below[k] - above[chosen] for k in others]]))
-            highs.append(rest + max([0, *[above[k] - below[chosen] for k in others]]))
-        return lows, highs
+            one, other = (below, above) if factor >= 0 else (above, below)
+            most = max([0, *[one[k] - other[chosen] for k in elements if k != chosen]])
+            rests.append(self.center[chosen] - self.center[i] + most)
+        return rests
 
     def chosen(self, elements: Sequence[int]) -> int:
         """The first of the greatest at the center."""
         return max(elements, key=self.center.__getitem__)
 
-    def product(self, block: Block, found: Result, store: Store) -> Pair:
+    def product(self, block: Block, found: Result, store: Store, factors: Sequence[int]) -> list[int]:
         layer: Any = block.layer
-        q, (below, above), center = self.q, store.columns[:2], self.center
+        q, center = self.q, self.center
+        picks = [self.intervals.picked(block, layer.firsts), self.intervals.picked(block, layer.seconds, 1)]
+        columns = [pick(column) for pick in picks for column in (*store.columns[:2], center)]
+        rests = []
+        for factor, least, most, m, low, high, n, own in zip(
+            factors, *columns, center[block.start : block.stop], strict=True
+        ):
+            a, b, c, d = least - m, most - m, low - n, high - n
+            if a <= 0 <= b and c <= 0 <= d:
+                one, other = (a * d, b * c) if factor >= 0 else (-a * c, -b * d)
+                end = one if one < other else other
+                rests.append((end + m * n >> q) - own if factor >= 0 else -(end - m * n >> q) - own)
+            elif factor >= 0:
+                rests.append((min(a * c, a * d, b * c, b * d) + m * n >> q) - own)
+            else:
+                rests.append(-(-max(a * c, a * d, b * c, b * d) - m * n >> q) - own)
         here = slice(block.start - layer.start, block.stop - layer.start)
-        lows, highs = [], []
-        for i, j, own in zip(layer.firsts[here], layer.seconds[here], center[block.start : block.stop], strict=True):
-            m, n = center[i], center[j]
-            a, b, c, d = below[i] - m, above[i] - m, below[j] - n, above[j] - n
-            ends: tuple[int, ...] = (a * c, a * d, b * c, b * d)
-            if i == j:
-                ends = (a * a, b * b, 0) if a < 0 < b else (a * a, b * b)
-            lows.append((min(ends) + m * n >> q) - own)
-            highs.append(-(-max(ends) - m * n >> q) - own)
-        return lows, highs
+        pairs = zip(layer.firsts[here], layer.seconds[here], strict=True)
+        for at in [at for at, (i, j) in enumerate(pairs) if i == j and factors[at] >= 0]:
+            low, high, n = [column[at] for column in columns[:3]]
+            end = 0 if low < n < high else min((low - n) ** 2, (high - n) ** 2)
+            rests[at] = (end + n * n >> q) - center[block.start + at]
+        return rests
 
-    def curve(self, block: Block, found: Result, store: Store) -> Pair:
+    def curve(self, block: Block, found: Result, store: Store, factors: Sequence[int]) -> list[int]:
         """Less its line at n, a curve has its extremes at the ends, at n, or at -n."""
-        layer: Any = block.layer
-        q, most, odd = self.q, (1 << self.q) - 1, layer.function in ODD
-        turned = (layer.function == SIGMOID) << q
+        q, one, rests = self.q, 1 << self.q, []
+        if block.number not in self.bends:
+            self.bends[block.number] = self.bends_of(block)
         ends = [self.read(block, column) for column in store.columns[:2]]
         at_ends = self.at_ends(block, found, ends)
-        parts = self.read(block, self.center), self.center[block.start : block.stop], self.lines(block)
-        lows, highs = [], []
-        for low, high, f, g, n, own, (slope, y) in zip(*ends, *at_ends, *parts, strict=True):
-            a, b = slope * (low - n), slope * (high - n)
-            least, greatest = min(f + (-a >> q), g + (-b >> q)), max(f - (a >> q), g - (b >> q)) + 1
-            if low <= n <= high:
-                least, greatest = min(least, y), max(greatest, y + 1)
-            if odd and low <= -n <= high:
-                least = min(least, turned - y - 1 + (2 * slope * n >> q))
-                greatest = max(greatest, turned - y - (-2 * slope * n >> q))
-            far = 2 * NEAR * (max(abs(low - n), abs(high - n)) + most >> q)
-            lows.append(least - own - far)
-            highs.append(greatest - own + far)
-        return lows, highs
+        for factor, low, high, f, g, (n, turned, slope, y, z, over, own) in zip(
+            factors, *ends, *at_ends, self.bends[block.number], strict=True
+        ):
+            a, b = low - n, high - n
+            far = b if a + b > 0 else -a
+            far = 2 * NEAR if 0 < far <= one else 2 * NEAR * -(-far >> q)
+            if factor >= 0:
+                rest, other = f + (-slope * a >> q), g + (-slope * b >> q)
+                if other < rest:
+                    rest = other
+                if y < rest and a <= 0 <= b:
+                    rest = y
+                if z < rest and low <= turned <= high:
+                    rest = z
+                rests.append(rest - own - far)
+            else:
+                rest, other = f + 1 - (slope * a >> q), g + 1 - (slope * b >> q)
+                if other > rest:
+                    rest = other
+                if y >= rest and a <= 0 <= b:
+                    rest = y + 1
+                if over > rest and low <= turned <= high:
+                    rest = over
+                rests.append(rest - own + far)
+        return rests
 
-    def at_ends(self, block: Block, found: Result, ends: Sequence[list[int]]) -> Sequence[list[int]]:
+    def bends_of(self, block: Block) -> list[Bend]:
+        layer: Any = block.layer
+        odd, whole = layer.function in ODD, (layer.function == SIGMOID) << self.q
+        parts = self.read(block, self.center), self.lines(block), self.center[block.start : block.stop]
+        found = []
+        for n, (slope, y), own in zip(*parts, strict=True):
+            low = whole - y - 1 + (2 * slope * n >> self.q) if odd else y
+            high = whole - y - (-2 * slope * n >> self.q) if odd else y + 1
+            found.append(Bend(n, -n if odd else n, slope, y, low, high, own))
+        return found
+
+    def at_ends(self, block: Block, found: Result, ends: Sequence[Sequence[int]]) -> Sequence[list[int]]:
         """Floors of a curve at the ends of what it reads: where it rises its own ends tell, a floor and a ceiling,
         widened at level kernel. Only at 0 a number may be whole."""
         layer: Any = block.layer
         if layer.function in (RECIPROCAL, SQRT):
             return [self.floors(layer.function, numbers) for numbers in ends]
-        width = ceiling(1 << self.q, 1 << 21) + 1 if self.kernel else 0
         lows, highs = found.columns[:2]
+        width = self.width
         return [x + width for x in lows], [y - width - (x != 0) for x, y in zip(ends[1], highs, strict=True)]
 
     # ---- curves at the center
 
-    def floors(self, function: int, numbers: list[int]) -> list[int]:
+    def floors(self, function: int, numbers: Sequence[int]) -> list[int]:
         """floor(2**q f(x 2**-q)), for each."""
         if function == RECIPROCAL:
             return [(1 << 2 * self.q) // x for x in numbers]
@@ -219,8 +268,7 @@ class Rests:
         return -((1 << 3 * q) // (x * x)) if function == RECIPROCAL else isqrt((1 << 3 * q - 2) // x)
 
 
-RULES: dict[type[networks.Layer], Callable[[Rests, Block, Result, Store], Pair]] = {
-    networks.Affine: Rests.affine,
+RULES: dict[type[networks.Layer], Callable[[Rests, Block, Result, Store, Sequence[int]], list[int]]] = {
     networks.Rectifier: Rests.rectifier,
     networks.Maximum: Rests.maximum,
     networks.Product: Rests.product,
@@ -228,11 +276,14 @@ RULES: dict[type[networks.Layer], Callable[[Rests, Block, Result, Store], Pair]]
 }
 
 
-class Parts(NamedTuple):
-    """Of the elements of a block: lambda, and whether mu is another number, as 0 or 1."""
+class Parts:
+    """Of the elements of a block: lambda; whether mu is another number, or None if all are; and at level kernel how
+    often what float32 may be off by counts, and the sum of that. `constant` is a cost that is the same everywhere."""
 
-    factors: list[int]
-    inexact: list[int]
+    def __init__(self, factors: list[int], inexact: Sequence[bool], charged: list[int]) -> None:
+        self.factors, self.inexact = factors, None if all(inexact) else inexact
+        self.charged, self.charge = charged, sum(charged)
+        self.constant: int | None = None
 
 
 class Weights:
@@ -249,6 +300,7 @@ class Weights:
         scales = [layer.size_scale if isinstance(layer, networks.Affine) else layer.q for layer in weighted(network)]
         self.unit = lcm(margin.scale, *set(scales))
         self.scale, self.mu, self.sizes = self.unit << q, [0] * len(network.owner), [0] * len(network.owner)
+        self.matrices: dict[tuple[int, ...], rules.weighted.Matrix] = {}
         elements = margin.pick([*range(len(network.owner))])
         for i, c in zip(elements, margin.coefficients, strict=True):
             self.add(i, (c * (self.unit // margin.scale) << q) << q)
@@ -274,17 +326,19 @@ class Weights:
         pairs = [divmod(mu[i], self.scale) for i in range(block.start, block.stop)]
         factors = [factor for factor, _ in pairs]
         center, unit = rests.center, self.unit
+        charged = [*map(abs, factors)]
         if isinstance(layer, networks.Affine):
+            if rests.kernel:
+                charged = [*map(self.charged, range(block.start, block.stop))]
             more = self.scale // layer.size_scale
-            by_list: dict[int, list[list[int]]] = {}
+            by_list: dict[int, tuple[list[list[int]], list[int]]] = {}
             for place, factor in enumerate(factors, block.start - first):
                 at, of = layer.pairs[place]
-                terms = [x * factor for x in layer.weights[of]]
-                added = [terms, [*map(abs, terms)]] if rests.kernel else [terms]
-                for sums, some in zip(by_list.setdefault(at, [[0] * len(terms) for _ in added]), added, strict=True):
-                    sums[:] = map(add, sums, some)
-            for at, both in by_list.items():
-                for held, sums in zip((mu, self.sizes), both, strict=False):
+                rows, own = by_list.setdefault(at, ([], []))
+                rows.append(layer.weights[of])
+                own.append(factor)
+            for at, given in by_list.items():
+                for held, sums in zip((mu, self.sizes), self.multiplied(*given), strict=True):
                     for i, x in zip(layer.lists[at], sums, strict=True):
                         held[i] += x * more
         elif isinstance(layer, networks.Product):
@@ -303,7 +357,21 @@ class Weights:
         elif isinstance(layer, networks.Maximum):
             for factor, window in zip(factors, layer.windows[block.start - first : block.stop - first], strict=True):
                 self.add(rests.chosen(layer.sources[window.start : window.stop]), factor * self.scale)
-        return Parts(factors, [int(rest != 0) for _, rest in pairs])
+        return Parts(factors, [rest != 0 for _, rest in pairs], charged)
+
+    def multiplied(self, rows: list[list[int]], factors: list[int]) -> tuple[list[int], list[int]]:
+        """The sum of factors times rows, and of their magnitudes."""
+        if len(rows) < rules.weighted.PACKED:
+            pairs = [(rows, factors), ([list(map(abs, row)) for row in rows], list(map(abs, factors)))]
+            found = [[sum(map(mul, column, given)) for column in zip(*each, strict=True)] for each, given in pairs]
+            return found[0], found[1]
+        key = tuple(map(id, rows))
+        if key not in self.matrices:
+            self.matrices[key] = rules.weighted.Matrix([[*column] for column in zip(*rows, strict=True)])
+        matrix = self.matrices[key]
+        width = -(-(matrix.norm.bit_length() + max(map(abs, factors)).bit_length() + 2) // 64) * 64
+        (weights, sizes), unpacked = matrix.columns(width), matrix.fields(width).unpacked
+        return unpacked(sum(map(mul, factors, weights))), unpacked(sum(map(mul, map(abs, factors), sizes)))
 
 
 def weighted(network: networks.Network) -> list[Any]:

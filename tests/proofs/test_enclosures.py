@@ -73,6 +73,27 @@ def test_errors_are_what_the_docstrings_say(q: int) -> None:
                         assert abs(found - truth) < enclosures.FAR
 
 
+@pytest.mark.parametrize("q", [16, 24, 32, enclosures.MOST_CELLED])
+@pytest.mark.parametrize("function", [enclosures.TANH, enclosures.SIGMOID])
+def test_cells_err_by_no_more_than_they_say(function: int, q: int) -> None:
+    """At the ends and the middle of cells, around 0, where functions bend most, and where they are all but constant."""
+    curves, rng = enclosures.Curves(q), random.Random(q)
+    cells = curves.cells[function]
+    unit, given = 1 << cells.width, list[int]()
+    for n in [*range(-600, 600, 7), -1, 0, 1, *[rng.randrange(-40 << 9, 40 << 9) for _ in range(100)]]:
+        for d in (0, 1, unit // 2, rng.randrange(unit), unit - 1):
+            x, (a, b, c, e) = n * unit + d, cells[n]
+            given.append(x)
+            with mpmath.workprec(600):
+                truth = mpmath.ldexp(EXACT[function](mpmath.ldexp(x, -q)), q + cells.shift)
+                if (b, c, e) != (0, 0, 0):
+                    assert 0 <= truth - (a + d * (b + d * (c + d * e))) <= cells.slack
+    floors = curves.floors(function, given)
+    assert floors == [enclosures.floor_of(function, x, q) for x in given]
+    assert floors == curves.by_decays(function, given)
+    assert (0, 0, 0) in [cells[x >> cells.width][1:] for x in given]
+
+
 def test_no_certainty_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """More and more bits are tried, and then no floor is given."""
     monkeypatch.setattr(enclosures, "approximate", lambda function, x, q, bits: 5 << bits - q)
