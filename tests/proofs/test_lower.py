@@ -493,7 +493,7 @@ def test_a_table_is_hashed_as_it_lies_in_the_file() -> None:
     assert signed.sha256 == plain.sha256
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("value", [np.inf, np.nan])
 def test_numbers_that_are_not_finite_are_outside_the_format(value: float) -> None:
     with pytest.raises(lower.Unusable, match="NaN or infinity"):
         lower.read_model(onnx([EMBED, node("Flatten", "x", "out")], {"table": f32([1], [value])}))
