@@ -99,6 +99,7 @@ def constant_of_shape(graph: Graph, sizes: Sequence[int], value: Tensor | None =
 def identity(graph: Graph, x: Tensor, rate: Tensor | None = None, training: Tensor | None = None, **_: Any) -> Tensor:
     """Identity, and Dropout as it is when nothing is trained."""
     need(training is None or list(training.items) == [0], "training mode is outside the format")
+    need(rate is None or not rate.is_masked, "minus infinity as a ratio")
     return x
 
 
@@ -387,6 +388,7 @@ def limited_by(graph: Graph, name: str, x: Tensor, c: Tensor) -> Tensor:
 
 def clip(graph: Graph, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
     need(all(limit is None or limit.shape == () for limit in (low, high)), "limits must have rank 0")
+    need(x.kind is not Kind.VARIABLE or not x.is_masked, "minus infinity in a Clip")
     x = limited_by(graph, "Max", x, low) if low else x
     return limited_by(graph, "Min", x, high) if high else x
 
@@ -689,8 +691,8 @@ class Model(onnx_file.OnnxFile):
             values[item.name] = Tensor(Kind.INTEGERS, tokens.shape, given) if role == "constant" else tokens
             count += len(given)
         result = graph.output(values)
-        fits = result.kind is Kind.VARIABLE and result.rank == 2 and result.shape[0] == 1 and not result.is_masked
-        need(fits, "the output must depend on the tokens, have shape [batch, classes], and be finite")
+        fits = result.kind is Kind.VARIABLE and result.rank == 2 and result.shape[0] == 1
+        need(fits, "the output must depend on the tokens and have shape [batch, classes]")
         need(2 <= result.shape[1] <= MAX_CLASSES, f"{result.shape[1]} classes are outside the format")
         if self.floating != TensorType.FLOAT:
             graph.no_claim("the model is not FLOAT")

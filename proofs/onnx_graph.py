@@ -345,6 +345,7 @@ class Graph:
         result = values.get(self.model.output)
         if result is None:
             raise Unusable("the output is not defined")
+        need(not result.is_masked, "minus infinity in the output")
         return result
 
     def outputs_of(self, node: onnx_file.Node, values: Values) -> Values:

@@ -180,6 +180,8 @@ def moved(builder: Builder, call: Call) -> list[Value]:
 
 
 def same(builder: Builder, call: Call) -> list[Value]:
+    if any(hidden_in(value) is not None for value in call.values[1:]):
+        raise refused(call, "a ratio of it")
     return [call.value(0)]
 
 
