@@ -304,8 +304,9 @@ class Found:
         """What is taken off the scores must be the same for a power and for all of its total."""
         root, members = self.totals[total.root]
         line = self.scores[power.root].line
-        own = members[total.place]
-        if root != power.root or ((own != MASKED) & (line[own] != line[power.place][:, None])).any():
+        own, place = members[total.place], power.place[:, None]
+        shown = (own != MASKED) & (place != MASKED)
+        if root != power.root or (shown & (line[own] != line[place])).any():
             raise self.refuse(at, "a share of another total")
         return Shares(power, total)
 
