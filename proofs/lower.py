@@ -331,10 +331,21 @@ def folded(graph: Graph, name: str, *values: Tensor) -> Tensor:
         found = [{FOLDED[name](*each) for each in product(*options)} for options in given]
         alike = all(len(each) == 1 for each in found)
         require(alike, "the model does not compute the same from all choices of a position")
-        return calculated(graph, kind, shape, list(map(list, found)))
+        result = calculated(graph, kind, shape, list(map(list, found)))
+        if Kind.TOKENS in kinds:
+            graph.folds.append((name, values, result.items))
+        return result
     except Unusable as error:
         require(Kind.TOKENS not in kinds, f"{name} of tokens: {error}")
         raise
+
+
+def folds_to(graph: Graph, name: str, values: Sequence[Tensor], items: Sequence[Any]) -> bool:
+    """Whether the choices of this graph give what others gave."""
+    try:
+        return folded(graph, name, *values).items == items
+    except (Refused, Unusable):
+        return False
 
 
 def calculated(graph: Graph, kind: Kind, shape: Sequence[int], terms: Sequence[Sequence[Any]]) -> Tensor:
@@ -653,11 +664,11 @@ OPERATORS: dict[str, Operator] = {
 
 
 class Model(onnx_file.OnnxFile):
-    """A text classifier; it is lowered once for what its network depends on."""
+    """A text classifier; it is lowered once for what its network depends on, as the masks that it makes of tokens."""
 
     def __init__(self, data: bytes, files: Mapping[str, bytes]) -> None:
         super().__init__(data, files, stored)
-        self.known: dict[Any, Lowered] = {}
+        self.known: dict[Any, list[Lowered]] = {}
         for item in self.model_inputs:
             fits = item.type in (TensorType.INT32, TensorType.INT64) and len(item.sizes) == 2
             fits = fits and item.sizes[0] in (None, 1)
@@ -674,18 +685,21 @@ class Model(onnx_file.OnnxFile):
             found = [tuple(dict.fromkeys(place)) for place in zip(*options, strict=True)]
             choices[start : start + len(found)] = found
         key = tuple([(role, tuple(given) if role == "constant" else len(given)) for role, given in inputs])
-        known = self.known.get(key)
-        if known is None or known.choices not in (None, choices):
-            if sum(len(each.data) for each in self.known.values()) > MAX_KEPT_BYTES:
+        asked = Graph(self, OPERATORS, stop, choices)
+        alike = (each for each in self.known.get(key, ()) if all(folds_to(asked, *fold) for fold in each.folds))
+        known = next(alike, None)
+        if known is None:
+            if sum(len(each.data) for several in self.known.values() for each in several) > MAX_KEPT_BYTES:
                 self.known.clear()
-            known = self.known[key] = self.lowered(inputs, choices, stop)
+            known = self.lowered(Graph(self, OPERATORS, stop, choices), inputs)
+            self.known.setdefault(key, []).append(known)
         for embedding in known.lookups:
             inside = all(max(choices[position]) < embedding.table.shape[0] for position in embedding.positions)
             require(inside, "a token is beyond the embedding")
         return known
 
-    def lowered(self, inputs: Sequence[Any], choices: Sequence[Sequence[int]], stop: float) -> Lowered:
-        graph, values, count = Graph(self, OPERATORS, stop, choices), graphs.Values(), 0
+    def lowered(self, graph: Graph, inputs: Sequence[Any]) -> Lowered:
+        values, count = graphs.Values(), 0
         for item, (role, given) in zip(self.model_inputs, inputs, strict=True):
             tokens = Tensor(Kind.TOKENS, (1, len(given)), range(count, count + len(given)))
             values[item.name] = Tensor(Kind.INTEGERS, tokens.shape, given) if role == "constant" else tokens

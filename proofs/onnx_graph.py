@@ -305,6 +305,8 @@ class Curve(Layer):
         return [[6, self.function], counted(lists[0])]
 
 
+# An operator on tokens: its name, what it reads, and what came of it.
+Fold = tuple[str, tuple[Tensor, ...], Sequence[Any]]
 # By name; None for outputs that cannot be read.
 Values = dict[str, Tensor | None]
 
@@ -327,7 +329,7 @@ class Graph:
         self.stop = stop
         self.choices = choices
         self.work = 0
-        self.compares = False
+        self.folds: list[Fold] = []
         self.layers: list[Layer] = []
         self.owner: list[Layer | None] = []
         self.constants: dict[Any, int] = {}
@@ -421,7 +423,6 @@ class Graph:
         self.spend(1)
         if kind is not Kind.TOKENS:
             return [item if kind is Kind.INTEGERS else exact(item)]
-        self.compares = True
         self.spend(len(self.choices[item]))
         return self.choices[item]
 
@@ -453,7 +454,7 @@ class Graph:
         numbers = {part.digest: part.data for part in parts if isinstance(part, Written)}
         data = START + b"".join(map(stored_part, parts))
         lookups = [layer for layer in self.layers if isinstance(layer, Embedding)]
-        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.choices if self.compares else None)
+        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.folds)
 
 
 def stored_part(part: Sequence[int] | Written) -> bytes:
@@ -466,7 +467,7 @@ class Lowered(NamedTuple):
     """A canonical network: its bytes, and by their digests the numbers written apart.
 
     `no_float32` says why there can be no claims about float32, and is empty if there can. `lookups` are all that are in
-    the model, `choices` what its tokens may be, if it computes with them.
+    the model, `folds` all that it computes of tokens: where they come to the same, so does the network.
     """
 
     data: bytes
@@ -474,7 +475,7 @@ class Lowered(NamedTuple):
     numbers: Mapping[bytes, bytes]
     no_float32: str
     lookups: list[Embedding]
-    choices: Sequence[Sequence[int]] | None
+    folds: Sequence[Fold]
 
 
 ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
@@ -570,8 +571,9 @@ def averaged(
     graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int], count: int | None = None, biases: Any = None
 ) -> Tensor:
     """The sum of each window over this count, or else over its own, plus a bias."""
-    weights = {size: (Fraction(1, count or size),) * size for size in set(map(len, windows))}
-    return graph.affine(windows, weights_of([weights[len(window)] for window in windows]), shape, biases)
+    sizes, places = distinct(map(len, windows))
+    weights = weights_of([(Fraction(1, count or size),) * size for size in sizes])
+    return graph.affine(windows, weights._replace(places=places), shape, biases)
 
 
 class Input(NamedTuple):
