@@ -560,6 +560,7 @@ def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int
     """Of windows without minus infinity, if something is left."""
     graph.spend(sum(map(len, windows)))
     lists = [[i for i in window if i != -inf] for window in windows]
+    need(all(lists) or graph.node.operator in ("ReduceMax", "Max"), "a window, or line, of nothing but minus infinity")
 
     def laid(chosen: Sequence[int], shape: tuple[int, ...]) -> Tensor:
         return graph.lay(Maximum(len(chosen), [lists[i] for i in chosen]), shape)

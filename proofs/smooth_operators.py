@@ -168,9 +168,8 @@ def softmax(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
     graph.no_claim("the model has a Softmax")
     axes = [onnx_file.axis_of(axis, x.rank)]
     shape, lines = lines_of(x, axes)
-    tops = greatest(graph, lines, shape)
-    need(not tops.is_masked, "a line of nothing but minus infinity")
-    powers = around(combined(graph, (1, x), (-1, tops)), partial(curve_of, graph, Function.EXP))
+    less = combined(graph, (1, x), (-1, greatest(graph, lines, shape)))
+    powers = around(less, partial(curve_of, graph, Function.EXP))
     sums = averaged(graph, [[i for i in line if i != -inf] for line in lines_of(powers, axes)[1]], shape, 1)
     pairs = aligned(powers, curve(graph, Function.RECIPROCAL, sums))[1]
     at = graphs.shown(x.shape, [i == -inf for i in powers.items])

@@ -279,6 +279,8 @@ def largest(builder: Builder, call: Call, wires: Sequence[Wire], windows: Indice
     """Of [windows, width], without what is OUTSIDE, in whose place an element of the window is repeated."""
     first = windows.max(axis=1, keepdims=True)
     places = np.flatnonzero(first >= 0)
+    if len(places) < len(windows) and "Pool" in call.operator:
+        raise refused(call, "a window of nothing else, of which runtimes make their lowest number,")
     if not len(places):
         return Masked(wires[0], np.full(shape, OUTSIDE, dtype=np.int64))
     shown = np.where(windows < 0, first, windows)[places]

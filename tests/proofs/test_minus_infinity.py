@@ -75,10 +75,11 @@ def by_hand(b: Builder, x: str, _: Any) -> str:
 
 
 def windows(b: Builder, x: str, rng: Any) -> str:
-    """Two poolings, one after the other; a window of the first may hold nothing but padding."""
+    """Two maxima, one after the other; a window of the first may hold nothing but padding."""
     turned = b.call("Transpose", without(b, x), perm=[0, 2, 1])
-    first = b.call("MaxPool", turned, kernel_shape=[2], strides=[2], pads=[0, 1])
-    return b.call("GlobalMaxPool", first)
+    first = b.call("ReduceMax", b.call("Slice", turned, b.wholes(3), b.wholes(5), b.wholes(2)), b.wholes(2))
+    second = b.call("MaxPool", turned, kernel_shape=[5], pads=[4, 0])
+    return b.call("GlobalMaxPool", b.call("Concat", first, second, axis=2))
 
 
 def joined(b: Builder, x: str, _: Any) -> str:
@@ -165,6 +166,7 @@ REFUSED: dict[str, Made] = {
     "a curve": lambda b, x, _: b.call("Tanh", without(b, x)),
     "summed up": lambda b, x, _: b.call("ReduceSum", without(b, x), b.wholes(1)),
     "weighed": lambda b, x, rng: b.call("MatMul", without(b, x), normal(b, rng, WIDTH, 2)),
+    "a window of padding": lambda b, x, _: b.call("MaxPool", without(b, x), kernel_shape=[1]),
     "a whole line": attention(lambda b, x: b.call("Transpose", b.call("Add", x, mask(b)), perm=[0, 2, 1])),
     "NaN of constants": attention(lambda b, x: b.call("Add", x, b.call("Mul", mask(b), b.constant(f32(0))))),
     "too low a constant": attention(lambda b, x: b.call("Add", x, b.call("Mul", mask(b, -3e38), b.constant(f32(2))))),
