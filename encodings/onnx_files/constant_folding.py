@@ -148,6 +148,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
     "Sum": broadcast,
     "Tile": tiled,
     "Transpose": all_of,
+    "Trilu": all_of,
     "Unsqueeze": all_of,
     "Where": broadcast,
 }
@@ -156,7 +157,7 @@ EXACT = {
     "Gather", "GatherElements", "GatherND",
     "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Tile", "Transpose",
-    "Unsqueeze", "Where",
+    "Trilu", "Unsqueeze", "Where",
 }  # fmt: skip
 """These never round."""
 IEEE = {"Add", "Cast", "Div", "Mul", "Sqrt", "Sub"}

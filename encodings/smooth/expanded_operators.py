@@ -76,11 +76,21 @@ def reduce_min(w: Writer, x: str, *axes: str) -> str:
     return w.call("Neg", greatest)
 
 
+def both(w: Writer, x: str, y: str) -> str:
+    return w.call("Where", x, y, x)
+
+
+def either(w: Writer, x: str, y: str) -> str:
+    return w.call("Where", x, x, y)
+
+
 EXPANSIONS: dict[str, Callable[..., str]] = {
+    "And": both,
     "Celu": celu,
     "Elu": elu,
     "HardSwish": hard_swish,
     "Mean": mean,
+    "Or": either,
     "ReduceMin": reduce_min,
     "Selu": selu,
     "Softsign": softsign,

@@ -14,6 +14,8 @@ from smooth_cases import LENGTH, WIDTH, f32, model, session
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.evaluation import logits
+from swapproof.encodings.onnx_files.adaptation import adapted, write_model
+from swapproof.encodings.onnx_files.model_ports import Scores
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.proofs import lower
 
@@ -148,6 +150,36 @@ def test_all_read_one_network_that_computes_what_the_model_computes(name: str, t
         assert (found.no_float32 == "") == float32 or 0 not in text
         (row,) = runs.run(None, {"tokens": [text]})[0]
         np.testing.assert_allclose(logits(network, np.array([text]))[0], row, rtol=1e-5, atol=1e-5)
+
+
+def test_masks_are_read_as_exporters_write_them(tmp_path: Path) -> None:
+    """Logic of masks, triangles, and 0 in the place of NaN; a text with a line of nothing else is not read."""
+    given, made = tmp_path / "given.onnx", tmp_path / "made.onnx"
+
+    def seen(b: Builder, scores: str) -> str:
+        later = b.call("Not", b.call("Trilu", b.constant(np.ones((LENGTH, LENGTH), np.bool_)), upper=0))
+        hidden = b.call("Or", padding(b), b.call("And", later, b.constant(np.arange(LENGTH) > 0)))
+        return b.call("Where", hidden, b.constant(LOW), scores)
+
+    def guarded(b: Builder, x: str, rng: Any) -> str:
+        shares = b.call("Softmax", seen(b, b.call("MatMul", x, b.call("Transpose", x, perm=[0, 2, 1]))))
+        plain = b.call("Where", b.call("IsNaN", shares), b.constant(f32(0)), shares)
+        return b.call("MatMul", plain, x)
+
+    given.write_bytes(model(guarded, 3))
+    found = adapted(given, Scores(3))
+    assert found is not None
+    write_model(found[0], made)
+    opened, checked = open_model(made), lower.read_model(made.read_bytes())
+    for text in TEXTS:
+        network = network_of(opened, LENGTH, [(token,) for token in text])
+        assert canonical_network(network).sha256 == checked.lower([["words", text]], []).sha256
+        (row,) = session(given.read_bytes()).run(None, {"tokens": [text]})[0]
+        np.testing.assert_allclose(logits(network, np.array([text]))[0], row, rtol=1e-5, atol=1e-5)
+    left = [0, 0, 3, 8, 7]
+    assert np.isfinite(session(given.read_bytes()).run(None, {"tokens": [left]})[0]).all()
+    with pytest.raises(Unsupported, match="nothing but minus infinity"):
+        network_of(opened, LENGTH, [(token,) for token in left])
 
 
 def minimum(b: Builder, x: str, _: Any) -> str:
