@@ -150,6 +150,20 @@ def test_masks_of_minus_infinity_are_read_as_they_are(masking: Any, level: str, 
     assert {line["level"] for line in read if line["status"] != "ambiguous"} == {level}
 
 
+def test_texts_are_run_of_which_float32_loses_what_proofs_would_speak_of(tmp_path: Path) -> None:
+    """Where all words are masked by -1e9, what they score is rounded away, and over the reals it decides."""
+
+    def made(b: Builder, x: str, rng: np.random.Generator) -> str:
+        hidden = b.call("Unsqueeze", b.call("Less", "tokens", b.constant(np.array(4))), b.wholes(-1))
+        low = b.call("Where", hidden, b.constant(np.float32(-1e9)), b.constant(np.float32(0)))
+        scores = b.call("Add", b.call("MatMul", x, b.constant(f32(3, -2, 1, 2).reshape(4, 1))), low)
+        return b.call("ReduceSum", b.call("Mul", x, b.call("Softmax", scores, axis=1)), b.wholes(1), keepdims=0)
+
+    task = task_of(tmp_path, "", model(made, 5, classes=2), ("w4 w6 w7", "w5 w4", "w1 w3 w2", "w3"))
+    certify(task, tmp_path / "run")
+    assert [line["level"] for line in lines_of(tmp_path / "run")] == ["real"] * 4 + ["replay"] * 4
+
+
 def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:
     task = task_of(tmp_path)
     certify(task, tmp_path / "run", limit=2)
