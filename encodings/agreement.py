@@ -22,6 +22,8 @@ DOUBLE = 2.0**-53
 FUNCTION_UNITS = 32.0
 """Runtimes compute exp, log, the logistic function and tanh by their own approximations, within this many units."""
 SINGLE = 2.0**-24
+NOTHING = 2.0**-20
+"""Beside logits of 0."""
 SAMPLED = 64.0
 """How many times as far as numpy's float32 the float32 of a runtime may be from a smooth network.
 
@@ -109,6 +111,13 @@ def sampled(network: Network, tokens: Indices) -> tuple[Array, Array]:
     largest = np.abs(found).max()
     moved = np.where(np.isfinite(apart), apart, 0.0).max() + SINGLE * (1.0 + largest)
     return found, np.full(found.shape, SAMPLED * max(network.unit, SINGLE) / SINGLE * moved)
+
+
+def lost_in_float32(network: Network, tokens: Indices) -> float:
+    """How far one evaluation in float32 is from the logits over the reals, as a share of the largest."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact, single = logits(network, tokens), logits(network, tokens, np.float32)
+    return float(np.abs(single - exact).max() / (np.abs(exact).max() + NOTHING))
 
 
 def headed(head: Head, logits: Array, errors: Array, unit: float) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from onnx import TensorProto
 from random_graphs import Graph, Sample, finished
 
 SIZE = 2
-STYLES = ("float", "fill", "greatest", "product", "greater", "where", "lengths")
+STYLES = ("float", "fill", "greatest", "lowest", "product", "greater", "where", "lengths")
 
 
 def scalar(g: Graph, value: float, kind: str = "int64") -> str:
@@ -34,9 +34,9 @@ def masked(style: str, source: int, length: int, vocabulary: int) -> Sample:
         kept = g.call("Where", padded, scalar(g, 0, "float32"), words)
         count = g.call("ReduceSum", g.call("Cast", real, to=TensorProto.INT64), time, keepdims=1)
         found = g.call("Div", g.call("ReduceSum", kept, time, keepdims=0), g.call("Cast", count, to=1))
-    elif style == "greatest":
+    elif style in ("greatest", "lowest"):
         padded = g.call("Unsqueeze", padding, last)
-        kept = g.call("Where", padded, scalar(g, -1e9, "float32"), words)
+        kept = g.call("Where", padded, scalar(g, -1e9 if style == "greatest" else -np.inf, "float32"), words)
         found = g.call("ReduceMax", kept, axes=[1], keepdims=0)
     elif style == "product":
         row = g.call("Unsqueeze", g.call("Cast", real, to=TensorProto.FLOAT), time)

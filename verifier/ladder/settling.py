@@ -10,9 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from swapproof.encodings.agreement import SINGLE, lost_in_float32
 from swapproof.encodings.errors import Unsupported
+from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.query import Query
+from swapproof.encodings.space import SwapSpace
 
 from ..derived.deployed_beside import Beside
 from ..engines.engine_table import engines_named
@@ -36,6 +39,8 @@ from .run_certificates import Certificate, Checker, Denied
 from .station import Station
 from .text_verdict import Verdict
 
+MOST_LOST = 2.0**-4
+"""Of the largest logit, what float32 may round away of a text that proofs over the reals are published of."""
 SEARCHING, CHECKING, ENDING = 0.8, 1.0, 1.1
 """Of the time for one text, when its search ends, when no proof is checked any more, and when its witness and what it
 leaves open must have been checked: whatever a search finds at its end can still be checked."""
@@ -93,6 +98,7 @@ class Settling:
         space, checker = text.frozen.space, station.checker
         try:
             station.prepare(space)
+            refuse_lossy(station.network(space), space)
         except Unsupported as error:
             return Settled(text.id, unsettled(text, str(error), 0.0), None)
         started = time.monotonic()
@@ -143,6 +149,15 @@ class Settling:
             case Denied(reason):
                 verdict = contradicted(unproved(verdict), f"the certificate is refused: {reason}")
                 return Settled(text.id, result(text, verdict, None, ()), None, kept, refused)
+
+
+def refuse_lossy(network: Network, space: SwapSpace) -> None:
+    """Unsupported where float32 is far from what proofs over the reals speak of: where finite masks hide a whole line,
+    the scores that they are added to are rounded away."""
+    if network.is_smooth and network.unit >= SINGLE:
+        lost = lost_in_float32(network, np.array([space.original], dtype=np.int64))
+        if not lost <= MOST_LOST:
+            raise Unsupported(f"float32 changes the logits of this text by {lost:.2g} of the largest: run the model")
 
 
 def reread(reading: Reading, text: Text, verdict: Verdict) -> Verdict:
