@@ -12,9 +12,10 @@
  * numbers below are those of FORMAT.md. check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * five places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
- * floats into the canonical network, choosing which swaps and which patterns of a joint group are worth an exact look,
- * choosing a multiplier of a plane (any is sound), and sums of products of small integers, which floats hold exactly.
+ * six places only, exact or with a bound on their error beside them: reading stored floats, what constants make of minus
+ * infinity, writing numbers that are floats into the canonical network, choosing which swaps and which patterns of a
+ * joint group are worth an exact look, choosing a multiplier of a plane (any is sound), and sums of products of small
+ * integers, which floats hold exactly.
  */
 "use strict";
 
@@ -806,8 +807,8 @@ function swapproofChecker() {
     net.layers.push({ kind, first, size, ...details });
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
-  // The same element by element, or window by window: minus infinity, and no element of the layer, where the row holds it
-  // (a maximum: nothing else). Such rows are their own, not shared.
+  // The same of an operator on single elements, or a maximum: minus infinity, and no element of the layer, where the row
+  // holds it (of a maximum: nothing else). Rows are not shared, row is null.
   function addLayerBeside(net, kind, shape, details) {
     const { ids, width, column, bias } = details;
     const size = product(shape);
@@ -940,7 +941,9 @@ function swapproofChecker() {
     }
     const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
     const column = broadcastPlaces(c.shape, shape);
-    if (holdsInfinity(x) && broadcast(x, shape).data.some((id, i) => id < 0 && data[column[i]] <= 0n)) unusable("minus infinity times a number that is not above 0");
+    if (holdsInfinity(x) && broadcast(x, shape).data.some((id, i) => id < 0 && data[column[i]] <= 0n)) {
+      unusable("minus infinity times a number that is not above 0");
+    }
     return scaled(net, x, shape, data, den, column);
   }
   // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x).
@@ -988,7 +991,7 @@ function swapproofChecker() {
     const result = EXACT[operator](m, n);
     return isShort(result) ? result : null;
   }
-  // Numerators over one denominator. With minus infinity the floats know: by signs only that can come of it, or it is refused.
+  // Numerators over one denominator. Of minus infinity and a sign the floats know what comes: it, or what is refused.
   function onNumbers(operator, m, n) {
     if ((m !== -Infinity && n !== -Infinity) || !["Add", "Sub", "Mul"].includes(operator)) return EXACT[operator](m, n);
     const [left, right] = [m, n].map((x) => (x === -Infinity ? x : Number(x > 0n) - Number(x < 0n)));

@@ -54,6 +54,10 @@ class Graph(Builder):
         return Statement(bytes(model.SerializeToString()), INPUTS, [])
 
 
+Make = Callable[[Graph, str], str]
+"""From what is LOW in one place, of shape (1, 2, 2)."""
+
+
 def written(layers: list[bytes], logits: list[int], **more: Any) -> bytes:
     return network([embedding(TABLE, [0, 1]), *layers], logits, 2, **more)
 
@@ -134,6 +138,27 @@ def test_a_product_of_matrices_without_any_product() -> None:
         rectifier(0, [3]), product((4, 2), (4, 3)),
         affine(([], [], 0), ([], [], 0), ([5], [1], 0), ([6], [1], 0)),
     ], [7, 8, 9, 10], float32=0))  # fmt: skip
+
+
+@pytest.mark.parametrize("low", [-INF, 0.5])
+def test_what_calculates_with_it_has_no_float32_level(low: float) -> None:
+    """Moves, maxima and rectifiers have."""
+    makers: list[tuple[bool, Make]] = [
+        (True, lambda g, m: g.call("Relu", m)), (True, lambda g, m: g.call("Max", m, g.numbers(0.0))),
+        (True, lambda g, m: g.call("ReduceMax", g.call("Concat", m, g.x, axis=2), g.wholes(2))),
+        (False, lambda g, m: g.call("Exp", m)), (False, lambda g, m: g.call("Relu", g.call("Add", m, g.x))),
+        (False, lambda g, m: g.call("Relu", g.call("Add", g.x, g.numbers([LOW, 1.0])))),
+        (False, lambda g, m: g.call("Relu", g.call("Sub", m, g.x))),
+        (False, lambda g, m: g.call("Relu", g.call("Sum", m, g.x, g.x))),
+        (False, lambda g, m: g.call("Relu", g.call("Mul", m, g.numbers(0.5)))),
+        (False, lambda g, m: g.call("Relu", g.call("Div", m, g.numbers(0.5)))),
+    ]  # fmt: skip
+    statements = []
+    for _, make in makers:
+        g = Graph(low)
+        statements.append(g.statement(make(g, g.masked([[0, 1], [1, 1]]))))
+    flags = [bytes.fromhex(line.split()[1])[16] for line in lowered(statements, whole=True)]
+    assert flags == [int(is_kept or low > -INF) for is_kept, _ in makers]
 
 
 # ---- constants: each is set beside x as the third input of a Max, whose windows show what it is ----------------------
@@ -241,6 +266,11 @@ def test_stored_minus_infinity() -> None:
             g = Graph()
             expected = shown(-INF if number == -INF else None)
             cases.append((beside(g, g.call("Constant", **given)), expected, given))
+    tensor = helper.make_tensor("", TensorProto.FLOAT, [1], [-INF])
+    for operator, more in (("Constant", []), ("ConstantOfShape", [[2, 1]])):
+        g = Graph()
+        made = g.call(operator, *(g.wholes(*shape) for shape in more), value=tensor)
+        cases.append((beside(g, made), shown(-INF), operator))
     g = Graph()
     cases.append((beside(g, g.call("LeakyRelu", g.x, alpha=-INF)), None, "alpha"))
     expect_each(cases)
@@ -266,9 +296,6 @@ def test_the_greatest_number_of_other_types() -> None:
 
 
 # ---- what refuses it -------------------------------------------------------------------------------------------------
-
-Make = Callable[[Graph, str], str]
-"""From what is LOW in one place, of shape (1, 2, 2)."""
 
 
 def of_it(operator: str, *others: Any, **attributes: Any) -> tuple[str, Make]:
