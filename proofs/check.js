@@ -358,7 +358,7 @@ function swapproofChecker() {
   //   integers   BigInts                                   numbers    numerators over den: BigInts, or floats as stored
   //   tokens     positions                                 variable   ids of elements of the network
   //
-  // Minus infinity is -Infinity among numbers, also among BigInts, and -1 among ids.
+  // Minus infinity is -Infinity among numbers, also among BigInts, and NONE among ids.
   // ---------------------------------------------------------------------------------------------------------------
 
   const integers = (shape, data) => ({ kind: "integers", shape, data });
@@ -385,9 +385,11 @@ function swapproofChecker() {
     const factor = den / numbers.den;
     return mapped(numerators(numbers), (n) => n === -Infinity ? n : n * factor);
   };
-  const holdsInfinity = ({ kind, data }) => kind === "numbers" ? data.includes(-Infinity) : kind === "variable" && data.includes(-1);
+  const [PADDING, NONE] = [-1, -2];
+  const holdsInfinity = ({ kind, data }) => kind === "numbers" ? data.includes(-Infinity) : kind === "variable" && data.includes(NONE);
   function needFinite(...values) {
     if (values.some(holdsInfinity)) unusable("minus infinity where an operator does not take it");
+    return values[0];
   }
 
   // ---- The ONNX file (section 4.1) ----
@@ -793,13 +795,14 @@ function swapproofChecker() {
   //   rectifier  max(x, alpha x)                           maximum    the greatest of a row of ids
   //   product    the product of a row of two ids           curve      the function `curve` (its number) of an id
   //
-  // Rows lie one after another in `ids`, each `width` long; -1 is padding. Element i of an affine layer has the row
-  // row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables make a layer of
-  // constants here, in which minus infinity is a 0 that nobody reads; canonicalNetwork below turns all this into what
-  // section 4.3 says.
+  // Rows lie one after another in `ids`, each `width` long; -1 is padding, and NONE is refused. Element i of an affine
+  // layer has the row row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables
+  // make a layer of constants here, in which minus infinity is a 0 that nobody reads; canonicalNetwork below turns all
+  // this into what section 4.3 says.
   // ---------------------------------------------------------------------------------------------------------------
 
   function addLayer(net, kind, shape, details) {
+    if (details.ids.includes(NONE)) unusable("minus infinity where an operator does not take it");
     const size = product(checkShape(shape));
     const first = net.ids;
     net.ids += size;
@@ -807,29 +810,32 @@ function swapproofChecker() {
     net.layers.push({ kind, first, size, ...details });
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
-  // The same of an operator on single elements, or a maximum: minus infinity, and no element of the layer, where the row
-  // holds it (of a maximum: nothing else). Rows are not shared, row is null.
+  // The same of an operator that takes minus infinity: NONE, and no element of the layer, where the row holds it (of a
+  // maximum: nothing else). Rows are not shared (row is null). `whole`: with those elements, for the limits.
   function addLayerBeside(net, kind, shape, details) {
     const { ids, width, column, bias } = details;
+    if (!ids.includes(NONE)) return addLayer(net, kind, shape, details);
+    if (kind === "affine" || kind === "curve") net.computed = true;
     const size = product(shape);
     const rowAt = (i) => ids.subarray(i * width, (i + 1) * width);
-    const isMade = kind === "maximum" ? (i) => rowAt(i).some((id) => id >= 0) : (i) => !rowAt(i).includes(-1);
-    const places = ids.includes(-1) ? range(size).filter(isMade) : null;
-    if (places === null || places.length === size) return addLayer(net, kind, shape, details);
-    if (kind === "affine" || kind === "curve") net.computed = true;
+    const isMade = kind === "maximum" ? (i) => rowAt(i).some((id) => id >= 0) : (i) => !rowAt(i).includes(NONE);
+    const places = range(size).filter(isMade);
     const rows = new Int32Array(places.length * width);
     places.forEach((place, i) => rows.set(rowAt(place), i * width));
     const kept = (list) => list && places.map((place) => list[place]);
-    const made = addLayer(net, kind, [places.length], { ...details, ids: rows, column: kept(column), bias: kept(bias) });
-    const data = new Int32Array(size).fill(-1);
+    const made = addLayer(net, kind, [places.length], {
+      ...details, ids: asPadding(rows), column: kept(column), bias: kept(bias), whole: size,
+    });
+    const data = new Int32Array(size).fill(NONE);
     places.forEach((place, i) => (data[place] = made.data[i]));
     return { kind: "variable", shape, data };
   }
+  const asPadding = (ids) => ids.map((id) => (id === NONE ? PADDING : id));
   // The constant element 0 in place of minus infinity.
   function zeroBeside(net, x) {
     if (!holdsInfinity(x)) return x;
     const [zero] = asVariable(net, rationals([1], [0n], 1n)).data;
-    return { ...x, data: x.data.map((id) => (id < 0 ? zero : id)) };
+    return { ...x, data: x.data.map((id) => (id === NONE ? zero : id)) };
   }
   // Numbers among variables are elements like all others, and a variable has one at least.
   function asVariable(net, value) {
@@ -838,7 +844,7 @@ function swapproofChecker() {
     if (value.data.length === 0) unusable("a variable without elements");
     const num = numerators(value);
     const made = addLayer(net, "constant", value.shape, { ids: [], num: num.map((n) => (n === -Infinity ? 0n : n)), den: value.den });
-    num.forEach((n, i) => n === -Infinity && (made.data[i] = -1));
+    num.forEach((n, i) => n === -Infinity && (made.data[i] = NONE));
     return made;
   }
   // Values of one kind, or numbers and variables, one after another.
@@ -876,10 +882,7 @@ function swapproofChecker() {
   // sum of signs[j] * values[j]. In Add and Sub a number is the bias; in Sum, where two could cancel, an element.
   function sum(net, values, signs, mayBias) {
     if (values.every((value) => value.kind !== "variable")) unusable("an operator on variables that is given constants alone");
-    if (values.length === 1) {
-      if (holdsInfinity(values[0])) net.computed = true;
-      return values[0];
-    }
+    if (values.length === 1) return values[0];
     needFinite(...values.filter((_, j) => signs[j] < 0n));
     const shape = values.map((value) => value.shape).reduce(broadcastShape);
     if (values.length * product(shape) > LIMIT.ids) lackOfMemory("a sum of so many inputs");
@@ -895,7 +898,7 @@ function swapproofChecker() {
       const num = numerators(bias).map((x) => (x === -Infinity ? x : sign * x));
       details.bias = Array.from(broadcastPlaces(bias.shape, shape), (i) => num[i]);
       details.biasDen = bias.den;
-      details.bias.forEach((x, i) => x === -Infinity && (ids[i * terms.length] = -1));
+      details.bias.forEach((x, i) => x === -Infinity && (ids[i * terms.length] = NONE));
     }
     return affine(net, shape, ids, terms.length, details, addLayerBeside);
   }
@@ -930,18 +933,14 @@ function swapproofChecker() {
     const shape = broadcastShape(a.shape, b.shape);
     needFinite(c);
     if (operator === "Div" && b.kind === "variable") {
-      needFinite(b);
       const inverse = curve(net, CURVES.Reciprocal, b);
       if (a.kind === "variable") return productOf(net, a, inverse);
       return scaled(net, inverse, shape, numerators(a), a.den, broadcastPlaces(a.shape, shape));
     }
-    if (c.kind === "variable") {
-      needFinite(x);
-      return productOf(net, a, b);
-    }
+    if (c.kind === "variable") return productOf(net, a, b);
     const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
     const column = broadcastPlaces(c.shape, shape);
-    if (holdsInfinity(x) && broadcast(x, shape).data.some((id, i) => id < 0 && data[column[i]] <= 0n)) {
+    if (holdsInfinity(x) && broadcast(x, shape).data.some((id, i) => id === NONE && data[column[i]] <= 0n)) {
       unusable("minus infinity times a number that is not above 0");
     }
     return scaled(net, x, shape, data, den, column);
@@ -951,7 +950,7 @@ function swapproofChecker() {
     const toAdd = (left, right, sign) => sum(net, [left, right], [1n, sign], true);
     needFinite(c);
     if (operator === "Min") return toAdd(c, rectifier(net, toAdd(c, x, -1n), ZERO), -1n);
-    if (numerators(c).every((n) => n === 0n)) return rectifier(net, broadcast(x, broadcastShape(x.shape, c.shape)), ZERO);
+    if (numerators(c).every((n) => n === 0n)) return relu(net, broadcast(x, broadcastShape(x.shape, c.shape)));
     needFinite(x);
     return toAdd(c, rectifier(net, toAdd(x, c, -1n), ZERO), 1n);
   }
@@ -1035,13 +1034,13 @@ function swapproofChecker() {
     return { data: mapped(num, (x) => (numbers.den * den) / x), den };
   }
 
-  // The products of pairs, but -1 for those with the constant element 0.
+  // The products of pairs, but padding for those with the constant element 0.
   function addProducts(net, pairs) {
     const isZero = new Uint8Array(net.ids);
     for (const { kind, first, num } of net.layers) if (kind === "constant") num.forEach((n, i) => n === 0n && (isZero[first + i] = 1));
-    const ids = pairs.map((id) => (isZero[id] === 1 ? -1 : id));
-    if (ids.includes(-1)) net.computed = true;
-    return addLayerBeside(net, "product", [ids.length / 2], { ids, width: 2 });
+    const ids = pairs.map((id) => (isZero[id] === 1 ? NONE : id));
+    if (ids.includes(NONE)) net.computed = true;
+    return asPadding(addLayerBeside(net, "product", [ids.length / 2], { ids, width: 2 }).data);
   }
   // alpha A B + bias, one of A and B variable, over the last two axes; the axes before are broadcast.
   function matrixProduct(net, a, b, alpha, bias) {
@@ -1074,8 +1073,7 @@ function swapproofChecker() {
           pairs[at++] = turned.data[right[i] * inner + k];
         }
       }
-      const { data } = addProducts(net, pairs);
-      return affine(net, shape, data, inner, { weights: Array(inner).fill(1n) });
+      return affine(net, shape, addProducts(net, pairs), inner, { weights: Array(inner).fill(1n) });
     }
     const [x, w, row, column] = a.kind === "variable" ? [a, turned, left, right] : [turned, a, right, left];
     const weights = mapped(numerators(w), (weight) => weight * alpha.num);
@@ -1224,7 +1222,8 @@ function swapproofChecker() {
     return negated(net, maximum(net, { shape, width: values.length, ids: sideBySide(net, parts, shape) }));
   }
   const ZERO = { num: 0n, den: 1n };
-  const rectifier = (net, x, alpha) => zeroBeside(net, addLayerBeside(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha }));
+  const rectifier = (net, x, alpha, add = addLayer) => add(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha });
+  const relu = (net, x) => zeroBeside(net, rectifier(net, x, ZERO, addLayerBeside));
   // (1 - s) Relu(x) + s x, with a number s for each element.
   function bent(net, x, s) {
     const slopes = numerators(s);
@@ -1236,18 +1235,18 @@ function swapproofChecker() {
   // ---- Smooth operators (section 4.2): each step is a layer
 
   const CURVES = { Exp: 1, Tanh: 2, Sigmoid: 3, Erf: 4, Reciprocal: 5, Sqrt: 6 };
-  const curve = (net, number, x) => addLayerBeside(net, "curve", x.shape, { ids: x.data, width: 1, curve: number });
-  function productOf(net, x, y) {
+  const curve = (net, number, x, add = addLayer) => add(net, "curve", x.shape, { ids: x.data, width: 1, curve: number });
+  function productOf(net, x, y, add = addLayer) {
     const shape = broadcastShape(x.shape, y.shape);
-    return addLayerBeside(net, "product", shape, { ids: sideBySide(net, [x, y], shape), width: 2 });
+    return add(net, "product", shape, { ids: sideBySide(net, [x, y], shape), width: 2 });
   }
   // The sum of factors[j] times variable j, and of a number; numbers are { num, den }.
-  function combined(net, variables, factors, bias) {
+  function combined(net, variables, factors, bias, add = addLayer) {
     const shape = variables.map((x) => x.shape).reduce(broadcastShape);
     const weightDen = factors.map(({ den }) => den).reduce(leastMultiple, 1n);
     const details = { weights: factors.map(({ num, den }) => num * (weightDen / den)), weightDen };
     if (bias.num !== 0n) Object.assign(details, { bias: Array(product(shape)).fill(bias.num), biasDen: bias.den });
-    return affine(net, shape, sideBySide(net, variables, shape), variables.length, details, addLayerBeside);
+    return affine(net, shape, sideBySide(net, variables, shape), variables.length, details, add);
   }
   const [UNIT, MINUS, HALF] = [{ num: 1n, den: 1n }, { num: -1n, den: 1n }, { num: 1n, den: 2n }];
   const times = (x, y) => ({ num: x.num * y.num, den: x.den * y.den });
@@ -1286,10 +1285,11 @@ function swapproofChecker() {
   function softmax(net, x, axis) {
     net.computed = true;
     const axes = [axisOf(axis, x.shape.length)];
-    const most = maximum(net, reduceWindows(x, axes, true));
-    needFinite(most);
-    const powers = curve(net, CURVES.Exp, combined(net, [x, most], [UNIT, MINUS], ZERO));
-    return zeroBeside(net, productOf(net, powers, curve(net, CURVES.Reciprocal, mean(net, reduceWindows(powers, axes, true), () => 1))));
+    const most = needFinite(maximum(net, reduceWindows(x, axes, true)));
+    const powers = curve(net, CURVES.Exp, combined(net, [x, most], [UNIT, MINUS], ZERO, addLayerBeside), addLayerBeside);
+    const { ids, ...lines } = reduceWindows(powers, axes, true);
+    const inverse = curve(net, CURVES.Reciprocal, mean(net, { ...lines, ids: asPadding(ids) }, () => 1));
+    return zeroBeside(net, productOf(net, powers, inverse, addLayerBeside));
   }
   function layerNormalization(net, a, x, scale, shift) {
     net.computed = true;
@@ -1836,7 +1836,7 @@ function swapproofChecker() {
     },
     ReduceMax: { takes: ["variable-", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => maximum(net, windows)) },
     GlobalAveragePool: { takes: ["variable"], has: {}, make: (net, a, x) => mean(net, globalPool(x), (w) => w.length) },
-    GlobalMaxPool: { takes: ["variable-"], has: {}, make: (net, a, x) => maximum(net, globalPool(x)) },
+    GlobalMaxPool: { takes: ["variable-"], has: {}, make: (net, a, x) => needFinite(maximum(net, globalPool(x))) },
     AveragePool: { takes: ["variable"], has: { ...POOL, count_include_pad: ["flag", 0] }, make(net, a, x) {
       if (a.dilations !== null && a.dilations.some((n) => n !== 1)) unusable("AveragePool with dilations");
       if (a.count_include_pad && a.ceil_mode) unusable("AveragePool with count_include_pad and ceil_mode");
@@ -1845,7 +1845,7 @@ function swapproofChecker() {
     MaxPool: { takes: ["variable-"], has: { ...POOL, storage_order: ["int", 0] }, make(net, a, x) {
       if (a.storage_order !== 0) unusable("storage_order");
       if (a.auto_pad.startsWith("SAME") && a.dilations !== null && a.dilations.some((n) => n !== 1)) unusable("MaxPool with SAME and dilations");
-      return maximum(net, pool(a, x));
+      return needFinite(maximum(net, pool(a, x)));
     } },
     Max: greatestOrLeast("Max"),
     Min: greatestOrLeast("Min"),
@@ -1855,7 +1855,7 @@ function swapproofChecker() {
       const raised = low === null ? x : ofTwo(net, "Max", x, low);
       return high === null ? raised : ofTwo(net, "Min", raised, high);
     } },
-    Relu: { takes: ["variable-"], has: {}, make: (net, a, x) => rectifier(net, x, ZERO) },
+    Relu: { takes: ["variable-"], has: {}, make: (net, a, x) => relu(net, x) },
     PRelu: { takes: ["variable", "numbers"], has: {}, make(net, a, x, s) {
       if (!sameShape(broadcastShape(x.shape, s.shape), x.shape)) unusable("a PRelu whose slopes do not fit");
       return bent(net, x, s);
@@ -1869,7 +1869,7 @@ function swapproofChecker() {
     LogSoftmax: headOr(() => unusable("a LogSoftmax that is not last"), { axis: ["int", -1] }),
     Sigmoid: headOr((net, a, x) => curve(net, CURVES.Sigmoid, x), {}),
     Tanh: headOr((net, a, x) => curve(net, CURVES.Tanh, x), {}),
-    Exp: { takes: ["variable-"], has: {}, make: (net, a, x) => zeroBeside(net, curve(net, CURVES.Exp, x)) },
+    Exp: { takes: ["variable-"], has: {}, make: (net, a, x) => zeroBeside(net, curve(net, CURVES.Exp, x, addLayerBeside)) },
     Erf: smooth(CURVES.Erf),
     Reciprocal: smooth(CURVES.Reciprocal),
     Sqrt: { takes: ["variable"], has: {}, make(net, a, x) {
@@ -1996,8 +1996,7 @@ function swapproofChecker() {
     }
     const logits = values.get(model.output.name);
     if (logits === undefined || logits.kind !== "variable") unusable("the output does not depend on the input");
-    needFinite(logits);
-    return logits;
+    return needFinite(logits);
   }
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -2033,7 +2032,7 @@ function swapproofChecker() {
       if (needed[number] === 1) for (const id of net.layers[number].ids) if (id >= 0) needed[maker[id]] = 1;
     }
     const kept = net.layers.filter(({ kind }, number) => (needed[number] === 1 && kind !== "constant") || kind === "numbers");
-    if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
+    if (kept.reduce((all, { size, whole = size }) => all + whole, 0) > LIMIT.allElements) unusable("layers of too many elements");
     if (kept.some(isSmooth)) {
       if (kept.length > LIMIT.smoothLayers) unusable("too many layers");
     } else if (kept.filter(isNonlinear).length > LIMIT.layers) {

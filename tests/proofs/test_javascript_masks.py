@@ -145,6 +145,7 @@ def test_what_calculates_with_it_has_no_float32_level(low: float) -> None:
     """Moves, maxima and rectifiers have."""
     makers: list[tuple[bool, Make]] = [
         (True, lambda g, m: g.call("Relu", m)), (True, lambda g, m: g.call("Max", m, g.numbers(0.0))),
+        (True, lambda g, m: g.call("Relu", g.call("Sum", m))),
         (True, lambda g, m: g.call("ReduceMax", g.call("Concat", m, g.x, axis=2), g.wholes(2))),
         (False, lambda g, m: g.call("Exp", m)), (False, lambda g, m: g.call("Relu", g.call("Add", m, g.x))),
         (False, lambda g, m: g.call("Relu", g.call("Add", g.x, g.numbers([LOW, 1.0])))),
@@ -315,7 +316,7 @@ def recurrent(g: Graph, x: str, *more: str) -> str:
 
 REFUSING: list[tuple[str, Make]] = [
     *(of_it(operator) for operator in (
-        "Identity", "Sum", "Neg", "Abs", "LeakyRelu", "Gelu", "Tanh", "Sigmoid", "Erf", "Sqrt", "Reciprocal", "Min",
+        "Neg", "Abs", "LeakyRelu", "Gelu", "Tanh", "Sigmoid", "Erf", "Sqrt", "Reciprocal", "Min",
         "HardSigmoid", "Clip", "ReduceSum", "ReduceMean", "ReduceL2", "ReduceSumSquare", "GlobalAveragePool",
     )),
     of_it("PRelu", 0.5), of_it("Pow", 2.0), of_it("Mul", 0.0), of_it("Mul", -1.0),
@@ -323,6 +324,8 @@ REFUSING: list[tuple[str, Make]] = [
     of_it("Min", 0.0), of_it("Min", 0.0, 0.0),
     of_it("MatMul", [[1.0], [0.0]]), of_it("LayerNormalization", [1.0, 1.0]), of_it("AveragePool", kernel_shape=[1]),
     of_it("Conv", [[[1.0]], [[1.0]]], group=2), of_it("BatchNormalization", *[[1.0, 1.0]] * 4),
+    of_it("MaxPool", kernel_shape=[1]), of_it("MaxPool", kernel_shape=[2], pads=[1, 0]),
+    ("GlobalMaxPool", lambda g, _: g.call("GlobalMaxPool", g.masked([[0, 0], [1, 1]]))),
     of_it("ReduceSum", noop_with_empty_axes=1), of_it("ReduceMean", noop_with_empty_axes=1),
     of_x("Sub", LOW), of_x("Mul", LOW), of_x("Div", LOW), of_x("Max", LOW), of_x("Min", LOW), of_x("Clip", LOW),
     of_x("MatMul", [[1.0], [LOW]]), of_x("PRelu", LOW), of_x("Dropout", LOW), of_x("LayerNormalization", [1.0, LOW]),
@@ -342,12 +345,12 @@ def is_refused(line: str) -> bool:
 
 
 def test_all_else_refuses_it() -> None:
-    """And so do the logits; the same with a number in its place is a network."""
+    """Also where an Exp would make it 0; the same with a number in its place is a network."""
     statements = []
     for low in (-INF, 0.5):
         for _, make in REFUSING:
             g = Graph(low)
-            row = g.call("Reshape", make(g, g.masked([[0, 1], [1, 1]])), g.wholes(1, -1))
+            row = g.call("Reshape", g.call("Exp", make(g, g.masked([[0, 1], [1, 1]]))), g.wholes(1, -1))
             statements.append(g.statement(g.call("Concat", row, row, axis=1)))
     lines = lowered(statements)
     masked, other = lines[: len(REFUSING)], lines[len(REFUSING) :]
@@ -363,11 +366,13 @@ def test_a_line_of_nothing_else_has_no_softmax() -> None:
     assert list(map(is_refused, lowered(statements))) == [True, True, False, False]
 
 
-def test_a_head_is_no_softmax() -> None:
+@pytest.mark.parametrize("operator", ["Identity", "Sum", "Softmax", "Relu"])
+def test_logits_refuse_it(operator: str) -> None:
+    """Those of a head too."""
     statements = []
     for low in (-INF, 0.5):
         g = Graph(low)
-        z = g.call("Softmax", g.call("Flatten", g.masked([[0, 1], [1, 1]])))
+        z = g.call(operator, g.call("Flatten", g.masked([[0, 1], [1, 1]])))
         model = g.proto([tokens(1, 2)], [floats(z, 1, 4)], opset=20)
         statements.append(Statement(bytes(model.SerializeToString()), INPUTS, []))
-    assert list(map(is_refused, lowered(statements))) == [True, False]
+    assert list(map(is_refused, lowered(statements))) == [operator != "Relu", False]
