@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from both_checkers import verdicts_of
 from graph_builder import Builder, floats, tokens
 from javascript_networks import (
     Inputs,
     Statement,
     affine,
+    certificate,
+    claim,
     curve,
     embedding,
     lowered,
@@ -20,6 +24,7 @@ from javascript_networks import (
     network,
     product,
     rectifier,
+    write_certificates,
 )  # fmt: skip
 from onnx import TensorProto, helper
 
@@ -283,6 +288,7 @@ def test_the_greatest_number_of_other_types() -> None:
     for kind, factors, fits in [
         (np.float64, [2.0**127] * 8 + [2.0**7], True), (np.float64, [2.0**127] * 8 + [2.0**8], False),
         (np.float16, [32752.0, 2.0], True), (np.float16, [32768.0, 2.0], False), (np.float16, [32768.0, -2.0], False),
+        (np.float16, [636.0, 103.0], False),
     ]:  # fmt: skip
         b = Builder()
         x = b.call("Gather", b.constant(np.array(TABLE, kind)), "tokens")
@@ -376,3 +382,20 @@ def test_logits_refuse_it(operator: str) -> None:
         model = g.proto([tokens(1, 2)], [floats(z, 1, 4)], opset=20)
         statements.append(Statement(bytes(model.SerializeToString()), INPUTS, []))
     assert list(map(is_refused, lowered(statements))) == [operator != "Relu", False]
+
+
+def test_a_word_that_attention_does_not_see_changes_nothing(tmp_path: Path) -> None:
+    """By every leaf: sentences, boxes, attention, expansion. With 0 in place of the mask the other word wins."""
+    certificates = []
+    for name, low in (("masked.onnx", -INF), ("seen.onnx", 0.0)):
+        g = Graph(low)
+        scores = g.call("Slice", g.x, g.wholes(0), g.wholes(1), g.wholes(1))
+        weights = g.call("Softmax", g.call("Add", scores, g.numbers([0.0, LOW])))
+        model = g.statement(g.call("MatMul", weights, g.x)).model
+        (tmp_path / name).write_bytes(model)
+        text = {"inputs": INPUTS, "words": [[1, [[2], [1]]]]}
+        for leaf in (b"\2", b"\x18\0", b"\x19", b"\x1a\0\0"):
+            lower = claim("real", 1, leaf) | {"recipe": "smooth-1"}
+            certificates.append(certificate(name, model, text, 1, lower=lower))
+    write_certificates(tmp_path, certificates)
+    assert list(verdicts_of("check.js", tmp_path).values()) == [True] * 4 + [False] * 4
