@@ -945,13 +945,11 @@ function swapproofChecker() {
     }
     return scaled(net, x, shape, data, den, column);
   }
-  // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x).
+  // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x). These rectifiers refuse minus infinity.
   function limited(net, operator, x, c) {
     const toAdd = (left, right, sign) => sum(net, [left, right], [1n, sign], true);
-    needFinite(c);
     if (operator === "Min") return toAdd(c, rectifier(net, toAdd(c, x, -1n), ZERO), -1n);
     if (numerators(c).every((n) => n === 0n)) return relu(net, broadcast(x, broadcastShape(x.shape, c.shape)));
-    needFinite(x);
     return toAdd(c, rectifier(net, toAdd(x, c, -1n), ZERO), 1n);
   }
 
