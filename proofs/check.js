@@ -12,9 +12,10 @@
  * numbers below are those of FORMAT.md. check.html loads the same file in a browser. It needs no package and no network.
  *
  * All numbers that matter are integers (BigInt) over a known common denominator. Floating point results are used in
- * five places only, exact or with a bound on their error beside them: reading stored floats, writing numbers that are
- * floats into the canonical network, choosing which swaps and which patterns of a joint group are worth an exact look,
- * choosing a multiplier of a plane (any is sound), and sums of products of small integers, which floats hold exactly.
+ * six places only, exact or with a bound on their error beside them: reading stored floats, what constants make of minus
+ * infinity, writing numbers that are floats into the canonical network, choosing which swaps and which patterns of a
+ * joint group are worth an exact look, choosing a multiplier of a plane (any is sound), and sums of products of small
+ * integers, which floats hold exactly.
  */
 "use strict";
 
@@ -356,6 +357,8 @@ function swapproofChecker() {
   //
   //   integers   BigInts                                   numbers    numerators over den: BigInts, or floats as stored
   //   tokens     positions                                 variable   ids of elements of the network
+  //
+  // Minus infinity is -Infinity among numbers, also among BigInts, and NONE among ids.
   // ---------------------------------------------------------------------------------------------------------------
 
   const integers = (shape, data) => ({ kind: "integers", shape, data });
@@ -366,6 +369,7 @@ function swapproofChecker() {
     for (let i = 0; i < data.length; i++) {
       const x = data[i];
       spend(1);
+      if (x === -Infinity) continue;
       if (!(Math.abs(x) < 2 ** 128)) unusable("a constant is not a number below 2^128");
       while (!Number.isInteger(x * scale)) {
         scale *= 2;
@@ -374,8 +378,19 @@ function swapproofChecker() {
     }
     return { kind: "numbers", shape, data, den: BigInt(scale), scale };
   }
-  const numerator = (numbers, i) => numbers.scale === 0 ? numbers.data[i] : BigInt(numbers.data[i] * numbers.scale);
+  const numerator = ({ data, scale }, i) => scale === 0 || data[i] === -Infinity ? data[i] : BigInt(data[i] * scale);
   const numerators = (numbers) => mapped(numbers.data, (_, i) => numerator(numbers, i));
+  // Over another denominator, a multiple.
+  const numeratorsOver = (den, numbers) => {
+    const factor = den / numbers.den;
+    return mapped(numerators(numbers), (n) => n === -Infinity ? n : n * factor);
+  };
+  const [PADDING, NONE] = [-1, -2];
+  const holdsInfinity = ({ kind, data }) => kind === "numbers" ? data.includes(-Infinity) : kind === "variable" && data.includes(NONE);
+  function needFinite(...values) {
+    if (values.some(holdsInfinity)) unusable("minus infinity where an operator does not take it");
+    return values[0];
+  }
 
   // ---- The ONNX file (section 4.1) ----
 
@@ -507,7 +522,7 @@ function swapproofChecker() {
     const sign = bits >= 0x8000 ? -1 : 1;
     const exponent = Math.floor(bits / 1024) % 32;
     const fraction = bits % 1024;
-    if (exponent === 31) return NaN;
+    if (exponent === 31) return bits === 0xfc00 ? -Infinity : NaN;
     return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25);
   }
 
@@ -590,7 +605,8 @@ function swapproofChecker() {
     let value = raw[type] ?? ABSENT[type]; // what it holds of other types is ignored
     if (value === undefined) unusable("an attribute lacks its tensor");
     if (type === "tensor") ({ value } = readTensor(value, openTensor, realTypes));
-    if (type.startsWith("float") && ![value].flat().every(Number.isFinite)) unusable("an attribute holds NaN or infinity");
+    const isTaken = (x) => Number.isFinite(x) || (x === -Infinity && ["value_float", "value_floats"].includes(raw.name));
+    if (type.startsWith("float") && ![value].flat().every(isTaken)) unusable("an attribute holds NaN or infinity");
     return { name: raw.name, type, value };
   }
 
@@ -779,12 +795,14 @@ function swapproofChecker() {
   //   rectifier  max(x, alpha x)                           maximum    the greatest of a row of ids
   //   product    the product of a row of two ids           curve      the function `curve` (its number) of an id
   //
-  // Rows lie one after another in `ids`, each `width` long; -1 is padding. Element i of an affine layer has the row
-  // row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables make a layer of
-  // constants here; canonicalNetwork below turns all this into what section 4.3 says.
+  // Rows lie one after another in `ids`, each `width` long; -1 is padding, and NONE is refused. Element i of an affine
+  // layer has the row row[i] and the column column[i], or with null the row i and the column 0. Numbers among variables
+  // make a layer of constants here, in which minus infinity is a 0 that nobody reads; canonicalNetwork below turns all
+  // this into what section 4.3 says.
   // ---------------------------------------------------------------------------------------------------------------
 
   function addLayer(net, kind, shape, details) {
+    if (details.ids.includes(NONE)) unusable("minus infinity where an operator does not take it");
     const size = product(checkShape(shape));
     const first = net.ids;
     net.ids += size;
@@ -792,12 +810,42 @@ function swapproofChecker() {
     net.layers.push({ kind, first, size, ...details });
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
+  // The same of an operator that takes minus infinity: NONE, and no element of the layer, where the row holds it (of a
+  // maximum: nothing else). Rows are not shared (row is null). `whole`: with those elements, for the limits.
+  function addLayerBeside(net, kind, shape, details) {
+    const { ids, width, column, bias } = details;
+    if (!ids.includes(NONE)) return addLayer(net, kind, shape, details);
+    if (kind === "affine" || kind === "curve") net.computed = true;
+    const size = product(shape);
+    const rowAt = (i) => ids.subarray(i * width, (i + 1) * width);
+    const isMade = kind === "maximum" ? (i) => rowAt(i).some((id) => id >= 0) : (i) => !rowAt(i).includes(NONE);
+    const places = range(size).filter(isMade);
+    const rows = new Int32Array(places.length * width);
+    places.forEach((place, i) => rows.set(rowAt(place), i * width));
+    const kept = (list) => list && places.map((place) => list[place]);
+    const made = addLayer(net, kind, [places.length], {
+      ...details, ids: asPadding(rows), column: kept(column), bias: kept(bias), whole: size,
+    });
+    const data = new Int32Array(size).fill(NONE);
+    places.forEach((place, i) => (data[place] = made.data[i]));
+    return { kind: "variable", shape, data };
+  }
+  const asPadding = (ids) => ids.map((id) => (id === NONE ? PADDING : id));
+  // The constant element 0 in place of minus infinity.
+  function zeroBeside(net, x) {
+    if (!holdsInfinity(x)) return x;
+    const [zero] = asVariable(net, rationals([1], [0n], 1n)).data;
+    return { ...x, data: x.data.map((id) => (id === NONE ? zero : id)) };
+  }
   // Numbers among variables are elements like all others, and a variable has one at least.
   function asVariable(net, value) {
     if (value.kind === "variable") return value;
     if (value.kind !== "numbers") unusable("integers or tokens among values of another kind");
     if (value.data.length === 0) unusable("a variable without elements");
-    return addLayer(net, "constant", value.shape, { ids: [], num: numerators(value), den: value.den });
+    const num = numerators(value);
+    const made = addLayer(net, "constant", value.shape, { ids: [], num: num.map((n) => (n === -Infinity ? 0n : n)), den: value.den });
+    num.forEach((n, i) => n === -Infinity && (made.data[i] = NONE));
+    return made;
   }
   // Values of one kind, or numbers and variables, one after another.
   function oneAfterAnother(net, values) {
@@ -808,7 +856,7 @@ function swapproofChecker() {
     if (kinds.has("numbers")) {
       if (values.every((value) => value.scale !== 0)) return floats([size], Float64Array.from(list(values.map((value) => value.data))));
       const den = values.map((value) => value.den).reduce(leastMultiple);
-      return rationals([size], list(values.map((value) => numerators(value).map((x) => x * (den / value.den)))), den);
+      return rationals([size], list(values.map((value) => numeratorsOver(den, value))), den);
     }
     const data = list(values.map((value) => value.data));
     return { ...values[0], shape: [size], data: values[0].data.constructor.from(data) };
@@ -824,17 +872,18 @@ function swapproofChecker() {
     return ids;
   }
 
-  function affine(net, shape, ids, width, details) {
+  function affine(net, shape, ids, width, details, add = addLayer) {
     const all = { ids, width, row: null, column: null, weights: null, weightDen: 1n, bias: null, biasDen: 1n, ...details };
     // The steps of a recurrent layer share their weights.
     if (!net.bounded.has(all.weights)) all.weights.forEach(bounded);
     net.bounded.add(all.weights);
-    return addLayer(net, "affine", shape, all);
+    return add(net, "affine", shape, all);
   }
   // sum of signs[j] * values[j]. In Add and Sub a number is the bias; in Sum, where two could cancel, an element.
   function sum(net, values, signs, mayBias) {
     if (values.every((value) => value.kind !== "variable")) unusable("an operator on variables that is given constants alone");
     if (values.length === 1) return values[0];
+    needFinite(...values.filter((_, j) => signs[j] < 0n));
     const shape = values.map((value) => value.shape).reduce(broadcastShape);
     if (values.length * product(shape) > LIMIT.ids) lackOfMemory("a sum of so many inputs");
     const numbers = values.filter((value) => value.kind === "numbers");
@@ -842,18 +891,20 @@ function swapproofChecker() {
     const isBias = (value) => hasBias && value === numbers[0];
     const terms = range(values.length).filter((j) => !isBias(values[j]));
     const details = { weights: terms.map((j) => signs[j]) };
+    const ids = sideBySide(net, terms.map((j) => values[j]), shape);
     if (hasBias) {
       const [bias] = numbers;
       const sign = signs[values.indexOf(bias)];
-      const num = numerators(bias).map((x) => sign * x);
+      const num = numerators(bias).map((x) => (x === -Infinity ? x : sign * x));
       details.bias = Array.from(broadcastPlaces(bias.shape, shape), (i) => num[i]);
       details.biasDen = bias.den;
+      details.bias.forEach((x, i) => x === -Infinity && (ids[i * terms.length] = NONE));
     }
-    return affine(net, shape, sideBySide(net, terms.map((j) => values[j]), shape), terms.length, details);
+    return affine(net, shape, ids, terms.length, details, addLayerBeside);
   }
   // Each element times its own number: factors by place.
   function scaled(net, x, shape, factors, weightDen, column, details = {}) {
-    return affine(net, shape, sideBySide(net, [x], shape), 1, { weights: factors, weightDen, column, ...details });
+    return affine(net, shape, sideBySide(net, [x], shape), 1, { weights: factors, weightDen, column, ...details }, addLayerBeside);
   }
   const negated = (net, x) => scaled(net, x, x.shape, [-1n], 1n, null);
 
@@ -880,6 +931,7 @@ function swapproofChecker() {
       return c.kind === "numbers" ? limited(net, operator, x, c) : extremum(net, [a, b], operator === "Min");
     }
     const shape = broadcastShape(a.shape, b.shape);
+    needFinite(c);
     if (operator === "Div" && b.kind === "variable") {
       const inverse = curve(net, CURVES.Reciprocal, b);
       if (a.kind === "variable") return productOf(net, a, inverse);
@@ -887,13 +939,17 @@ function swapproofChecker() {
     }
     if (c.kind === "variable") return productOf(net, a, b);
     const { data, den } = operator === "Mul" ? { data: numerators(c), den: c.den } : inverses(c);
-    return scaled(net, x, shape, data, den, broadcastPlaces(c.shape, shape));
+    const column = broadcastPlaces(c.shape, shape);
+    if (holdsInfinity(x) && broadcast(x, shape).data.some((id, i) => id === NONE && data[column[i]] <= 0n)) {
+      unusable("minus infinity times a number that is not above 0");
+    }
+    return scaled(net, x, shape, data, den, column);
   }
-  // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x).
+  // Max and Min of a variable and numbers: c + Relu(x - c), and c - Relu(c - x). These rectifiers refuse minus infinity.
   function limited(net, operator, x, c) {
     const toAdd = (left, right, sign) => sum(net, [left, right], [1n, sign], true);
     if (operator === "Min") return toAdd(c, rectifier(net, toAdd(c, x, -1n), ZERO), -1n);
-    if (numerators(c).every((n) => n === 0n)) return rectifier(net, broadcast(x, broadcastShape(x.shape, c.shape)), ZERO);
+    if (numerators(c).every((n) => n === 0n)) return relu(net, broadcast(x, broadcastShape(x.shape, c.shape)));
     return toAdd(c, rectifier(net, toAdd(x, c, -1n), ZERO), 1n);
   }
 
@@ -910,12 +966,13 @@ function swapproofChecker() {
     if (kinds !== "numbers and numbers") unusable(`an operator on ${kinds}`);
     if (isAnyTiny(x) || isAnyTiny(y)) net.computed = true;
     if (operator === "Div") {
+      needFinite(y);
       const inverse = inverses(y);
-      return computedNumbers(net, rationals(shape, mapped(numerators(x), (m, i) => m * inverse.data[i]), x.den * inverse.den));
+      return computedNumbers(net, rationals(shape, mapped(numerators(x), (m, i) => onNumbers("Mul", m, inverse.data[i])), x.den * inverse.den));
     }
     const den = leastMultiple(x.den, y.den);
-    const [left, right] = [x, y].map((value) => mapped(numerators(value), (n) => n * (den / value.den)));
-    const data = mapped(left, (m, i) => EXACT[operator](m, right[i]));
+    const [left, right] = [x, y].map((value) => numeratorsOver(den, value));
+    const data = mapped(left, (m, i) => onNumbers(operator, m, right[i]));
     if (Object.hasOwn(COMPARISONS, operator)) return integers(shape, data);
     return computedNumbers(net, rationals(shape, data, operator === "Mul" ? den * den : den));
   }
@@ -923,7 +980,7 @@ function swapproofChecker() {
   const isLong = (n) => n === BigInt.asIntN(64, n);
   // Is one of these numbers not 0, and below what float32 can hold with all its bits? A runtime may read it as 0.
   const isAnyTiny = ({ data, den, scale }) => data.some((x) => scale === 0
-    ? x !== 0n && absolute(x) << 126n < den
+    ? x !== 0n && x !== -Infinity && absolute(x) << 126n < den
     : x !== 0 && Math.abs(x) < 2 ** -126);
   // null for what computed integers must not be: INT32 wraps around.
   function onIntegers(operator, m, n) {
@@ -931,10 +988,23 @@ function swapproofChecker() {
     const result = EXACT[operator](m, n);
     return isShort(result) ? result : null;
   }
+  // Numerators over one denominator. Of minus infinity and a sign the floats know what comes: it, or what is refused.
+  function onNumbers(operator, m, n) {
+    if ((m !== -Infinity && n !== -Infinity) || !["Add", "Sub", "Mul"].includes(operator)) return EXACT[operator](m, n);
+    const [left, right] = [m, n].map((x) => (x === -Infinity ? x : Number(x > 0n) - Number(x < 0n)));
+    const result = EXACT[operator](left, right);
+    return result === -Infinity ? result : unusable("a computed NaN or plus infinity");
+  }
+  // The greatest finite numbers.
+  const GREATEST = { [TYPE_FLOAT]: 2n ** 128n - 2n ** 104n, [TYPE_FLOAT16]: 65504n, [TYPE_DOUBLE]: 2n ** 1024n - 2n ** 971n };
   // Rounding plays no part where the results are whole and at most 2^24 (and what they come from is not tiny).
   function computedNumbers(net, value) {
-    value.data.forEach(bounded);
-    if (!value.data.every((n) => n % value.den === 0n && absolute(n) <= value.den << 24n)) net.computed = true;
+    const greatest = GREATEST[net.realType] * value.den;
+    for (const n of value.data) {
+      if (n === -Infinity) continue;
+      if (absolute(bounded(n)) > greatest) unusable("a computed number that is infinite in the model's type");
+      if (n % value.den !== 0n || absolute(n) > value.den << 24n) net.computed = true;
+    }
     return value;
   }
   // Tokens beside integers: what is the same for all that may stand at a position is a constant. A network is built once
@@ -962,6 +1032,14 @@ function swapproofChecker() {
     return { data: mapped(num, (x) => (numbers.den * den) / x), den };
   }
 
+  // The products of pairs, but padding for those with the constant element 0.
+  function addProducts(net, pairs) {
+    const isZero = new Uint8Array(net.ids);
+    for (const { kind, first, num } of net.layers) if (kind === "constant") num.forEach((n, i) => n === 0n && (isZero[first + i] = 1));
+    const ids = pairs.map((id) => (isZero[id] === 1 ? NONE : id));
+    if (ids.includes(NONE)) net.computed = true;
+    return asPadding(addLayerBeside(net, "product", [ids.length / 2], { ids, width: 2 }).data);
+  }
   // alpha A B + bias, one of A and B variable, over the last two axes; the axes before are broadcast.
   function matrixProduct(net, a, b, alpha, bias) {
     const swapLast = (value) => transposed(value, [...range(value.shape.length - 2), value.shape.length - 1, value.shape.length - 2]);
@@ -993,8 +1071,7 @@ function swapproofChecker() {
           pairs[at++] = turned.data[right[i] * inner + k];
         }
       }
-      const { data } = addLayer(net, "product", [pairs.length / 2], { ids: pairs, width: 2 });
-      return affine(net, shape, data, inner, { weights: Array(inner).fill(1n) });
+      return affine(net, shape, addProducts(net, pairs), inner, { weights: Array(inner).fill(1n) });
     }
     const [x, w, row, column] = a.kind === "variable" ? [a, turned, left, right] : [turned, a, right, left];
     const weights = mapped(numerators(w), (weight) => weight * alpha.num);
@@ -1087,9 +1164,8 @@ function swapproofChecker() {
       return integers(shape, totals);
     }
     // No order of adding rounds when all is whole and small.
-    computedNumbers(net, rationals(shape, sums(absolute), x.den));
-    if (num.some((n) => n % x.den !== 0n)) net.computed = true;
-    return rationals(shape, sums((n) => n), x.den);
+    if (num.some((n) => n % x.den !== 0n) || sums(absolute).some((n) => n > x.den << 24n)) net.computed = true;
+    return computedNumbers(net, rationals(shape, sums((n) => n), x.den));
   }
   function globalPool(x) {
     checkSpatial(x);
@@ -1125,12 +1201,13 @@ function swapproofChecker() {
   }
   function maximum(net, { shape, width, ids }) {
     if (ids.length > LIMIT.windows) unusable("windows of too many elements");
-    return addLayer(net, "maximum", shape, { ids, width });
+    return addLayerBeside(net, "maximum", shape, { ids, width });
   }
   // Max, or Min as the negative of the Max of the negatives.
   function extremum(net, values, isMin) {
     if (values.every((value) => value.kind !== "variable")) unusable("an operator on variables that is given constants alone");
     if (!values.every((value) => KINDS.real.includes(value.kind))) unusable("integers or tokens beside a variable");
+    if (isMin) needFinite(...values);
     if (values.length === 1) return values[0];
     const shape = values.map((value) => value.shape).reduce(broadcastShape);
     if (product(shape) * values.length > LIMIT.windows) unusable("windows of too many elements");
@@ -1143,7 +1220,8 @@ function swapproofChecker() {
     return negated(net, maximum(net, { shape, width: values.length, ids: sideBySide(net, parts, shape) }));
   }
   const ZERO = { num: 0n, den: 1n };
-  const rectifier = (net, x, alpha) => addLayer(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha });
+  const rectifier = (net, x, alpha, add = addLayer) => add(net, "rectifier", x.shape, { ids: x.data, width: 1, alpha });
+  const relu = (net, x) => zeroBeside(net, rectifier(net, x, ZERO, addLayerBeside));
   // (1 - s) Relu(x) + s x, with a number s for each element.
   function bent(net, x, s) {
     const slopes = numerators(s);
@@ -1155,18 +1233,18 @@ function swapproofChecker() {
   // ---- Smooth operators (section 4.2): each step is a layer
 
   const CURVES = { Exp: 1, Tanh: 2, Sigmoid: 3, Erf: 4, Reciprocal: 5, Sqrt: 6 };
-  const curve = (net, number, x) => addLayer(net, "curve", x.shape, { ids: x.data, width: 1, curve: number });
-  function productOf(net, x, y) {
+  const curve = (net, number, x, add = addLayer) => add(net, "curve", x.shape, { ids: x.data, width: 1, curve: number });
+  function productOf(net, x, y, add = addLayer) {
     const shape = broadcastShape(x.shape, y.shape);
-    return addLayer(net, "product", shape, { ids: sideBySide(net, [x, y], shape), width: 2 });
+    return add(net, "product", shape, { ids: sideBySide(net, [x, y], shape), width: 2 });
   }
   // The sum of factors[j] times variable j, and of a number; numbers are { num, den }.
-  function combined(net, variables, factors, bias) {
+  function combined(net, variables, factors, bias, add = addLayer) {
     const shape = variables.map((x) => x.shape).reduce(broadcastShape);
     const weightDen = factors.map(({ den }) => den).reduce(leastMultiple, 1n);
     const details = { weights: factors.map(({ num, den }) => num * (weightDen / den)), weightDen };
     if (bias.num !== 0n) Object.assign(details, { bias: Array(product(shape)).fill(bias.num), biasDen: bias.den });
-    return affine(net, shape, sideBySide(net, variables, shape), variables.length, details);
+    return affine(net, shape, sideBySide(net, variables, shape), variables.length, details, add);
   }
   const [UNIT, MINUS, HALF] = [{ num: 1n, den: 1n }, { num: -1n, den: 1n }, { num: 1n, den: 2n }];
   const times = (x, y) => ({ num: x.num * y.num, den: x.den * y.den });
@@ -1205,8 +1283,11 @@ function swapproofChecker() {
   function softmax(net, x, axis) {
     net.computed = true;
     const axes = [axisOf(axis, x.shape.length)];
-    const powers = curve(net, CURVES.Exp, combined(net, [x, maximum(net, reduceWindows(x, axes, true))], [UNIT, MINUS], ZERO));
-    return productOf(net, powers, curve(net, CURVES.Reciprocal, mean(net, reduceWindows(powers, axes, true), () => 1)));
+    const most = needFinite(maximum(net, reduceWindows(x, axes, true)));
+    const powers = curve(net, CURVES.Exp, combined(net, [x, most], [UNIT, MINUS], ZERO, addLayerBeside), addLayerBeside);
+    const { ids, ...lines } = reduceWindows(powers, axes, true);
+    const inverse = curve(net, CURVES.Reciprocal, mean(net, { ...lines, ids: asPadding(ids) }, () => 1));
+    return zeroBeside(net, productOf(net, powers, inverse, addLayerBeside));
   }
   function layerNormalization(net, a, x, scale, shift) {
     net.computed = true;
@@ -1239,8 +1320,8 @@ function swapproofChecker() {
     } };
   }
   // What stands last is a head; elsewhere it is smooth.
-  function headOr(make, has) {
-    return { takes: ["variable"], has, make(net, a, x) {
+  function headOr(make, has, kind = "variable") {
+    return { takes: [kind], has, make(net, a, x) {
       const last = net.model.nodes[net.model.nodes.length - 1];
       if (net.outputs !== last.outputs || net.outputs[0] !== net.model.output.name) return make(net, a, x);
       if (a.axis !== undefined && axisOf(a.axis, x.shape.length) !== x.shape.length - 1) unusable("a head over another axis than the last");
@@ -1378,7 +1459,8 @@ function swapproofChecker() {
   };
 
   // ---- The table of operators (section 4.2) ----
-  // takes: the kinds of the inputs, `?` optional, `*` as many as there are; a list comes as an array of numbers.
+  // takes: the kinds of the inputs, `?` optional, `*` as many as there are, `-` perhaps with minus infinity; a list comes
+  // as an array of numbers.
   // has: the attributes, each with its type and default.
 
   const KINDS = {
@@ -1398,7 +1480,7 @@ function swapproofChecker() {
   }
   function greatestOrLeast(operator) {
     return {
-      takes: ["any*"],
+      takes: ["any-*"],
       has: {},
       make: (net, a, ...values) => (values.length === 2 ? ofTwo(net, operator, ...values) : extremum(net, values, operator === "Min")),
     };
@@ -1429,16 +1511,16 @@ function swapproofChecker() {
       const shape = checkShape(list.map((n) => small(n, 0)));
       return pick(value, shape, new Int32Array(product(shape)));
     } },
-    Identity: { takes: ["any"], has: {}, make: (net, a, x) => x },
+    Identity: { takes: ["any-"], has: {}, make: (net, a, x) => x },
     Dropout: {
-      takes: ["any", "constant?", "integers?"],
+      takes: ["any-", "constant?", "integers?"],
       has: { ratio: ["real", null], seed: ["int64", null] },
       make(net, a, x, ratio, training) {
         if (training !== null && oneInteger(training) !== 0n) unusable("Dropout in training mode");
         return x;
       },
     },
-    Cast: { takes: ["any"], has: { to: ["int", 0] }, make(net, a, x) {
+    Cast: { takes: ["any-"], has: { to: ["int", 0] }, make(net, a, x) {
       if (x.kind === "integers" && (a.to === TYPE_FLOAT || a.to === TYPE_DOUBLE)) {
         if (net.realType === undefined) net.realType = a.to;
         if (x.data.some((n) => absolute(n) > 1n << 24n)) unusable("a Cast of an integer above 2^24");
@@ -1462,24 +1544,24 @@ function swapproofChecker() {
       const shape = checkShape([Math.max(0, Number(size))]);
       return integers(shape, range(shape[0]).map((i) => start + BigInt(i) * delta));
     } },
-    Where: { takes: ["integers", "any", "any"], has: {}, make(net, a, condition, x, y) {
+    Where: { takes: ["integers", "any-", "any-"], has: {}, make(net, a, condition, x, y) {
       if (!condition.data.every(isBit)) unusable("a condition that is neither 0 nor 1");
       const shape = [condition, x, y].map((value) => value.shape).reduce(broadcastShape);
       const { data } = broadcast(condition, shape);
       const [left, right] = [x, y].map((value) => broadcastPlaces(value.shape, shape));
       return pick(oneAfterAnother(net, [x, y]), shape, left.map((place, i) => (data[i] === 1n ? place : x.data.length + right[i])));
     } },
-    Shape: { takes: ["any"], has: { start: ["int", 0], end: ["int", null] }, make(net, a, { shape }) {
+    Shape: { takes: ["any-"], has: { start: ["int", 0], end: ["int", null] }, make(net, a, { shape }) {
       const bound = (value) => cut(value, shape.length, 0, shape.length);
       const part = shape.slice(bound(a.start), a.end === null ? shape.length : bound(a.end));
       return integers([part.length], part.map(BigInt));
     } },
-    Flatten: { takes: ["any"], has: { axis: ["int", 1] }, make(net, a, x) {
+    Flatten: { takes: ["any-"], has: { axis: ["int", 1] }, make(net, a, x) {
       const rank = x.shape.length;
       const at = a.axis === rank ? rank : axisOf(a.axis, rank);
       return reshaped(x, [product(x.shape.slice(0, at)), product(x.shape.slice(at))]);
     } },
-    Reshape: { takes: ["any", "list"], has: { allowzero: ["flag", 0] }, make(net, a, x, list) {
+    Reshape: { takes: ["any-", "list"], has: { allowzero: ["flag", 0] }, make(net, a, x, list) {
       if (a.allowzero && list.includes(0)) unusable("a Reshape to a dimension of 0");
       const shape = list.map((n, axis) => {
         if (n === 0 && axis >= x.shape.length) unusable("a Reshape that copies what is not there");
@@ -1497,14 +1579,14 @@ function swapproofChecker() {
       if (product(shape) !== size) unusable("a Reshape that does not fit");
       return reshaped(x, shape);
     } },
-    Squeeze: { takes: ["any", "list?"], has: AXES, make(net, a, x, list) {
+    Squeeze: { takes: ["any-", "list?"], has: AXES, make(net, a, x, list) {
       const given = givenAxes(a, list);
       if (given !== null && given.length === 0) unusable("a Squeeze of an empty list of axes");
       const axes = given === null ? range(x.shape.length).filter((axis) => x.shape[axis] === 1) : axesOf(given, x.shape.length);
       if (axes.some((axis) => x.shape[axis] !== 1)) unusable("a Squeeze of an axis that is not 1");
       return reshaped(x, x.shape.filter((_, axis) => !axes.includes(axis)));
     } },
-    Unsqueeze: { takes: ["any", "list?"], has: AXES, make(net, a, x, list) {
+    Unsqueeze: { takes: ["any-", "list?"], has: AXES, make(net, a, x, list) {
       const given = givenAxes(a, list);
       if (given === null) unusable("an Unsqueeze without axes");
       const rank = x.shape.length + given.length;
@@ -1512,7 +1594,7 @@ function swapproofChecker() {
       const rest = [...x.shape];
       return reshaped(x, range(rank).map((axis) => (axes.includes(axis) ? 1 : rest.shift())));
     } },
-    Transpose: { takes: ["any"], has: { perm: ["ints", null] }, make(net, a, x) {
+    Transpose: { takes: ["any-"], has: { perm: ["ints", null] }, make(net, a, x) {
       const rank = x.shape.length;
       const perm = a.perm ?? range(rank).reverse();
       if (perm.length !== rank || range(rank).some((axis) => !perm.includes(axis))) unusable("a Transpose without a permutation");
@@ -1520,16 +1602,16 @@ function swapproofChecker() {
       return transposed(x, perm);
     } },
     Expand: {
-      takes: ["any", "list"],
+      takes: ["any-", "list"],
       has: {},
       make: (net, a, x, list) => broadcast(x, broadcastShape(x.shape, list.map((n) => small(n, 0)))),
     },
-    Tile: { takes: ["any", "list"], has: {}, make(net, a, x, list) {
+    Tile: { takes: ["any-", "list"], has: {}, make(net, a, x, list) {
       if (list.length !== x.shape.length) unusable("a Tile whose list is not as long as the rank");
       checkShape(x.shape.map((n, axis) => n * small(list[axis], 0)));
       return pickAxes(x, x.shape.map((n, axis) => range(n * list[axis]).map((i) => i % n)));
     } },
-    Split: { takes: ["any", "list?"], has: { axis: ["int", 0], num_outputs: ["int", null] }, make(net, a, x, list) {
+    Split: { takes: ["any-", "list?"], has: { axis: ["int", 0], num_outputs: ["int", null] }, make(net, a, x, list) {
       const axis = axisOf(a.axis, x.shape.length);
       const n = x.shape[axis];
       const count = net.outputs.length;
@@ -1546,11 +1628,12 @@ function swapproofChecker() {
         return pickAxes(x, x.shape.map((m, other) => (other === axis ? range(size).map((i) => start - size + i) : range(m))));
       });
     } },
-    Gather: { takes: ["any", "indices"], has: { axis: ["int", 0] }, make(net, a, x, rows) {
+    Gather: { takes: ["any-", "indices"], has: { axis: ["int", 0] }, make(net, a, x, rows) {
       const axis = axisOf(a.axis, x.shape.length);
       const shape = checkShape([...x.shape.slice(0, axis), ...rows.shape, ...x.shape.slice(axis + 1)]);
       if (rows.kind === "tokens") {
         if (x.kind !== "numbers" || x.shape.length !== 2 || axis !== 0) unusable("a Gather by tokens that is no embedding");
+        needFinite(x);
         return addLayer(net, "embed", shape, { ids: [], table: x, width: x.shape[1], den: x.den, positions: rows.data });
       }
       const length = x.shape[axis];
@@ -1558,7 +1641,7 @@ function swapproofChecker() {
       const outer = range(product(x.shape.slice(0, axis))).map((i) => i * length * inner);
       return pick(x, shape, grid([outer, placesAlong(rows, length).map((i) => i * inner), range(inner)]));
     } },
-    GatherElements: { takes: ["any", "integers"], has: { axis: ["int", 0] }, make(net, a, x, rows) {
+    GatherElements: { takes: ["any-", "integers"], has: { axis: ["int", 0] }, make(net, a, x, rows) {
       const axis = axisOf(a.axis, x.shape.length);
       const shape = checkShape(rows.shape);
       if (shape.length !== x.shape.length || shape.some((n, other) => other !== axis && n > x.shape[other])) unusable("a GatherElements that does not fit");
@@ -1568,7 +1651,7 @@ function swapproofChecker() {
       const others = grid(shape.map((n, other) => range(n).map((i) => (other === axis ? 0 : i * strides[other]))));
       return pick(x, shape, others.map((start, i) => start + picked[i] * strides[axis]));
     } },
-    GatherND: { takes: ["any", "integers"], has: { batch_dims: ["int", 0] }, make(net, a, x, rows) {
+    GatherND: { takes: ["any-", "integers"], has: { batch_dims: ["int", 0] }, make(net, a, x, rows) {
       const [batch, depth] = [a.batch_dims, rows.shape[rows.shape.length - 1]];
       const doesFit = batch >= 0 && batch < rows.shape.length && depth >= 1 && depth <= x.shape.length - batch;
       if (!doesFit || !sameShape(x.shape.slice(0, batch), rows.shape.slice(0, batch))) unusable("a GatherND that does not fit");
@@ -1585,7 +1668,7 @@ function swapproofChecker() {
       const starts = range(offsets[0].length).map((list) => offsets.reduce((sum, its) => sum + its[list], Math.floor(list / lists) * block));
       return pick(x, shape, grid([starts, range(product(x.shape.slice(batch + depth)))]));
     } },
-    Slice: { takes: ["any", "list", "list", "list?", "list?"], has: {}, make(net, a, x, starts, ends, list, steps) {
+    Slice: { takes: ["any-", "list", "list", "list?", "list?"], has: {}, make(net, a, x, starts, ends, list, steps) {
       const axes = axesOf(list ?? range(starts.length), x.shape.length);
       const by = steps ?? starts.map(() => 1);
       if ([ends, axes, by].some((other) => other.length !== starts.length)) unusable("a Slice with lists of different lengths");
@@ -1602,7 +1685,7 @@ function swapproofChecker() {
       });
       return pickAxes(x, places);
     } },
-    Concat: { takes: ["any*"], has: { axis: ["int", null] }, make(net, a, ...values) {
+    Concat: { takes: ["any-*"], has: { axis: ["int", null] }, make(net, a, ...values) {
       if (a.axis === null) unusable("a Concat without axis");
       const axis = axisOf(a.axis, values[0].shape.length);
       const rest = (shape) => shape.map((n, other) => (other === axis ? 1 : n));
@@ -1623,7 +1706,7 @@ function swapproofChecker() {
       return pick(oneAfterAnother(net, values), shape, places);
     } },
     Pad: {
-      takes: ["real", "list", "numbers?", "list?"],
+      takes: ["real-", "list", "numbers-?", "list?"],
       has: { mode: ["string", "constant"] },
       make(net, a, x, pads, filler, list) {
         if (a.mode !== "constant") unusable("a Pad of another mode");
@@ -1649,13 +1732,13 @@ function swapproofChecker() {
       },
     },
 
-    ...Object.fromEntries(["Add", "Sub", "Mul", "Div"].map((operator) => [operator, binary(operator, "any")])),
-    ...Object.fromEntries(Object.keys(COMPARISONS).map((operator) => [operator, binary(operator, "fixed")])),
+    ...Object.fromEntries(["Add", "Sub", "Mul", "Div"].map((operator) => [operator, binary(operator, "any-")])),
+    ...Object.fromEntries(Object.keys(COMPARISONS).map((operator) => [operator, binary(operator, "fixed-")])),
     Not: { takes: ["integers"], has: {}, make(net, a, x) {
       if (!x.data.every(isBit)) unusable("a Not of what is neither 0 nor 1");
       return integers(x.shape, x.data.map((n) => 1n - n));
     } },
-    Sum: { takes: ["real*"], has: {}, make: (net, a, ...values) => sum(net, values, values.map(() => 1n), false) },
+    Sum: { takes: ["real-*"], has: {}, make: (net, a, ...values) => sum(net, values, values.map(() => 1n), false) },
     Neg: { takes: ["variable"], has: {}, make: (net, a, x) => negated(net, x) },
     MatMul: { takes: ["real", "real"], has: {}, make: (net, a, x, y) => matrixProduct(net, x, y, { num: 1n, den: 1n }, {}) },
     Gemm: {
@@ -1749,27 +1832,28 @@ function swapproofChecker() {
     ReduceMean: {
       takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => mean(net, windows, (w) => w.length)),
     },
-    ReduceMax: { takes: ["variable", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => maximum(net, windows)) },
+    ReduceMax: { takes: ["variable-", "list?"], has: REDUCE, make: (net, a, x, list) => reduction(a, x, list, (windows) => maximum(net, windows)) },
     GlobalAveragePool: { takes: ["variable"], has: {}, make: (net, a, x) => mean(net, globalPool(x), (w) => w.length) },
-    GlobalMaxPool: { takes: ["variable"], has: {}, make: (net, a, x) => maximum(net, globalPool(x)) },
+    GlobalMaxPool: { takes: ["variable-"], has: {}, make: (net, a, x) => needFinite(maximum(net, globalPool(x))) },
     AveragePool: { takes: ["variable"], has: { ...POOL, count_include_pad: ["flag", 0] }, make(net, a, x) {
       if (a.dilations !== null && a.dilations.some((n) => n !== 1)) unusable("AveragePool with dilations");
       if (a.count_include_pad && a.ceil_mode) unusable("AveragePool with count_include_pad and ceil_mode");
       return mean(net, pool(a, x), (w) => (a.count_include_pad ? w.length : w.reduce((n, id) => n + (id < 0 ? 0 : 1), 0)));
     } },
-    MaxPool: { takes: ["variable"], has: { ...POOL, storage_order: ["int", 0] }, make(net, a, x) {
+    MaxPool: { takes: ["variable-"], has: { ...POOL, storage_order: ["int", 0] }, make(net, a, x) {
       if (a.storage_order !== 0) unusable("storage_order");
       if (a.auto_pad.startsWith("SAME") && a.dilations !== null && a.dilations.some((n) => n !== 1)) unusable("MaxPool with SAME and dilations");
-      return maximum(net, pool(a, x));
+      return needFinite(maximum(net, pool(a, x)));
     } },
     Max: greatestOrLeast("Max"),
     Min: greatestOrLeast("Min"),
-    Clip: { takes: ["any", "constant?", "constant?"], has: {}, make(net, a, x, low, high) {
+    Clip: { takes: ["any-", "constant-?", "constant-?"], has: {}, make(net, a, x, low, high) {
       if ([low, high].some((limit) => limit !== null && limit.shape.length !== 0)) unusable("a Clip with a limit that is not of rank 0");
+      if (x.kind === "variable") needFinite(x);
       const raised = low === null ? x : ofTwo(net, "Max", x, low);
       return high === null ? raised : ofTwo(net, "Min", raised, high);
     } },
-    Relu: { takes: ["variable"], has: {}, make: (net, a, x) => rectifier(net, x, ZERO) },
+    Relu: { takes: ["variable-"], has: {}, make: (net, a, x) => relu(net, x) },
     PRelu: { takes: ["variable", "numbers"], has: {}, make(net, a, x, s) {
       if (!sameShape(broadcastShape(x.shape, s.shape), x.shape)) unusable("a PRelu whose slopes do not fit");
       return bent(net, x, s);
@@ -1779,11 +1863,11 @@ function swapproofChecker() {
       if (a.alpha.num < 0n || a.alpha.num > a.alpha.den) unusable("LeakyRelu with alpha outside 0 to 1");
       return rectifier(net, x, a.alpha);
     } },
-    Softmax: headOr((net, a, x) => softmax(net, x, a.axis), { axis: ["int", -1] }),
+    Softmax: headOr((net, a, x) => softmax(net, x, a.axis), { axis: ["int", -1] }, "variable-"),
     LogSoftmax: headOr(() => unusable("a LogSoftmax that is not last"), { axis: ["int", -1] }),
     Sigmoid: headOr((net, a, x) => curve(net, CURVES.Sigmoid, x), {}),
     Tanh: headOr((net, a, x) => curve(net, CURVES.Tanh, x), {}),
-    Exp: smooth(CURVES.Exp),
+    Exp: { takes: ["variable-"], has: {}, make: (net, a, x) => zeroBeside(net, curve(net, CURVES.Exp, x, addLayerBeside)) },
     Erf: smooth(CURVES.Erf),
     Reciprocal: smooth(CURVES.Reciprocal),
     Sqrt: { takes: ["variable"], has: {}, make(net, a, x) {
@@ -1812,11 +1896,12 @@ function swapproofChecker() {
     if (values.length > takes.length && !many) unusable("an input that the operator does not take");
     return range(Math.max(takes.length, values.length)).map((place) => {
       const wanted = takes[Math.min(place, takes.length - 1)];
-      const kind = wanted.replace(/[?*]$/, "");
+      const kind = wanted.replace(/-?[?*]?$/, "");
       const value = values[place];
       if (value === undefined && wanted.endsWith("?")) return null;
       if (value === undefined) unusable("an input is missing");
       if (!KINDS[kind].includes(value.kind)) unusable("an input of a kind that the operator does not take");
+      if (!wanted.includes("-")) needFinite(value);
       if (kind === "list" && value.shape.length !== 1) unusable("a list that is not of rank 1");
       return kind === "list" ? value.data.map(Number) : value;
     });
@@ -1909,7 +1994,7 @@ function swapproofChecker() {
     }
     const logits = values.get(model.output.name);
     if (logits === undefined || logits.kind !== "variable") unusable("the output does not depend on the input");
-    return logits;
+    return needFinite(logits);
   }
 
   // ---------------------------------------------------------------------------------------------------------------
@@ -1945,7 +2030,7 @@ function swapproofChecker() {
       if (needed[number] === 1) for (const id of net.layers[number].ids) if (id >= 0) needed[maker[id]] = 1;
     }
     const kept = net.layers.filter(({ kind }, number) => (needed[number] === 1 && kind !== "constant") || kind === "numbers");
-    if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
+    if (kept.reduce((all, { size, whole = size }) => all + whole, 0) > LIMIT.allElements) unusable("layers of too many elements");
     if (kept.some(isSmooth)) {
       if (kept.length > LIMIT.smoothLayers) unusable("too many layers");
     } else if (kept.filter(isNonlinear).length > LIMIT.layers) {
