@@ -811,7 +811,7 @@ function swapproofChecker() {
     return { kind: "variable", shape, data: Int32Array.from({ length: size }, (_, i) => first + i) };
   }
   // The same of an operator that takes minus infinity: NONE, and no element of the layer, where the row holds it (of a
-  // maximum: nothing else). Rows are not shared (row is null). `whole`: with those elements, for the limits.
+  // maximum: nothing else). Rows are not shared (row is null).
   function addLayerBeside(net, kind, shape, details) {
     const { ids, width, column, bias } = details;
     if (!ids.includes(NONE)) return addLayer(net, kind, shape, details);
@@ -823,9 +823,7 @@ function swapproofChecker() {
     const rows = new Int32Array(places.length * width);
     places.forEach((place, i) => rows.set(rowAt(place), i * width));
     const kept = (list) => list && places.map((place) => list[place]);
-    const made = addLayer(net, kind, [places.length], {
-      ...details, ids: asPadding(rows), column: kept(column), bias: kept(bias), whole: size,
-    });
+    const made = addLayer(net, kind, [places.length], { ...details, ids: asPadding(rows), column: kept(column), bias: kept(bias) });
     const data = new Int32Array(size).fill(NONE);
     places.forEach((place, i) => (data[place] = made.data[i]));
     return { kind: "variable", shape, data };
@@ -2030,7 +2028,7 @@ function swapproofChecker() {
       if (needed[number] === 1) for (const id of net.layers[number].ids) if (id >= 0) needed[maker[id]] = 1;
     }
     const kept = net.layers.filter(({ kind }, number) => (needed[number] === 1 && kind !== "constant") || kind === "numbers");
-    if (kept.reduce((all, { size, whole = size }) => all + whole, 0) > LIMIT.allElements) unusable("layers of too many elements");
+    if (kept.reduce((all, layer) => all + layer.size, 0) > LIMIT.allElements) unusable("layers of too many elements");
     if (kept.some(isSmooth)) {
       if (kept.length > LIMIT.smoothLayers) unusable("too many layers");
     } else if (kept.filter(isNonlinear).length > LIMIT.layers) {
