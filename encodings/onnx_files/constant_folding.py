@@ -190,7 +190,7 @@ def perform(
             return results, False
         rounded = differs(results, operator, attributes, arrays, outputs, opset)
         if operator in IEEE and overflows(operator, given(arrays, 0), given(arrays, -1), results[0]):
-            raise Unsupported(f"{where}: numbers that overflow; a mask of minus infinity works")
+            raise Unsupported(f"{where}: makes NaN, or numbers that overflow, of constants")
     except Unsupported:
         raise
     except Exception as error:  # the reference implementation raises whatever numpy does

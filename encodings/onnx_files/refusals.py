@@ -146,7 +146,8 @@ class Look:
         return Known(filled.get(role, np.array([[self.length]], dtype=np.int64)))
 
     def nodes(self, output: str) -> None:
-        choices = ((1,),) * self.length  # a text that does not move: masks of the padding are constants
+        # A text that does not move, and most likely ends in padding: masks of it are constants.
+        choices = (*((1,),) * (self.length - 1), (0,) if self.length > 1 else (1,))
         model = Model(self.path, self.proto, opset_of(self.proto), tuple(self.read), output, None)
         builder = Builder(moved, len(self.proto.graph.node), choices)
         try:

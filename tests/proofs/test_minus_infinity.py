@@ -17,6 +17,7 @@ from swapproof.encodings.evaluation import logits
 from swapproof.encodings.onnx_files.adaptation import adapted, write_model
 from swapproof.encodings.onnx_files.model_ports import Scores
 from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
+from swapproof.encodings.onnx_files.refusals import refusals_of
 from swapproof.proofs import lower
 
 Made = Callable[[Builder, str, Any], str]
@@ -214,3 +215,4 @@ def test_what_else_meets_it_is_read_by_nobody(name: str, tmp_path: Path) -> None
         lower.read_model(data).lower([["words", TEXTS[1]]], [])
     with pytest.raises((BadInput, Unsupported)):
         network_of(open_model(tmp_path / "model.onnx"), LENGTH, [(token,) for token in TEXTS[1]])
+    assert refusals_of(tmp_path / "model.onnx", length=LENGTH)
