@@ -38,7 +38,9 @@ from ..interval import Interval
 from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
 
 BITS = (32, 48, 64)
-"""Precisions that are tried, in this order."""
+"""Precisions that are tried, in this order, at level `real`."""
+KERNEL_BITS = 28
+"""That at level `kernel`, whose functions err by 2**7 of its units. Sums over 30 bits are checked fastest."""
 TRIED, TRIED_LEAVES = 48, 4
 """Sentences, and leaves, on which a precision is tried."""
 HARDER = 2.0**9
@@ -204,7 +206,7 @@ class Work:
         top = min(most, max(FIRST, interval.low))
         whole, search = self.question.whole(top), self.search
         if canonical_of(self.query.network).float32:
-            search.ends = KernelEnds(UNIT)
+            search.ends = KernelEnds(2.0**-KERNEL_BITS)
         margins = search.box(whole).margins.min(axis=1)
         proved = np.flatnonzero(margins > CLEAR)
         if len(proved) <= top:
@@ -248,7 +250,7 @@ class Work:
     def bound(self, budget: int, region: Region) -> Bound | None:
         """None where no precision does."""
         if self.holds_in_float32(region):
-            return Bound(budget + 1, certificate.Precision(BITS[0], self.tree(region)), "kernel")
+            return Bound(budget + 1, certificate.Precision(KERNEL_BITS, self.tree(region)), "kernel")
         bits = self.bits(region)
         return None if bits is None else Bound(budget + 1, certificate.Precision(bits, self.tree(region)), "real")
 
@@ -261,7 +263,7 @@ class Work:
         leaves = nearest(region)
         if any(self.width(leaf, Ends(UNIT), tried=TRIED // 8) * HARDER > leaf.least for leaf in leaves):
             return False
-        return self.clear(region, KernelEnds(UNIT))
+        return self.clear(region, KernelEnds(2.0**-KERNEL_BITS))
 
     def clear(self, region: Region, ends: Ends) -> bool:
         """Whether evaluated leaves stay clear, as far as some sentences of some leaves tell."""
