@@ -9,6 +9,7 @@ others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..network import (
     Scaling,
     Sum,
 )
+from ..pools.next_swaps import NextSwaps
 from ..walk import Meaning, gather
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
@@ -133,6 +135,18 @@ class LinearBounds:
             found.append(bounds.least(self.last, self.coefficients[None, None])[:, 0])
         return np.concatenate(found)
 
+    @cached_property
+    def following(self) -> NextSwaps | None:
+        """All sentences one swap further, where the network lets them be evaluated together."""
+        return NextSwaps.of(self.differences.query, self.rival, self.places.there, self.base, self.rows)
+
+    def moving(self, swapped: Array) -> tuple[Array, Any]:
+        """[n, C, moved]: what swaps of these places [n] add to a part of the cut, which it is of states [n, width]."""
+        if self.following is None:
+            return self.rows[swapped], (slice(None), slice(None))
+        rows, moved = self.following.rows[swapped], self.following.moved[swapped]
+        return rows.reshape(*rows.shape[:2], -1), (np.arange(len(moved))[:, None], moved.reshape(len(moved), -1))
+
     def margins(self, states: Array) -> Array:
         return np.asarray(self.differences.margins(states)[:, self.rival])
 
@@ -178,9 +192,9 @@ class ElementBounds:
         low, high = regions.states - linear.down[at], regions.states + linear.up[at]
         if regions.swapped is not None:
             there = regions.there(linear.places)[:, :, None]
-            rows = linear.rows[regions.swapped]
-            low += np.where(there, rows, np.inf).min(axis=1)
-            high += np.where(there, rows, -np.inf).max(axis=1)
+            rows, moved = linear.moving(regions.swapped)
+            low[moved] += np.where(there, rows, np.inf).min(axis=1)
+            high[moved] += np.where(there, rows, -np.inf).max(axis=1)
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
         }
@@ -203,6 +217,8 @@ class ElementBounds:
 
     def rectify(self, layer: Rectifier, at: At) -> tuple[Array, Array]:
         low, high = self.of(at.node.inputs[0])
+        if not layer.slope:
+            return np.maximum(low, 0.0), np.maximum(high, 0.0)
         return np.maximum(low, layer.slope * low), np.maximum(high, layer.slope * high)
 
     def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
@@ -240,12 +256,10 @@ class ElementBounds:
         """`bound` less what the swaps of the regions can take away, position by position `falls` [n, R, P]."""
         regions, linear = self.regions, self.linear
         if regions.swapped is not None:
-            rows = linear.rows[regions.swapped]
-            own = np.zeros((*bound.shape, rows.shape[1]))
+            own = np.zeros((*bound.shape, linear.rows.shape[1]))
             for values, part, columns in parts:
-                mine = rows[:, :, part]
-                mine = mine if columns is None else mine[:, :, columns]
-                own += values @ mine.transpose(0, 2, 1)
+                mine = linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
+                own += values @ mine[regions.swapped].transpose(0, 2, 1)
             bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
         if self.still is not None:
             falls[np.arange(len(falls)), :, self.still] = 0.0

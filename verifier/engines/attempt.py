@@ -55,6 +55,8 @@ TOGETHER, TOGETHER_CELLS = 800, 1 << 22
 """Regions spent, after the time is up, on what can be counted of all rivals together; fewer where each is dear."""
 MOST_RECORDS = 200_000
 """Regions that one attempt may have split: with the tree made of them about 3 KB each, measured."""
+MOST_LISTED = 20_000_000
+"""Sentences that the leaves of one tree may list (FORMAT.md, section 9)."""
 NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
 GRID = 2.0**-48
@@ -114,6 +116,7 @@ class Attempt:
     unfinished: bool = False
     """Out of time, of memory, or of the regions allowed: leaves of the tree are open."""
     records: int = 0
+    listed: int = 0
     doubtful: list[Array] = field(default_factory=list)
 
     def run(self, kept: Node | None = None) -> Node:
@@ -301,15 +304,16 @@ class Attempt:
         if self.regions > self.allowed or self.full or self.out_of_time:
             raise Unfinished
 
-    def room(self, records: int) -> None:
+    def room(self, records: int, listed: int) -> None:
         self.records += records
+        self.listed += listed
         if self.full:
             raise Unfinished
 
     @property
     def full(self) -> bool:
         """Whether there is no memory for more."""
-        return self.records > MOST_RECORDS
+        return self.records > MOST_RECORDS or self.listed > MOST_LISTED
 
     @property
     def out_of_time(self) -> bool:

@@ -84,14 +84,15 @@ class Planter:
         self.counts = up_to(suffix_counts(places.there.sum(axis=1).tolist(), k))
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
-    def region(self, record: Record) -> tuple[Node, float]:
+    def region(self, record: Record, ways: int = 1) -> tuple[Node, float]:
+        """Several `ways` to get there only with a last swap left."""
         if record.tree is not None:
             return record.tree, OPEN if is_open(record.tree) else LEAF * leaves(record.tree)
         if not record.expanded:
             return Open(), OPEN
         sentences = self.counts[record.start][record.left]
         if record.left <= 1:
-            return Enumerate(), sentences
+            return Enumerate(), ways * sentences
         # What remains beyond the last position is one sentence.
         tree, total = self.closed(1, record.end, record.left)
         for place in range(record.end - 1, record.start - 1, -1):
@@ -102,10 +103,11 @@ class Planter:
 
     def part(self, parts: Mapping[tuple[int, ...], Record | None], place: int, left: int) -> tuple[Node, float]:
         """The regions in which the word at this place is swapped: those listed, and the other choices together."""
-        waiting = [
-            (choices, self.closed(len(choices), place + 1, left) if record is None else self.region(record))
-            for choices, record in sorted(parts.items())
-        ]
+
+        def listed(ways: int, record: Record | None) -> tuple[Node, float]:
+            return self.closed(ways, place + 1, left) if record is None else self.region(record, ways)
+
+        waiting = [(choices, listed(len(choices), record)) for choices, record in sorted(parts.items())]
         there = int(self.places.there[place].sum())
         unlisted = there - sum(len(choices) for choices in parts)
         tree, total = self.closed(unlisted, place + 1, left) if unlisted else waiting.pop()[1]

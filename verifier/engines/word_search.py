@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.pools.next_swaps import NextSwaps
 from swapproof.proofs.writing.certificate import Node
 
 Array = NDArray[Any]
@@ -60,6 +61,11 @@ class Bounds(Protocol):
     @property
     def inherits(self) -> bool:
         """Whether a part of a region that `inherited` closes is also closed by its own bound."""
+        ...
+
+    @property
+    def following(self) -> NextSwaps | None:
+        """All sentences one swap further, where the network lets them be evaluated together."""
         ...
 
     def margins(self, states: Array) -> Array:
@@ -161,8 +167,8 @@ class Search:
     """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
     patience: int = 0
     """Regions after which those that wait are searched anew."""
-    room: Callable[[int], None] | None = None
-    """Is told of regions about to be kept in memory, and may raise Unfinished."""
+    room: Callable[[int, int], None] | None = None
+    """Is told of regions about to be kept in memory and of sentences to be listed, and may raise Unfinished."""
     far: float = float("inf")
     """Bounds below which regions are worth a search of their own."""
     regions: int = 0
@@ -248,7 +254,10 @@ class Search:
         """`states`, changed in place, after one swap more each; -1 for none."""
         rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
         taken = swaps >= 0
-        if taken.all():
+        if self.bounds.following is not None:
+            place, choice = np.divmod(swaps[taken], self.bounds.places.swaps.shape[1])
+            self.bounds.following.move(states, np.flatnonzero(taken), place, choice)
+        elif taken.all():
             states += rows[swaps]
         elif taken.any():
             states[taken] += rows[swaps[taken]]
@@ -287,7 +296,14 @@ class Search:
     def expand(self, nodes: Waiting) -> None:
         bounds = self.bounds
         count, width = bounds.places.swaps.shape
-        after, parts = bounds.inherited(self.states(nodes.paths), nodes.start, nodes.left)
+        states = self.states(nodes.paths)
+        if bounds.following is not None:
+            self.evaluate_next(bounds.following, nodes.paths, states, nodes.start, nodes.left)
+            inner = nodes.left > 1
+            nodes, states = nodes.ordered(np.flatnonzero(inner)), states[inner]
+            if not nodes.records:
+                return
+        after, parts = bounds.inherited(states, nodes.start, nodes.left)
         places = np.arange(count)
         several = np.flatnonzero(nodes.left > 1)
         end = self.ends(nodes, after, several)
@@ -308,9 +324,56 @@ class Search:
             return
         paths = nodes.paths[node]
         paths[np.arange(len(node)), bounds.k - nodes.left[node]] = place * width + choice
-        self.evaluate(paths)
-        inner = nodes.left[node] > 1
+        left = nodes.left[node]
+        inner = left > 1
+        if bounds.following is None:
+            self.evaluate(paths)
+        else:
+            last = left == 2
+            self.finish(bounds.following, nodes, states, (node[last], place[last], choice[last]), paths[last])
+            inner = left > 2
         self.put(nodes, node[inner], place[inner], choice[inner], paths[inner])
+
+    def finish(
+        self, following: NextSwaps, nodes: Waiting, states: Array, swaps: tuple[Array, Array, Array], paths: Array
+    ) -> None:
+        """The regions after these swaps of nodes, with one more to make: all their sentences are evaluated.
+
+        Those of a position are one record; the checker lists them too.
+        """
+        node, place, choice = swaps
+        if self.room is not None:
+            self.room(0, int((following.starts[-1] - following.starts[place + 1] + 1).sum()))
+        for block in self.blocks(len(paths), BATCH):
+            after = states[node[block]]
+            following.move(after, np.arange(len(after)), place[block], choice[block])
+            self.evaluate_next(following, paths[block], after, place[block] + 1, np.ones(len(after), dtype=np.int64))
+        for n, p, first, end in runs(node, place):
+            record = Record(p + 1, self.bounds.places.count, 1, expanded=True)
+            nodes.records[n].parts.setdefault(p, {})[tuple(choice[first:end].tolist())] = record
+
+    def evaluate_next(self, following: NextSwaps, paths: Array, states: Array, start: Array, left: Array) -> None:
+        """All sentences one swap further than these, at a position from `start` on."""
+        count, width = self.bounds.places.swaps.shape
+        made = np.zeros((len(paths), count))
+        row, step = np.nonzero(paths >= 0)
+        made[row, paths[row, step] // width] = 1.0
+        order = np.argsort(start, kind="stable")
+        for block in self.blocks(len(order), cells=SENTENCE_CELLS):
+            self.pause(0)
+            own = order[block]
+            first = int(start[own[0]])
+            margins = following.margins(states[own], made[own], first)
+            place, choice = (array[following.starts[first] :] for array in (following.place, following.choice))
+            asked = place >= start[own][:, None]
+            self.evaluations += int(asked.sum())
+            node, swap = np.nonzero(asked & ~(margins > self.threshold))
+            if len(node):
+                lowest = np.argsort(margins[node, swap], kind="stable")
+                node, swap = node[lowest], swap[lowest]
+                found = paths[own[node]]
+                found[np.arange(len(found)), self.bounds.k - left[own[node]]] = place[swap] * width + choice[swap]
+                self.judge(margins[node, swap], found)
 
     def put(self, nodes: Waiting, node: Array, place: Array, choice: Array, paths: Array) -> None:
         """The regions after these swaps, those that stay open on the stack."""
@@ -320,7 +383,7 @@ class Search:
         low = self.low(paths, start, left)
         opened = ~(low > self.threshold)
         if self.room is not None:
-            self.room(int(opened.sum()))
+            self.room(int(opened.sum()), 0)
         records = []
         for row in np.flatnonzero(opened).tolist():
             n, p, c = int(node[row]), int(place[row]), int(choice[row])
@@ -339,9 +402,7 @@ class Search:
             return
         there = self.bounds.places.there
         found: list[Closed] = []
-        ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
-        for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            n, p = int(node[first]), int(place[first])
+        for n, p, first, last in runs(node, place):
             best_first = first + np.argsort(-low[first:last], kind="stable")
             parts = nodes.records[n].parts.setdefault(p, {})
             found.append(
@@ -396,3 +457,10 @@ class Search:
             end[wide[closes]] = middle[closes]
             known_open[wide[~closes]] = middle[~closes]
         return np.asarray(end)
+
+
+def runs(node: Array, place: Array) -> list[tuple[int, int, int, int]]:
+    """(node, place, first, end) of those that follow one another."""
+    ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
+    firsts = [0, *ends[:-1].tolist()] if len(ends) else []
+    return [(int(node[at]), int(place[at]), at, end) for at, end in zip(firsts, ends.tolist(), strict=True)]

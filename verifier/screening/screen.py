@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.pools.first_maxima import beyond_cut
 
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
@@ -205,7 +206,7 @@ class Screening:
 
     def enumerate(self, leaves: list[Leaf]) -> None:
         """Every sentence of these leaves is robust, or counted as broken where that is allowed."""
-        query, moves, network = self.text.query, self.sets.moves, self.text.network
+        query, network = self.text.query, self.text.network
         if not leaves:
             return
         rivals = list(query.rivals)
@@ -216,17 +217,12 @@ class Screening:
         doubt = errors[query.label] + errors[rivals]
         for block in blocks(self.sets, leaves):
             self.look_at_the_clock()
-            given = {
-                index: block.cut[:, part].reshape(len(block.cut), *network.nodes[index].shape)
-                for index, part in moves.parts.items()
-            }
-            found = values(network, given=given)
-            logits = found[last][:, 0]
+            logits = values(network, given=beyond_cut(network, block.cut))[last][:, 0]
             margins = logits[:, [query.label]] - logits[:, rivals]
             judged = Judged.of(margins, asked[block.region], self.claimable[rivals] + doubt)
             near = np.flatnonzero(judged.unsure)
             if len(near):
-                rows = {index: array[near] for index, array in found.items()}
+                rows = values(network, given=network.split_cut(block.cut[near]))
                 closely = self.closely(rows, margins[near], block.swaps[near], asked[block.region[near]], doubt)
                 judged.robust[near], judged.broken[near] = closely.robust, closely.broken
             refuted = judged.unsure | (judged.broken & ~may_break[block.region])
