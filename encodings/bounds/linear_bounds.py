@@ -110,26 +110,39 @@ class LinearBounds:
         _, parts = self.margin(self.whole())
         return np.argsort(-self.places.falls(parts)[0, 0], kind="stable")
 
-    def careful_order(self) -> Array:
-        """The places, the one first without which the bound of the whole space is greatest; P bounds instead of one.
+    def careful_order(self, enough: float, steps: int) -> Array:
+        """The places, each time the one first without which, and those before it, the bound of the whole space is
+        greatest: after so many steps, or when it exceeds `enough`, the others as they are then. P bounds a step.
 
-        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them.
+        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them,
+        and of two places that raise the same maximum none gains anything alone.
         """
-        return np.argsort(-self.without_each(), kind="stable")
+        first = np.empty(0, dtype=np.int64)
+        while True:
+            left = np.setdiff1d(np.arange(self.places.count), first)
+            bounds = self.without_each(first, left)
+            order = left[np.argsort(-bounds, kind="stable")]
+            if len(first) + 1 >= min(steps, self.places.count) or bounds.max() > enough:
+                return np.concatenate([first, order])
+            first = np.append(first, order[0])
 
-    def without_each(self) -> Array:
-        """[P]: lower bounds of the margin when a position must not move."""
-        count, k = self.places.count, self.k
-        low, high = (
-            self.base + sign * greatest_without_each(best, k) for sign, best in ((-1.0, self.fall), (1.0, self.rise))
-        )
-        none = np.zeros(count, dtype=np.int64)
-        regions = Regions(np.repeat(self.base[None], count, axis=0), none, np.full(count, k))
+    def without_each(self, gone: Array, left: Array) -> Array:
+        """[left]: lower bounds of the margin when the places that are gone must not move, nor each of those left."""
+        best = [
+            np.where(np.isin(np.arange(self.places.count), gone)[:, None], 0.0, way) for way in (self.fall, self.rise)
+        ]
+        fall, rise = (greatest_without_each(way, self.depth)[left] for way in best)
+        low, high = self.base - fall, self.base + rise
+        moving = np.ones((len(left), self.places.count))
+        moving[:, gone] = 0.0
+        moving[np.arange(len(left)), left] = 0.0
+        none = np.zeros(len(left), dtype=np.int64)
+        regions = Regions(np.repeat(self.base[None], len(left), axis=0), none, np.full(len(left), self.k))
         found = [np.zeros(0)]
         rows = max(1, CELLS // self.cells)
-        for first in range(0, count, rows):
+        for first in range(0, len(left), rows):
             part = slice(first, first + rows)
-            bounds = ElementBounds(self, regions.part(part), np.arange(count)[part])
+            bounds = ElementBounds(self, regions.part(part), moving[part])
             for index, where in self.differences.parts.items():
                 bounds.known[index] = low[part, where], high[part, where]
             found.append(bounds.least(self.last, self.coefficients[None, None])[:, 0])
@@ -185,9 +198,9 @@ class LinearBounds:
 class ElementBounds:
     """Bounds of the elements of nodes in these regions, each computed once."""
 
-    def __init__(self, linear: LinearBounds, regions: Regions, still: Array | None = None) -> None:
-        """`still` [n]: a position of each region that does not move, which bounds at the cut do not know of."""
-        self.linear, self.regions, self.network, self.still = linear, regions, linear.network, still
+    def __init__(self, linear: LinearBounds, regions: Regions, moving: Array | None = None) -> None:
+        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it."""
+        self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
         at = (regions.start, np.minimum(regions.left, linear.depth))
         low, high = regions.states - linear.down[at], regions.states + linear.up[at]
         if regions.swapped is not None:
@@ -261,8 +274,8 @@ class ElementBounds:
                 mine = linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
                 own += values @ mine[regions.swapped].transpose(0, 2, 1)
             bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
-        if self.still is not None:
-            falls[np.arange(len(falls)), :, self.still] = 0.0
+        if self.moving is not None:
+            falls = falls * self.moving[:, None]
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
     def replace(self, index: int, given: Coefficients) -> Relaxed:

@@ -41,6 +41,7 @@ def eager() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_search, "ANEW", 1)
         patch.setattr(word_search, "SHARE", 0.0)
+        patch.setattr(word_search, "SPARED", -1)
         patch.setattr(attempt, "HOPELESS", float("inf"))
         patch.setattr(attempt, "REFINED_STAGES", ((2, 12),))
         patch.setattr(proof_tree, "LEAF", 1)
@@ -124,7 +125,10 @@ def test_sentences_evaluated_together_are_those_that_one_swap_makes(data: st.Dat
             swaps = slice(following.starts[start], None)
             rows = places.rows[following.place[swaps], following.choice[swaps]]
             np.testing.assert_allclose(
-                following.margins(states, made, start)[0], bounds.margins(states + rows), rtol=1e-9, atol=1e-9
+                following.margins(states, made, start, places.count)[0],
+                bounds.margins(states + rows),
+                rtol=1e-9,
+                atol=1e-9,
             )
         expect_truth(settle(query, replay, Exact(), check=checked_by(model, query)), query, replay)
 

@@ -53,6 +53,8 @@ GUARD = 64.0
 """Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
 TOGETHER, TOGETHER_CELLS = 800, 1 << 22
 """Regions spent, after the time is up, on what can be counted of all rivals together; fewer where each is dear."""
+STEPS = 40
+"""Positions chosen one after the other: a search for more than two swaps is worth P bounds for each."""
 MOST_RECORDS = 200_000
 """Regions that one attempt may have split: with the tree made of them about 3 KB each, measured."""
 MOST_LISTED = 20_000_000
@@ -180,7 +182,8 @@ class Attempt:
         """With the positions in the order in which they are decided."""
         bounds = LinearBounds(places, rival, k)
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
-        order = bounds.careful_order() if careful and k > 1 else bounds.order()
+        steps = STEPS if k > 2 else 1
+        order = bounds.careful_order(self.threshold(rival), steps) if careful and k > 1 else bounds.order()
         return LinearBounds(places.reordered(order), rival, k)
 
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
@@ -312,8 +315,15 @@ class Attempt:
 
     @property
     def full(self) -> bool:
-        """Whether there is no memory for more."""
-        return self.records > MOST_RECORDS or self.listed > MOST_LISTED
+        """Whether there is no room for more."""
+        return bool(self.short_of)
+
+    @property
+    def short_of(self) -> str:
+        """What there is no room in, if so."""
+        return "memory" * (self.records > MOST_RECORDS) or "the sentences a proof may list" * (
+            self.listed > MOST_LISTED
+        )
 
     @property
     def out_of_time(self) -> bool:

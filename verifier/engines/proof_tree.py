@@ -85,16 +85,21 @@ class Planter:
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
     def region(self, record: Record, ways: int = 1) -> tuple[Node, float]:
-        """Several `ways` to get there only with a last swap left."""
+        """Several `ways` to get there only with a last swap left, when all parts are listed."""
         if record.tree is not None:
             return record.tree, OPEN if is_open(record.tree) else LEAF * leaves(record.tree)
         if not record.expanded:
             return Open(), OPEN
         sentences = self.counts[record.start][record.left]
-        if record.left <= 1:
+        if record.left <= 1 and record.end == self.places.count:
             return Enumerate(), ways * sentences
         # What remains beyond the last position is one sentence.
-        tree, total = self.closed(1, record.end, record.left)
+        tree, total = self.closed(ways, record.end, record.left)
+        if record.left <= 1:
+            for place in range(record.end - 1, record.start - 1, -1):
+                tree = Words(int(self.places.words[place]), ORIGINAL, tree, Enumerate())
+                total += ways * int(self.places.there[place].sum())
+            return (Enumerate(), ways * sentences) if ways * sentences <= total else (tree, total)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1)
             tree = Words(int(self.places.words[place]), ORIGINAL, tree, swapped)

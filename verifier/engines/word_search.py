@@ -33,6 +33,8 @@ SHARE = 0.6
 """How far its bound must be below the threshold, by how far that of the whole is."""
 SENTENCE_CELLS = 1 << 18
 """The same for sentences: few enough that a block stays in the cache."""
+SPARED = 4_000_000
+"""Sentences listed in a proof before bounds are spent on listing fewer: its leaves may list 20,000,000."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
@@ -173,6 +175,7 @@ class Search:
     """Bounds below which regions are worth a search of their own."""
     regions: int = 0
     evaluations: int = 0
+    listed: int = 0
     unfinished: bool = False
     """Whether parts were left open."""
     stack: list[Waiting] = field(default_factory=list)
@@ -298,7 +301,8 @@ class Search:
         count, width = bounds.places.swaps.shape
         states = self.states(nodes.paths)
         if bounds.following is not None:
-            self.evaluate_next(bounds.following, nodes.paths, states, nodes.start, nodes.left)
+            every = np.full(len(states), count)
+            self.evaluate_next(bounds.following, nodes.paths, states, nodes.start, every, nodes.left)
             inner = nodes.left > 1
             nodes, states = nodes.ordered(np.flatnonzero(inner)), states[inner]
             if not nodes.records:
@@ -337,23 +341,48 @@ class Search:
     def finish(
         self, following: NextSwaps, nodes: Waiting, states: Array, swaps: tuple[Array, Array, Array], paths: Array
     ) -> None:
-        """The regions after these swaps of nodes, with one more to make: all their sentences are evaluated.
+        """The regions after these swaps of nodes, with one more to make: all sentences that no bound closes.
 
-        Those of a position are one record; the checker lists them too.
+        Those of a position are one record: whichever swap it was, the same positions are gone through.
         """
         node, place, choice = swaps
+        groups = runs(node, place)
+        if not groups:
+            return
+        n, p, first, after = np.array(groups).T
+        ways = after - first
+        end = self.last_ends(nodes.paths[n], p)
+        sentences = int((ways * (following.starts[end] - following.starts[p + 1] + 1)).sum())
+        self.listed += sentences
         if self.room is not None:
-            self.room(0, int((following.starts[-1] - following.starts[place + 1] + 1).sum()))
+            self.room(len(groups), sentences)
+        ends = np.repeat(end, ways)
         for block in self.blocks(len(paths), BATCH):
-            after = states[node[block]]
-            following.move(after, np.arange(len(after)), place[block], choice[block])
-            self.evaluate_next(following, paths[block], after, place[block] + 1, np.ones(len(after), dtype=np.int64))
-        for n, p, first, end in runs(node, place):
-            record = Record(p + 1, self.bounds.places.count, 1, expanded=True)
-            nodes.records[n].parts.setdefault(p, {})[tuple(choice[first:end].tolist())] = record
+            made = states[node[block]]
+            following.move(made, np.arange(len(made)), place[block], choice[block])
+            one = np.ones(len(made), dtype=np.int64)
+            self.evaluate_next(following, paths[block], made, place[block] + 1, ends[block], one)
+        for row, last in zip(groups, end.tolist(), strict=True):
+            choices = tuple(choice[row[2] : row[3]].tolist())
+            nodes.records[row[0]].parts.setdefault(row[1], {})[choices] = Record(row[1] + 1, last, 1, expanded=True)
 
-    def evaluate_next(self, following: NextSwaps, paths: Array, states: Array, start: Array, left: Array) -> None:
-        """All sentences one swap further than these, at a position from `start` on."""
+    def last_ends(self, paths: Array, place: Array) -> Array:
+        """[n]: positions from which on one more swap is closed, after these and some swap at `place`."""
+        known_open, end = place + 1, np.full(len(place), self.bounds.places.count)
+        for _ in range(BISECTIONS if self.listed > SPARED else 0):
+            wide = np.flatnonzero(end - known_open > 2)
+            if not len(wide):
+                break
+            middle = (end[wide] + known_open[wide]) // 2
+            closes = self.closed(paths[wide], middle, np.ones(len(wide), dtype=np.int64), place[wide])
+            end[wide[closes]] = middle[closes]
+            known_open[wide[~closes]] = middle[~closes]
+        return end
+
+    def evaluate_next(
+        self, following: NextSwaps, paths: Array, states: Array, start: Array, end: Array, left: Array
+    ) -> None:
+        """All sentences one swap further than these, at a position from `start` on and before `end`."""
         count, width = self.bounds.places.swaps.shape
         made = np.zeros((len(paths), count))
         row, step = np.nonzero(paths >= 0)
@@ -362,10 +391,11 @@ class Search:
         for block in self.blocks(len(order), cells=SENTENCE_CELLS):
             self.pause(0)
             own = order[block]
-            first = int(start[own[0]])
-            margins = following.margins(states[own], made[own], first)
-            place, choice = (array[following.starts[first] :] for array in (following.place, following.choice))
-            asked = place >= start[own][:, None]
+            first, last = int(start[own[0]]), int(end[own].max())
+            margins = following.margins(states[own], made[own], first, last)
+            part = slice(following.starts[first], following.starts[last])
+            place, choice = following.place[part], following.choice[part]
+            asked = (place >= start[own][:, None]) & (place < end[own][:, None])
             self.evaluations += int(asked.sum())
             node, swap = np.nonzero(asked & ~(margins > self.threshold))
             if len(node):
