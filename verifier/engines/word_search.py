@@ -311,7 +311,8 @@ class Search:
         places = np.arange(count)
         several = np.flatnonzero(nodes.left > 1)
         end = self.ends(nodes, after, several)
-        for record, stop in zip(nodes.records, end.tolist(), strict=True):
+        # With a last swap left the end is inherited, which no bound of the rest itself confirms: all of it is listed.
+        for record, stop in zip(nodes.records, np.where(nodes.left > 1, end, count).tolist(), strict=True):
             record.end = stop
         inside = (places >= nodes.start[:, None]) & (places < end[:, None])
         live = bounds.places.there & ~(parts > self.threshold) & inside[:, :, None]
