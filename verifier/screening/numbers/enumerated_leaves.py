@@ -18,6 +18,8 @@ AT_ONCE = 1 << 20
 """Numbers in one block of sentences."""
 STATES = 48
 """Sentences of which all next swaps are evaluated together."""
+MOST = 1 << 26
+"""Numbers that all swaps may take, laid out."""
 WORTH = 2_000
 """Leaves and swaps, multiplied, from which on it pays to lay the swaps out."""
 Swaps = NDArray[np.int64]
@@ -160,9 +162,9 @@ class PooledLeaves:
 
     @classmethod
     def of(cls, sets: Sets, leaves: int) -> PooledLeaves | None:
-        """None where the network is another, or there are few leaves."""
+        """None where the network is another, there are few leaves, or there is much to lay out."""
         moves = sets.moves
-        if leaves * int(sets.first[-1]) < WORTH:
+        if leaves * int(sets.first[-1]) < WORTH or len(moves.touched) * sets.allowed.shape[1] * moves.width > MOST:
             return None
         there = np.arange(sets.allowed.shape[1]) < np.diff(sets.first)[:, None]
         rows = np.zeros((*there.shape, moves.width))
