@@ -191,6 +191,7 @@ class JointBound:
     """
 
     inherits = True
+    following = None
 
     def __init__(self, shallow: Shallow, relaxation: Relaxation, k: int) -> None:
         weights, slopes = shallow.weights, relaxation.slopes

@@ -9,6 +9,7 @@ others.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..network import (
     Scaling,
     Sum,
 )
+from ..pools.next_swaps import NextSwaps
 from ..walk import Meaning, gather
 from .relaxation import replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
@@ -108,30 +110,55 @@ class LinearBounds:
         _, parts = self.margin(self.whole())
         return np.argsort(-self.places.falls(parts)[0, 0], kind="stable")
 
-    def careful_order(self) -> Array:
-        """The places, the one first without which the bound of the whole space is greatest; P bounds instead of one.
+    def careful_order(self, enough: float, steps: int) -> Array:
+        """The places, each time the one first without which, and those before it, the bound of the whole space is
+        greatest: after so many steps, or when it exceeds `enough`, the others as they are then. P bounds a step.
 
-        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them.
+        Where maxima are bounded by constants, the linear function that is left does not know what swaps do to them,
+        and of two places that raise the same maximum none gains anything alone.
         """
-        return np.argsort(-self.without_each(), kind="stable")
+        first = np.empty(0, dtype=np.int64)
+        while True:
+            left = np.setdiff1d(np.arange(self.places.count), first)
+            bounds = self.without_each(first, left)
+            order = left[np.argsort(-bounds, kind="stable")]
+            if len(first) + 1 >= min(steps, self.places.count) or bounds.max() > enough:
+                return np.concatenate([first, order])
+            first = np.append(first, order[0])
 
-    def without_each(self) -> Array:
-        """[P]: lower bounds of the margin when a position must not move."""
-        count, k = self.places.count, self.k
-        low, high = (
-            self.base + sign * greatest_without_each(best, k) for sign, best in ((-1.0, self.fall), (1.0, self.rise))
-        )
-        none = np.zeros(count, dtype=np.int64)
-        regions = Regions(np.repeat(self.base[None], count, axis=0), none, np.full(count, k))
+    def without_each(self, gone: Array, left: Array) -> Array:
+        """[left]: lower bounds of the margin when the places that are gone must not move, nor each of those left."""
+        best = [
+            np.where(np.isin(np.arange(self.places.count), gone)[:, None], 0.0, way) for way in (self.fall, self.rise)
+        ]
+        fall, rise = (greatest_without_each(way, self.depth)[left] for way in best)
+        low, high = self.base - fall, self.base + rise
+        moving = np.ones((len(left), self.places.count))
+        moving[:, gone] = 0.0
+        moving[np.arange(len(left)), left] = 0.0
+        none = np.zeros(len(left), dtype=np.int64)
+        regions = Regions(np.repeat(self.base[None], len(left), axis=0), none, np.full(len(left), self.k))
         found = [np.zeros(0)]
         rows = max(1, CELLS // self.cells)
-        for first in range(0, count, rows):
+        for first in range(0, len(left), rows):
             part = slice(first, first + rows)
-            bounds = ElementBounds(self, regions.part(part), np.arange(count)[part])
+            bounds = ElementBounds(self, regions.part(part), moving[part])
             for index, where in self.differences.parts.items():
                 bounds.known[index] = low[part, where], high[part, where]
             found.append(bounds.least(self.last, self.coefficients[None, None])[:, 0])
         return np.concatenate(found)
+
+    @cached_property
+    def following(self) -> NextSwaps | None:
+        """All sentences one swap further, where the network lets them be evaluated together."""
+        return NextSwaps.of(self.differences.query, self.rival, self.places.there, self.base, self.rows)
+
+    def moving(self, swapped: Array) -> tuple[Array, Any]:
+        """[n, C, moved]: what swaps of these places [n] add to a part of the cut, which it is of states [n, width]."""
+        if self.following is None:
+            return self.rows[swapped], (slice(None), slice(None))
+        rows, moved = self.following.rows[swapped], self.following.moved[swapped]
+        return rows.reshape(*rows.shape[:2], -1), (np.arange(len(moved))[:, None], moved.reshape(len(moved), -1))
 
     def margins(self, states: Array) -> Array:
         return np.asarray(self.differences.margins(states)[:, self.rival])
@@ -171,16 +198,16 @@ class LinearBounds:
 class ElementBounds:
     """Bounds of the elements of nodes in these regions, each computed once."""
 
-    def __init__(self, linear: LinearBounds, regions: Regions, still: Array | None = None) -> None:
-        """`still` [n]: a position of each region that does not move, which bounds at the cut do not know of."""
-        self.linear, self.regions, self.network, self.still = linear, regions, linear.network, still
+    def __init__(self, linear: LinearBounds, regions: Regions, moving: Array | None = None) -> None:
+        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it."""
+        self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
         at = (regions.start, np.minimum(regions.left, linear.depth))
         low, high = regions.states - linear.down[at], regions.states + linear.up[at]
         if regions.swapped is not None:
             there = regions.there(linear.places)[:, :, None]
-            rows = linear.rows[regions.swapped]
-            low += np.where(there, rows, np.inf).min(axis=1)
-            high += np.where(there, rows, -np.inf).max(axis=1)
+            rows, moved = linear.moving(regions.swapped)
+            low[moved] += np.where(there, rows, np.inf).min(axis=1)
+            high[moved] += np.where(there, rows, -np.inf).max(axis=1)
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
         }
@@ -203,6 +230,8 @@ class ElementBounds:
 
     def rectify(self, layer: Rectifier, at: At) -> tuple[Array, Array]:
         low, high = self.of(at.node.inputs[0])
+        if not layer.slope:
+            return np.maximum(low, 0.0), np.maximum(high, 0.0)
         return np.maximum(low, layer.slope * low), np.maximum(high, layer.slope * high)
 
     def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
@@ -240,15 +269,13 @@ class ElementBounds:
         """`bound` less what the swaps of the regions can take away, position by position `falls` [n, R, P]."""
         regions, linear = self.regions, self.linear
         if regions.swapped is not None:
-            rows = linear.rows[regions.swapped]
-            own = np.zeros((*bound.shape, rows.shape[1]))
+            own = np.zeros((*bound.shape, linear.rows.shape[1]))
             for values, part, columns in parts:
-                mine = rows[:, :, part]
-                mine = mine if columns is None else mine[:, :, columns]
-                own += values @ mine.transpose(0, 2, 1)
+                mine = linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
+                own += values @ mine[regions.swapped].transpose(0, 2, 1)
             bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
-        if self.still is not None:
-            falls[np.arange(len(falls)), :, self.still] = 0.0
+        if self.moving is not None:
+            falls = falls * self.moving[:, None]
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
     def replace(self, index: int, given: Coefficients) -> Relaxed:

@@ -62,13 +62,17 @@ def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coef
     """
     _, out, width = low.shape
     coefficients = np.broadcast_to(coefficients, (len(low), *coefficients.shape[1:]))
-    best = low.argmax(axis=-1)
-    chosen = low.max(axis=-1)
-    others = high.copy()
-    np.put_along_axis(others, best[..., None], -np.inf, axis=-1)
-    certain = (others.max(axis=-1, initial=-np.inf) <= chosen)[:, None, :]
+    best, top = low.argmax(axis=-1), high.argmax(axis=-1)
+    chosen = np.take_along_axis(low, best[..., None], axis=-1)[..., 0]
+    highest = np.take_along_axis(high, top[..., None], axis=-1)[..., 0]
+    others = highest.copy()
+    n, element = np.nonzero(best == top)  # of the others, another one is the highest
+    rest = high[n, element]
+    rest[np.arange(len(n)), best[n, element]] = -np.inf
+    others[n, element] = rest.max(axis=-1, initial=-np.inf)
+    certain = (others <= chosen)[:, None, :]
     follows = (coefficients >= 0) | certain
-    constant = np.where(follows, 0.0, coefficients * high.max(axis=-1)[:, None, :]).sum(axis=-1)
+    constant = np.where(follows, 0.0, coefficients * highest[:, None, :]).sum(axis=-1)
     elements = best + np.arange(out) * width
     columns = np.unique(elements)
     passed = np.zeros((*coefficients.shape[:-1], len(columns)))

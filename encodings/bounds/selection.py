@@ -242,7 +242,7 @@ def greatest_without_each(best: Array, k: int) -> Array:
     count = len(best)
     if not k:
         return np.zeros_like(best)
-    ordered = -np.sort(-best, axis=0)
+    ordered = -np.sort(-best, axis=0) if k + 1 >= count else -np.sort(np.partition(-best, k, axis=0)[: k + 1], axis=0)
     spare = ordered[k] if k < count else np.zeros(best.shape[1])
     counted = best >= ordered[min(k, count) - 1]
     return np.asarray(ordered[:k].sum(axis=0) - np.where(counted, best - spare, 0.0))

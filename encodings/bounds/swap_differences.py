@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..evaluation import values
 from ..network import Embedding, Floats
+from ..pools.first_maxima import beyond_cut
 from ..query import Query
 from ..rounding.float_errors import SLOP, margin_errors, rounding_errors
 from ..rounding.magnitudes import greatest, magnitudes
@@ -84,7 +85,7 @@ class Differences:
     def margins(self, cut: Array) -> Array:
         """[batch, rivals] of logit[label] - logit[rival], from [batch, width] values of the cut, in their precision."""
         network = self.query.network
-        logits = values(network, given=network.split_cut(cut), dtype=cut.dtype.type)[len(network.nodes) - 1][:, 0, :]
+        logits = values(network, given=beyond_cut(network, cut), dtype=cut.dtype.type)[len(network.nodes) - 1][:, 0, :]
         return np.asarray(logits[:, [self.query.label]] - logits[:, list(self.query.rivals)])
 
     @cached_property

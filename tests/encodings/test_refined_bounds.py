@@ -11,6 +11,7 @@ import pytest
 from cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from oracles import loaded, query_of
 from random_networks import networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
@@ -158,17 +159,20 @@ def test_what_is_left_after_some_swaps_is_a_space_of_its_own(data: st.DataObject
 
 @cases(40)
 @given(st.data())
-def test_bounds_without_a_position_hold_for_the_sentences_that_leave_it_alone(data: st.DataObject) -> None:
+def test_bounds_without_positions_hold_for_the_sentences_that_leave_them_alone(data: st.DataObject) -> None:
     places, rival = places_of(data)
     k = data.draw(st.integers(0, places.count))
     bounds = LinearBounds(places, rival, k)
-    found = bounds.without_each()
-    for place in range(places.count):
-        others = [p for p in range(places.count) if p != place]
+    gone = np.flatnonzero(data.draw(arrays(np.bool_, places.count)))
+    left = np.setdiff1d(np.arange(places.count), gone)
+    found = bounds.without_each(gone, left)
+    for row, place in enumerate(left):
+        others = [p for p in left if p != place]
         rest = places.reordered(np.array(others, dtype=np.int64))
         margins = bounds.margins(cuts_of(rest, rest.rows, rest.base, ([], 0, k, None)))
-        assert found[place] <= margins.min() + SLACK * (1 + np.abs(margins).max())
-    assert sorted(bounds.careful_order().tolist()) == list(range(places.count))
+        assert found[row] <= margins.min() + SLACK * (1 + np.abs(margins).max())
+    steps = data.draw(st.integers(1, 4))
+    assert sorted(bounds.careful_order(0.0, steps).tolist()) == list(range(places.count))
 
 
 @given(st.integers(1, 6), st.integers(0, 7), st.integers(0, 99))

@@ -16,9 +16,11 @@ from oracles import loaded, query_of
 from random_networks import Sample, tiny, tiny_networks
 from settling import case, checked_by, expect_truth, nodes_of, paper_network, settle
 
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.pools import next_swaps
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Slopes, Words
@@ -39,9 +41,11 @@ def eager() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_search, "ANEW", 1)
         patch.setattr(word_search, "SHARE", 0.0)
+        patch.setattr(word_search, "SPARED", -1)
         patch.setattr(attempt, "HOPELESS", float("inf"))
         patch.setattr(attempt, "REFINED_STAGES", ((2, 12),))
         patch.setattr(proof_tree, "LEAF", 1)
+        patch.setattr(next_swaps, "FEW", 0)
         yield
 
 
@@ -100,6 +104,33 @@ def test_parts_of_any_network_are_searched_anew(shape: str, tmp_path: Path) -> N
         model, query, replay = labelled(sample, tmp_path)
         for effort in EFFORTS:
             expect_truth(settle(query, replay, Exact(effort=effort), check=checked_by(model, query)), query, replay)
+
+
+@pytest.mark.usefixtures("eager")
+@cases(30)
+@given(st.data())
+def test_sentences_evaluated_together_are_those_that_one_swap_makes(data: st.DataObject) -> None:
+    """However swaps overlap; and what is listed of them is what the checker finds."""
+    with TemporaryDirectory() as folder:
+        model, query, replay = case(data, data.draw(tiny_networks(shapes=("cnn", "maximum"))), folder)
+        bounds = LinearBounds(Places.of(Differences.of(query)), 0, len(query.space.swappable))
+        places, following = bounds.places, bounds.following
+        for start in range(places.count if following is not None else 0):
+            assert following is not None
+            made, states = np.zeros((1, places.count)), places.base[None].copy()
+            for place in range(start):
+                if data.draw(st.booleans()):
+                    made[0, place] = 1
+                    following.move(states, np.array([0]), np.array([place]), np.array([0]))
+            swaps = slice(following.starts[start], None)
+            rows = places.rows[following.place[swaps], following.choice[swaps]]
+            np.testing.assert_allclose(
+                following.margins(states, made, start, places.count)[0],
+                bounds.margins(states + rows),
+                rtol=1e-9,
+                atol=1e-9,
+            )
+        expect_truth(settle(query, replay, Exact(), check=checked_by(model, query)), query, replay)
 
 
 def labelled(sample: Sample, folder: Path) -> tuple[Model, Query, Replay]:

@@ -6,16 +6,19 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_networks import swap_spaces, tiny
 
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.onnx_files.onnx_reading import read_network
+from swapproof.encodings.pools import next_swaps
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.screening.form.tree_leaves import ENUMERATE, NONE, Cells, Leaf, Settings
-from swapproof.verifier.screening.numbers.enumerated_leaves import sentences
+from swapproof.verifier.screening.numbers import enumerated_leaves
+from swapproof.verifier.screening.numbers.enumerated_leaves import PooledLeaves, cut_of, sentences
 from swapproof.verifier.screening.numbers.joint_groups import Elements, Patterns
 from swapproof.verifier.screening.numbers.linear_part import linear_part
 from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
@@ -93,3 +96,35 @@ def test_a_region_has_these_sentences_and_these_extremes(
         np.testing.assert_allclose(patterns.heights_alone(batch, 1), tops, atol=close)
     parts = {index: every[:, part].reshape(-1, *network.nodes[index].shape) for index, part in sets.moves.parts.items()}
     assert np.isfinite(values(network, given=parts)[len(network.nodes) - 1]).all()
+
+
+@given(data=st.data(), source=st.integers(0, 2**32 - 1), shape=st.sampled_from(("cnn", "maximum")))
+def test_one_swap_more_is_listed_the_same_by_the_windows_it_moves(
+    data: st.DataObject, source: int, shape: str, tmp_path_factory: object
+) -> None:
+    sample = tiny(shape, source)
+    network = read_network(sample.save(tmp_path_factory.mktemp("pooled")), sample.length)  # type: ignore[attr-defined]
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    query = Query.of(network, SwapSpace(choices), 0)
+    masks = [data.draw(st.integers(1, (1 << len(options)) - 1)) for options in choices]
+    forced = sum(len(options) > 1 and not mask & 1 for options, mask in zip(choices, masks, strict=True))
+    sets, leaf = region(query, masks, forced + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(next_swaps, "FEW", 0)
+        patch.setattr(enumerated_leaves, "WORTH", 0)
+        pooled = PooledLeaves.of(sets, 1)
+    if pooled is None:
+        return
+    found: dict[tuple[int, ...], int] = {}
+    node = pooled.following.pool.node
+    for block in pooled.blocks([(7, leaf), (7, leaf)]):
+        assert block.pooled is not None
+        assert set(block.region.tolist()) == {7}
+        cut = cut_of(sets, block, np.arange(len(block.swaps)))
+        expected = values(network, given=network.split_cut(cut), wanted=[node])[node].reshape(block.pooled.shape)
+        np.testing.assert_allclose(block.pooled, expected, atol=1e-9)
+        for swaps in block.swaps:
+            key = tuple(sorted(swaps[swaps >= 0].tolist()))
+            found[key] = found.get(key, 0) + 1
+    plain = [tuple(sorted(row[row >= 0].tolist())) for _, swaps in sentences(sets, leaf) for row in swaps]
+    assert found == dict.fromkeys(plain, 2)

@@ -18,6 +18,7 @@ class AllRivals:
     """The least, over the rivals, of how far each margin exceeds its threshold."""
 
     inherits = False
+    following = None
 
     def __init__(self, places: Places, thresholds: Sequence[float], k: int) -> None:
         self.each = [(LinearBounds(places, rival, k), least) for rival, least in enumerate(thresholds)]

@@ -53,8 +53,12 @@ GUARD = 64.0
 """Bounds must exceed this many times the error of a margin in float64: they add up a few times more terms."""
 TOGETHER, TOGETHER_CELLS = 800, 1 << 22
 """Regions spent, after the time is up, on what can be counted of all rivals together; fewer where each is dear."""
+STEPS = 40
+"""Positions chosen one after the other: a search for more than two swaps is worth P bounds for each."""
 MOST_RECORDS = 200_000
 """Regions that one attempt may have split: with the tree made of them about 3 KB each, measured."""
+MOST_LISTED = 20_000_000
+"""Sentences that the leaves of one tree may list (FORMAT.md, section 9)."""
 NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
 GRID = 2.0**-48
@@ -114,6 +118,7 @@ class Attempt:
     unfinished: bool = False
     """Out of time, of memory, or of the regions allowed: leaves of the tree are open."""
     records: int = 0
+    listed: int = 0
     doubtful: list[Array] = field(default_factory=list)
 
     def run(self, kept: Node | None = None) -> Node:
@@ -177,7 +182,8 @@ class Attempt:
         """With the positions in the order in which they are decided."""
         bounds = LinearBounds(places, rival, k)
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
-        order = bounds.careful_order() if careful and k > 1 else bounds.order()
+        steps = STEPS if k > 2 else 1
+        order = bounds.careful_order(self.threshold(rival), steps) if careful and k > 1 else bounds.order()
         return LinearBounds(places.reordered(order), rival, k)
 
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
@@ -301,15 +307,23 @@ class Attempt:
         if self.regions > self.allowed or self.full or self.out_of_time:
             raise Unfinished
 
-    def room(self, records: int) -> None:
+    def room(self, records: int, listed: int) -> None:
         self.records += records
+        self.listed += listed
         if self.full:
             raise Unfinished
 
     @property
     def full(self) -> bool:
-        """Whether there is no memory for more."""
-        return self.records > MOST_RECORDS
+        """Whether there is no room for more."""
+        return bool(self.short_of)
+
+    @property
+    def short_of(self) -> str:
+        """What there is no room in, if so."""
+        return "memory" * (self.records > MOST_RECORDS) or "the sentences a proof may list" * (
+            self.listed > MOST_LISTED
+        )
 
     @property
     def out_of_time(self) -> bool:

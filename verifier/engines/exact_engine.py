@@ -86,8 +86,7 @@ def given_up(attempt: Attempt, tree: Node) -> Findings:
     if not isinstance(tree, Open):
         together = attempt.together() if isinstance(tree, Rivals) else None
         yield Covered(Cover(attempt.k, tree, attempt.level, together))
-    short_of = "memory" if attempt.full else "time"
-    yield Stopped(f"out of {short_of} at {attempt.k} swaps, after {attempt.regions} regions")
+    yield Stopped(f"out of {attempt.short_of or 'time'} at {attempt.k} swaps, after {attempt.regions} regions")
 
 
 def with_fewer(differences: Differences, interval: Interval, budget: Budget) -> tuple[int, ...] | None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.pools.next_swaps import NextSwaps
 from swapproof.proofs.writing.certificate import Node
 
 Array = NDArray[Any]
@@ -32,6 +33,8 @@ SHARE = 0.6
 """How far its bound must be below the threshold, by how far that of the whole is."""
 SENTENCE_CELLS = 1 << 18
 """The same for sentences: few enough that a block stays in the cache."""
+SPARED = 4_000_000
+"""Sentences listed in a proof before bounds are spent on listing fewer: its leaves may list 20,000,000."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
@@ -60,6 +63,11 @@ class Bounds(Protocol):
     @property
     def inherits(self) -> bool:
         """Whether a part of a region that `inherited` closes is also closed by its own bound."""
+        ...
+
+    @property
+    def following(self) -> NextSwaps | None:
+        """All sentences one swap further, where the network lets them be evaluated together."""
         ...
 
     def margins(self, states: Array) -> Array:
@@ -161,12 +169,13 @@ class Search:
     """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
     patience: int = 0
     """Regions after which those that wait are searched anew."""
-    room: Callable[[int], None] | None = None
-    """Is told of regions about to be kept in memory, and may raise Unfinished."""
+    room: Callable[[int, int], None] | None = None
+    """Is told of regions about to be kept in memory and of sentences to be listed, and may raise Unfinished."""
     far: float = float("inf")
     """Bounds below which regions are worth a search of their own."""
     regions: int = 0
     evaluations: int = 0
+    listed: int = 0
     unfinished: bool = False
     """Whether parts were left open."""
     stack: list[Waiting] = field(default_factory=list)
@@ -248,7 +257,10 @@ class Search:
         """`states`, changed in place, after one swap more each; -1 for none."""
         rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
         taken = swaps >= 0
-        if taken.all():
+        if self.bounds.following is not None:
+            place, choice = np.divmod(swaps[taken], self.bounds.places.swaps.shape[1])
+            self.bounds.following.move(states, np.flatnonzero(taken), place, choice)
+        elif taken.all():
             states += rows[swaps]
         elif taken.any():
             states[taken] += rows[swaps[taken]]
@@ -287,11 +299,20 @@ class Search:
     def expand(self, nodes: Waiting) -> None:
         bounds = self.bounds
         count, width = bounds.places.swaps.shape
-        after, parts = bounds.inherited(self.states(nodes.paths), nodes.start, nodes.left)
+        states = self.states(nodes.paths)
+        if bounds.following is not None:
+            every = np.full(len(states), count)
+            self.evaluate_next(bounds.following, nodes.paths, states, nodes.start, every, nodes.left)
+            inner = nodes.left > 1
+            nodes, states = nodes.ordered(np.flatnonzero(inner)), states[inner]
+            if not nodes.records:
+                return
+        after, parts = bounds.inherited(states, nodes.start, nodes.left)
         places = np.arange(count)
         several = np.flatnonzero(nodes.left > 1)
         end = self.ends(nodes, after, several)
-        for record, stop in zip(nodes.records, end.tolist(), strict=True):
+        # With a last swap left the end is inherited, which no bound of the rest itself confirms: all of it is listed.
+        for record, stop in zip(nodes.records, np.where(nodes.left > 1, end, count).tolist(), strict=True):
             record.end = stop
         inside = (places >= nodes.start[:, None]) & (places < end[:, None])
         live = bounds.places.there & ~(parts > self.threshold) & inside[:, :, None]
@@ -308,9 +329,82 @@ class Search:
             return
         paths = nodes.paths[node]
         paths[np.arange(len(node)), bounds.k - nodes.left[node]] = place * width + choice
-        self.evaluate(paths)
-        inner = nodes.left[node] > 1
+        left = nodes.left[node]
+        inner = left > 1
+        if bounds.following is None:
+            self.evaluate(paths)
+        else:
+            last = left == 2
+            self.finish(bounds.following, nodes, states, (node[last], place[last], choice[last]), paths[last])
+            inner = left > 2
         self.put(nodes, node[inner], place[inner], choice[inner], paths[inner])
+
+    def finish(
+        self, following: NextSwaps, nodes: Waiting, states: Array, swaps: tuple[Array, Array, Array], paths: Array
+    ) -> None:
+        """The regions after these swaps of nodes, with one more to make: all sentences that no bound closes.
+
+        Those of a position are one record: whichever swap it was, the same positions are gone through.
+        """
+        node, place, choice = swaps
+        groups = runs(node, place)
+        if not groups:
+            return
+        n, p, first, after = np.array(groups).T
+        ways = after - first
+        end = self.last_ends(nodes.paths[n], p)
+        sentences = int((ways * (following.starts[end] - following.starts[p + 1] + 1)).sum())
+        self.listed += sentences
+        if self.room is not None:
+            self.room(len(groups), sentences)
+        ends = np.repeat(end, ways)
+        for block in self.blocks(len(paths), BATCH):
+            made = states[node[block]]
+            following.move(made, np.arange(len(made)), place[block], choice[block])
+            one = np.ones(len(made), dtype=np.int64)
+            self.evaluate_next(following, paths[block], made, place[block] + 1, ends[block], one)
+        for row, last in zip(groups, end.tolist(), strict=True):
+            choices = tuple(choice[row[2] : row[3]].tolist())
+            nodes.records[row[0]].parts.setdefault(row[1], {})[choices] = Record(row[1] + 1, last, 1, expanded=True)
+
+    def last_ends(self, paths: Array, place: Array) -> Array:
+        """[n]: positions from which on one more swap is closed, after these and some swap at `place`."""
+        known_open, end = place + 1, np.full(len(place), self.bounds.places.count)
+        for _ in range(BISECTIONS if self.listed > SPARED else 0):
+            wide = np.flatnonzero(end - known_open > 2)
+            if not len(wide):
+                break
+            middle = (end[wide] + known_open[wide]) // 2
+            closes = self.closed(paths[wide], middle, np.ones(len(wide), dtype=np.int64), place[wide])
+            end[wide[closes]] = middle[closes]
+            known_open[wide[~closes]] = middle[~closes]
+        return end
+
+    def evaluate_next(
+        self, following: NextSwaps, paths: Array, states: Array, start: Array, end: Array, left: Array
+    ) -> None:
+        """All sentences one swap further than these, at a position from `start` on and before `end`."""
+        count, width = self.bounds.places.swaps.shape
+        made = np.zeros((len(paths), count))
+        row, step = np.nonzero(paths >= 0)
+        made[row, paths[row, step] // width] = 1.0
+        order = np.argsort(start, kind="stable")
+        for block in self.blocks(len(order), cells=SENTENCE_CELLS):
+            self.pause(0)
+            own = order[block]
+            first, last = int(start[own[0]]), int(end[own].max())
+            margins = following.margins(states[own], made[own], first, last)
+            part = slice(following.starts[first], following.starts[last])
+            place, choice = following.place[part], following.choice[part]
+            asked = (place >= start[own][:, None]) & (place < end[own][:, None])
+            self.evaluations += int(asked.sum())
+            node, swap = np.nonzero(asked & ~(margins > self.threshold))
+            if len(node):
+                lowest = np.argsort(margins[node, swap], kind="stable")
+                node, swap = node[lowest], swap[lowest]
+                found = paths[own[node]]
+                found[np.arange(len(found)), self.bounds.k - left[own[node]]] = place[swap] * width + choice[swap]
+                self.judge(margins[node, swap], found)
 
     def put(self, nodes: Waiting, node: Array, place: Array, choice: Array, paths: Array) -> None:
         """The regions after these swaps, those that stay open on the stack."""
@@ -320,7 +414,7 @@ class Search:
         low = self.low(paths, start, left)
         opened = ~(low > self.threshold)
         if self.room is not None:
-            self.room(int(opened.sum()))
+            self.room(int(opened.sum()), 0)
         records = []
         for row in np.flatnonzero(opened).tolist():
             n, p, c = int(node[row]), int(place[row]), int(choice[row])
@@ -339,9 +433,7 @@ class Search:
             return
         there = self.bounds.places.there
         found: list[Closed] = []
-        ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
-        for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            n, p = int(node[first]), int(place[first])
+        for n, p, first, last in runs(node, place):
             best_first = first + np.argsort(-low[first:last], kind="stable")
             parts = nodes.records[n].parts.setdefault(p, {})
             found.append(
@@ -396,3 +488,10 @@ class Search:
             end[wide[closes]] = middle[closes]
             known_open[wide[~closes]] = middle[~closes]
         return np.asarray(end)
+
+
+def runs(node: Array, place: Array) -> list[tuple[int, int, int, int]]:
+    """(node, place, first, end) of those that follow one another."""
+    ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
+    firsts = [0, *ends[:-1].tolist()] if len(ends) else []
+    return [(int(node[at]), int(place[at]), at, end) for at, end in zip(firsts, ends.tolist(), strict=True)]

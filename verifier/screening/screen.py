@@ -15,8 +15,8 @@ checker remains the reference, which `--exact` asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.pools.first_maxima import beyond_cut, pool_of
 
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .numbers.enumerated_leaves import Swaps, blocks
+from .numbers.enumerated_leaves import Block, PooledLeaves, Swaps, blocks, cut_of
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
 from .numbers.margins import Recipe
@@ -205,7 +206,7 @@ class Screening:
 
     def enumerate(self, leaves: list[Leaf]) -> None:
         """Every sentence of these leaves is robust, or counted as broken where that is allowed."""
-        query, moves, network = self.text.query, self.sets.moves, self.text.network
+        query, network = self.text.query, self.text.network
         if not leaves:
             return
         rivals = list(query.rivals)
@@ -214,25 +215,41 @@ class Screening:
         last = len(network.nodes) - 1
         errors = self.own_errors[last]
         doubt = errors[query.label] + errors[rivals]
-        for block in blocks(self.sets, leaves):
+        for block in self.blocks(leaves):
             self.look_at_the_clock()
-            given = {
-                index: block.cut[:, part].reshape(len(block.cut), *network.nodes[index].shape)
-                for index, part in moves.parts.items()
-            }
-            found = values(network, given=given)
-            logits = found[last][:, 0]
+            logits = values(network, given=self.given(block))[last][:, 0]
             margins = logits[:, [query.label]] - logits[:, rivals]
             judged = Judged.of(margins, asked[block.region], self.claimable[rivals] + doubt)
             near = np.flatnonzero(judged.unsure)
             if len(near):
-                rows = {index: array[near] for index, array in found.items()}
+                rows = values(network, given=network.split_cut(cut_of(self.sets, block, near)))
                 closely = self.closely(rows, margins[near], block.swaps[near], asked[block.region[near]], doubt)
                 judged.robust[near], judged.broken[near] = closely.robust, closely.broken
             refuted = judged.unsure | (judged.broken & ~may_break[block.region])
             if refuted.any():
                 raise Unsure(f"an enumerated sentence: margins {margins[int(np.argmax(refuted))]}, error {doubt}")
             self.broken += int(judged.broken.sum())
+
+    def blocks(self, leaves: list[Leaf]) -> Iterator[Block]:
+        """Their sentences, each under the number of its leaf."""
+        single = [number for number, leaf in enumerate(leaves) if leaf.spare == 1]
+        pooled = PooledLeaves.of(self.sets, len(single)) if pool_of(self.text.network) is not None else None
+        if pooled is None:
+            yield from blocks(self.sets, leaves)
+            return
+        yield from pooled.blocks([(number, leaves[number]) for number in single])
+        others = [number for number, leaf in enumerate(leaves) if leaf.spare != 1]
+        for block in blocks(self.sets, [leaves[number] for number in others]):
+            yield replace(block, region=np.array(others)[block.region])
+
+    def given(self, block: Block) -> dict[int, Floats]:
+        """What the values of these sentences go on from."""
+        network, pool = self.text.network, pool_of(self.text.network)
+        if block.cut is not None:
+            return beyond_cut(network, block.cut)
+        if pool is None or block.pooled is None:
+            raise Unsure("sentences without values")
+        return {pool.node: block.pooled.reshape(-1, *network.nodes[pool.node].shape)}
 
     def closely(self, found: dict[int, Floats], margins: Floats, swaps: Swaps, asked: Flags, doubt: Floats) -> Judged:
         """Sentences that the whole space's numbers do not decide: by their own rounding, or over the rationals."""

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.pools.next_swaps import NextSwaps
+
 from ..form.tree_leaves import Leaf
 from .float64_rounding import Floats
 from .region_extremes import Sets
 
 AT_ONCE = 1 << 20
 """Numbers in one block of sentences."""
+STATES = 48
+"""Sentences of which all next swaps are evaluated together."""
+MOST = 1 << 26
+"""Numbers that all swaps may take, laid out."""
+WORTH = 2_000
+"""Leaves and swaps, multiplied, from which on it pays to lay the swaps out."""
 Swaps = NDArray[np.int64]
 """[n, m]: the swaps of a sentence by number, -1 for none."""
 
@@ -22,9 +30,11 @@ Swaps = NDArray[np.int64]
 class Block:
     """Sentences: their cut [n, width], their swaps, and of which region each is."""
 
-    cut: Floats
+    cut: Floats | None
     swaps: Swaps
     region: NDArray[np.int64]
+    pooled: Floats | None = None
+    """[n, F], in place of the cut: values of the first maxima."""
 
 
 def blocks(sets: Sets, leaves: Sequence[Leaf]) -> Iterator[Block]:
@@ -137,3 +147,83 @@ def combinations(options: Sequence[NDArray[np.int64]], most_swaps: int, most: in
 def swaps_of(sets: Sets, i: int, cell: int) -> NDArray[np.int64]:
     allowed = sets.allowed[cell, : sets.cells.sizes[i] - 1]
     return np.asarray(np.flatnonzero(allowed) + sets.first[i])
+
+
+class PooledLeaves:
+    """Leaves of one free swap, of a network that takes its first maxima over windows: by the windows that it moves.
+
+    The same sums as those of other leaves, of the elements that a swap moves, so within the same errors.
+    """
+
+    def __init__(self, sets: Sets, following: NextSwaps) -> None:
+        self.sets, self.following = sets, following
+        self.allowed: dict[int, NDArray[np.bool_]] = {}
+        """Set of free positions -> [swaps]: those that they may make."""
+
+    @classmethod
+    def of(cls, sets: Sets, leaves: int) -> PooledLeaves | None:
+        """None where the network is another, there are few leaves, or there is much to lay out."""
+        moves = sets.moves
+        if leaves * int(sets.first[-1]) < WORTH or len(moves.touched) * sets.allowed.shape[1] * moves.width > MOST:
+            return None
+        there = np.arange(sets.allowed.shape[1]) < np.diff(sets.first)[:, None]
+        rows = np.zeros((*there.shape, moves.width))
+        for i, (elements, own) in enumerate(zip(moves.touched, moves.rows, strict=True)):
+            rows[i, : len(own), elements] = own.T
+        following = NextSwaps.of(moves.query, 0, there, moves.base, rows)
+        return None if following is None else cls(sets, following)
+
+    def blocks(self, leaves: Sequence[tuple[int, Leaf]]) -> Iterator[Block]:
+        """All sentences of these leaves, each under its number."""
+        held: list[tuple[int, Leaf, Swaps]] = []
+        for number, leaf in leaves:
+            options = [swaps_of(self.sets, i, cell) for i, cell in leaf.forced]
+            for made in products(options, STATES):
+                held.append((number, leaf, made))
+                if sum(len(one) for _, _, one in held) >= STATES:
+                    yield self.block(held)
+                    held = []
+        if held:
+            yield self.block(held)
+
+    def block(self, held: Sequence[tuple[int, Leaf, Swaps]]) -> Block:
+        sets, following = self.sets, self.following
+        counts = [len(made) for _, _, made in held]
+        before = np.full((sum(counts), max(made.shape[1] for _, _, made in held)), -1, dtype=np.int64)
+        region = np.repeat([number for number, _, _ in held], counts)
+        free = np.repeat(np.array([self.free(leaf) for _, leaf, _ in held]), counts, axis=0)
+        positions = np.zeros((len(before), len(sets.first) - 1))
+        row = 0
+        for (_, leaf, made), count in zip(held, counts, strict=True):
+            before[row : row + count, : made.shape[1]] = made
+            positions[row : row + count, [i for i, _ in leaf.forced]] = 1.0
+            row += count
+        states = sets.moves.base + sets.moved(before)
+        pool = following.pool
+        found = [pool.rectified(pool.windows_of(states).max(axis=2))]
+        swaps, at = [np.full(len(before), -1, dtype=np.int64)], [np.arange(len(before))]
+        if free.any():
+            places = following.place[free.any(axis=0)]
+            start, end = int(places.min()), int(places.max()) + 1
+            part = slice(following.starts[start], following.starts[end])
+            swap, row_of = np.nonzero(free[:, part].T)
+            found.append(following.pooled(states, positions, start, end)[swap, row_of])
+            swaps.append(swap + part.start)
+            at.append(row_of)
+        rows = np.concatenate(at)
+        made = np.concatenate([before[rows], np.concatenate(swaps)[:, None]], axis=1)
+        return Block(None, made, region[rows], np.concatenate(found))
+
+    def free(self, leaf: Leaf) -> NDArray[np.bool_]:
+        if leaf.free not in self.allowed:
+            sets, found = self.sets, np.zeros(int(self.sets.first[-1]), dtype=np.bool_)
+            for i, cell in enumerate(sets.cells.rows[leaf.free]):
+                if cell >= 0:
+                    found[swaps_of(sets, i, int(cell))] = True
+            self.allowed[leaf.free] = found
+        return self.allowed[leaf.free]
+
+
+def cut_of(sets: Sets, block: Block, rows: NDArray[np.int64]) -> Floats:
+    """[rows, width]: the cut of these sentences of a block."""
+    return block.cut[rows] if block.cut is not None else sets.moves.base + sets.moved(block.swaps[rows])

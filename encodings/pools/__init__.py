@@ -1,0 +1,1 @@
+"""Networks that take the greatest of many windows: what a swap moves is a few of them."""
