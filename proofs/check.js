@@ -4226,7 +4226,9 @@ function swapproofChecker() {
       const [s, m] = [ids[start], ids[start + 1]];
       if (leaf.layer(m).kind !== "maximum") return null;
       const few = (other) => this.wordsOf(other).length <= 1;
-      return few(s) && leaf.reads(m).every(few) ? { s, m } : null;
+      if (!few(s)) return null;
+      if (!leaf.reads(m).every(few)) refuse("an attention leaf takes powers less a maximum of what several words move");
+      return { s, m };
     }
 
     meaningOf(id) {

@@ -34,7 +34,9 @@ Pick = Callable[[list[int]], Sequence[int]]
 
 
 def picker(elements: Sequence[int]) -> Pick:
-    """The elements named, by a slice if they follow each other."""
+    """The elements named, perhaps none, by a slice if they follow each other."""
+    if not elements:
+        return itemgetter(slice(0))
     start, stop = elements[0], elements[0] + len(elements)
     if [*elements] == [*range(start, stop)]:
         return itemgetter(slice(start, stop))
@@ -207,7 +209,7 @@ class Sparse:
     ) -> None:
         self.scales, self.places, self.biases, self.bias = scales, places, biases, max(map(abs, biases))
         self.lists, self.rows = lists, rows
-        self.by_column = len(lists) > len(lists[0])
+        self.by_column = len(lists) > len(lists[0]) > 0
         self.picks = [picker(elements) for elements in (zip(*lists, strict=True) if self.by_column else lists)]
         different = [*{id(row): row for row in rows}.values()]
         weights = {w for row in different for w in row}

@@ -105,3 +105,12 @@ def test_ends_of_rows_are_those_of_exact_sums(dense: bool, data: st.DataObject) 
                 assert reach[0].numbers()[at] == total * scale
                 assert reach[0].floors(1, scale - 1, scale)[at] == ceil(total)
                 assert reach[0].floors(257, 2 * scale - 1, scale)[at] == ceil(257 * total) + 1
+
+
+def test_rows_without_elements_are_their_biases() -> None:
+    """As of a product whose factors are all constants 0 (section 4.2)."""
+    sums = Sparse(Scales(1, 1, 1), [0, 1], [5, -7], [[], []], [[], []])
+    store = Store([[3], [4], [4]])
+    found = [column.numbers() for column in sums.ends(store, {})]
+    assert found == [[x * sums.times for x in (5, -7)]] * 2 + [[5, 7]]
+    assert [*sums.whole.pick(store.columns[0])] == []
