@@ -155,13 +155,13 @@ class Intervals:
         for at, here in by_list.items():
             length = len(layer.lists[at])
             if len(here) < weighted.PACKED or not length:
-                by_length.setdefault(length, []).extend(here)
+                by_length.setdefault(length, []).extend(here)  # in order again below: lists may take turns
                 continue
             rows, biases = given(here)
             key = tuple(map(id, rows))
             matrix = self.matrices[key] = self.matrices.get(key) or weighted.Matrix(rows)
             found.append(weighted.Dense(scales, here, biases, layer.lists[at], matrix, self.blocks.block_of))
-        for here in by_length.values():
+        for here in map(sorted, by_length.values()):
             rows, biases = given(here)
             lists = [layer.lists[layer.pairs[place][0]] for place in here]
             found.append(weighted.Sparse(scales, here, biases, lists, rows))

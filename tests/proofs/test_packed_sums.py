@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor, lcm
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from swapproof.proofs.smooth_intervals import Intervals
 from swapproof.proofs.sums.packed_columns import fields_of
 from swapproof.proofs.sums.weighted_sums import Dense, Matrix, Scales, Sparse
 
@@ -114,3 +116,18 @@ def test_rows_without_elements_are_their_biases() -> None:
     found = [column.numbers() for column in sums.ends(store, {})]
     assert found == [[x * sums.times for x in (5, -7)]] * 2 + [[5, 7]]
     assert [*sums.whole.pick(store.columns[0])] == []
+
+
+def test_rows_of_lists_that_take_turns_are_in_order() -> None:
+    layer: Any = SimpleNamespace(
+        lists=[[0], [1]],
+        pairs=[(0, 0), (1, 0), (0, 1)],
+        weights=[[2], [3]],
+        biases=[0, 0, 0],
+        size_scale=1,
+        bias_scale=1,
+    )
+    intervals: Any = SimpleNamespace(q=16, matrices={}, blocks=None)
+    (rows,) = Intervals.sums_of(intervals, layer, range(3))
+    low, _ = rows.ends(Store([[5, 7], [5, 7]]), {})
+    assert [rows.places, low.numbers()] == [[0, 1, 2], [rows.times * x for x in (10, 14, 15)]]
