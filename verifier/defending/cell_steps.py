@@ -94,7 +94,8 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
             tasks["kappa-training"] = cell.training_task
         for folder, task in tasks.items():
             out = cell.folder / folder
-            yield Step(out, ("measure", str(task), "--quantity", "kappa", "--out", str(out), *limited(asked.limit)))
+            measure = ("measure", str(task), "--quantity", "kappa", "--out", str(out), *asked.kappa_by)
+            yield Step(out, (*measure, *limited(asked.limit)))
     if BY_KAPPA in asked.attacks:
         yield attacking(BY_KAPPA, cell, asked, "--kappa", str(cell.folder / "kappa" / "kappa.csv"))
 

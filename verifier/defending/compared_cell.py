@@ -55,6 +55,8 @@ class Asked:
     radii: tuple[int, ...] = ()
     """Of the robust fraction."""
     kappa: bool = False
+    kappa_by: tuple[str, ...] = ()
+    """Options of `measure --quantity kappa` for networks that it cannot read: --brute-force, or --euba M."""
     jobs: int = 1
     example_texts: int | None = None
     """Training texts that examples are sought for."""

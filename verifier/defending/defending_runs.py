@@ -72,6 +72,10 @@ def defend(
         options.asked.kappa or BY_KAPPA not in options.asked.attacks,
         f"--attacks {BY_KAPPA} takes the words of the greatest kappa: give --rho too",
     )
+    require(
+        options.asked.kappa or not options.asked.kappa_by,
+        f"{' '.join(options.asked.kappa_by)} is how --rho is measured: give --rho too",
+    )
     methods = defended_named(options.methods)
     cells = cells_of(
         sources,
