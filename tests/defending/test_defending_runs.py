@@ -132,6 +132,21 @@ def test_attacks_have_limits_and_the_words_of_the_greatest_kappa(tmp_path: Path)
     assert steps[-1].arguments[-2:] == ("--kappa", str(tmp_path / "kappa" / "kappa.csv"))
 
 
+def test_attacks_alone_are_asked_for(compared: tuple[Path, Defences, InProcess], tmp_path: Path) -> None:
+    """And say what is right, and what says little, as `certify` does."""
+    folder, _, _ = compared
+    cell = folder / "out" / "small" / "smooth" / "seed-0"
+    certified = json.loads((cell / "certify" / "summary.json").read_bytes())
+    asked, commands = replace(ASKED, certified=False, radii=()), InProcess()
+    options = DefendOptions(asked=asked)
+    (row,) = defend([cell / "model" / "task.toml"], tmp_path / "out", options, command=commands).rows
+    assert [given[0] for given in commands.given] == ["attack"]
+    assert row.figures["Clean"] == (certified["accuracy"],) * 3
+    known = [name for name, figure in row.figures.items() if figure is not None]
+    assert known == ["Clean", "greedy Aua", "greedy Suc", "greedy #Query"]
+    assert row.vacuous == tuple(f"seed None: {said}" for said in certified["vacuous"])
+
+
 def test_rho_by_force_is_the_rho_that_is_read_off_the_network(tmp_path: Path) -> None:
     """So that recurrent networks, off which none is read, have it too."""
     options = DefendOptions(("none",), training_texts=15, asked=Asked(limit=8, seconds=0.1, kappa=True))
@@ -257,6 +272,7 @@ def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InPr
         (DefendOptions(("none",), asked=Asked(seconds=float("nan"))), "seconds = nan: a time above 0"),
         (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
         (DefendOptions(("none",), asked=Asked(attacks=("sp-attack",))), "give --rho too"),
+        (DefendOptions(("none",), asked=Asked(certified=False)), "--no-certify leaves the attacks: give --attacks"),
         (
             DefendOptions(("none",), asked=Asked(kappa_by=("--euba", "8"))),
             "--euba 8 is how --rho is measured: give --rho",

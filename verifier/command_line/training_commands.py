@@ -53,6 +53,7 @@ def defend(
         typer.Option(help="Keys of defences: a TOML file of [METHOD] sections.", show_default=False, readable=False),
     ] = None,
     attacks: Annotated[str, typer.Option(help="Attacks of the table.")] = "textfooler",
+    no_certify: Annotated[bool, typer.Option("--no-certify", help="By attacks alone.")] = False,
     pr: Annotated[str, typer.Option(help="Radii of robust fractions: 1,2,3.", show_default="none")] = "",
     rho: Annotated[bool, typer.Option("--rho", help="Also rho, of the texts and of training texts.")] = False,
     brute_force: Annotated[bool, typer.Option("--brute-force", help="Of rho, as for measure.")] = False,
@@ -84,6 +85,6 @@ def defend(
 
     limits = limits_of(Limits(k_max, rho_max, rho_up, q_max, similarity))
     radii, by = numbers_of(pr, "--pr"), kappa_by(brute_force, euba)
-    asked = Asked(limit, seconds, names_of(attacks), radii, rho, by, jobs, limits=limits, cluster=cluster)
+    asked = Asked(limit, seconds, names_of(attacks), radii, rho, by, jobs, None, limits, not no_certify, cluster)
     options = DefendOptions(names_of(methods), numbers_of(seeds, "--seeds"), synonyms, keys, training_texts, asked)
     raise typer.Exit(command(sources, out, options, as_json=json))

@@ -74,7 +74,8 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
         yield Step(out, (*sought(name, asked, cell.training_task, out), *limited(asked.example_texts)))
     out, jobs = cell.folder / "certify", asked.workers
     certify = ("certify", str(cell.deployed), "--out", str(out), *asked.timed, *jobs)
-    yield Step(out, (*certify, *limited(asked.limit)))
+    if asked.certified:
+        yield Step(out, (*certify, *limited(asked.limit)))
     for name in asked.attacks:
         if name != BY_KAPPA:
             yield attacking(name, cell, asked)

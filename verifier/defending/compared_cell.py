@@ -62,6 +62,8 @@ class Asked:
     """Training texts that examples are sought for."""
     limits: tuple[str, ...] = ()
     """Options of `attack` that say how far the attacks of the table may go."""
+    certified: bool = True
+    """Or by attacks alone."""
     cluster: str | None = None
     """A Ray cluster, for what can work on one."""
 
