@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from swapproof.encodings.errors import BadInput
 from swapproof.verifier.attacks.attack_limits import Limits
 from swapproof.verifier.cli import main
-from swapproof.verifier.commands.defences.defend_recipes import limits_of
+from swapproof.verifier.commands.defences.defend_recipes import kappa_by, limits_of
 from swapproof.verifier.defending.cell_steps import Ended, steps_of
 from swapproof.verifier.defending.compared_cell import Asked, Cell
 from swapproof.verifier.defending.defence_rows import Row, as_table
@@ -131,6 +132,33 @@ def test_attacks_have_limits_and_the_words_of_the_greatest_kappa(tmp_path: Path)
     assert steps[-1].arguments[-2:] == ("--kappa", str(tmp_path / "kappa" / "kappa.csv"))
 
 
+def test_attacks_alone_are_asked_for(compared: tuple[Path, Defences, InProcess], tmp_path: Path) -> None:
+    """And say what is right, and what says little, as `certify` does."""
+    folder, _, _ = compared
+    cell = folder / "out" / "small" / "smooth" / "seed-0"
+    certified = json.loads((cell / "certify" / "summary.json").read_bytes())
+    asked, commands = replace(ASKED, certified=False, radii=()), InProcess()
+    options = DefendOptions(asked=asked)
+    (row,) = defend([cell / "model" / "task.toml"], tmp_path / "out", options, command=commands).rows
+    assert [given[0] for given in commands.given] == ["attack"]
+    assert row.figures["Clean"] == (certified["accuracy"],) * 3
+    known = [name for name, figure in row.figures.items() if figure is not None]
+    assert known == ["Clean", "greedy Aua", "greedy Suc", "greedy #Query"]
+    assert row.vacuous == tuple(f"seed None: {said}" for said in certified["vacuous"])
+
+
+def test_rho_by_force_is_the_rho_that_is_read_off_the_network(tmp_path: Path) -> None:
+    """So that recurrent networks, off which none is read, have it too."""
+    options = DefendOptions(("none",), training_texts=15, asked=Asked(limit=8, seconds=0.1, kappa=True))
+    path = recipe(tmp_path)
+    (read,) = defend([path], tmp_path / "out", options, command=InProcess()).rows
+    forced, commands = replace(options, asked=replace(options.asked, kappa_by=kappa_by(True, None))), InProcess()
+    (row,) = defend([path], tmp_path / "out", forced, command=commands).rows
+    assert ["--brute-force" in given for given in commands.given] == [True, True]
+    assert row.figures == read.figures
+    assert read.figures["rho low"] == read.figures["rho high"]
+
+
 def test_the_table_says_what_the_runs_say(compared: tuple[Path, Defences, InProcess]) -> None:
     folder, found, _ = compared
     for row, shown in zip(found.rows, table_of(folder)["rows"], strict=True):
@@ -244,6 +272,11 @@ def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InPr
         (DefendOptions(("none",), asked=Asked(seconds=float("nan"))), "seconds = nan: a time above 0"),
         (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
         (DefendOptions(("none",), asked=Asked(attacks=("sp-attack",))), "give --rho too"),
+        (DefendOptions(("none",), asked=Asked(certified=False)), "--no-certify leaves the attacks: give --attacks"),
+        (
+            DefendOptions(("none",), asked=Asked(kappa_by=("--euba", "8"))),
+            "--euba 8 is how --rho is measured: give --rho",
+        ),
     ],
 )
 def test_bad_options_are_one_line_before_anything_is_written(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -144,3 +145,22 @@ def test_training_texts_have_a_task_of_their_own(write: Write, tmp_path: Path) -
         said: list[str] = []
         train(write('method = "ada"\nexamples = "run/results.jsonl"'), tmp_path / "ada", said.append)
         assert any(line.startswith(f"{found} listed examples") for line in said)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries of C are left alone")
+def test_freed_memory_is_kept_for_the_next_step() -> None:
+    """Beside blocks of 24 MB glibc would give back the end of its heap each time, and the pages come one by one."""
+    resource = pytest.importorskip("resource")
+    pages = 4 * (24 << 20) // resource.getpagesize()
+    import torch
+
+    from swapproof.models.learning import kept_memory
+
+    with kept_memory():
+        faults = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            blocks = [torch.ones(24 << 18) for _ in range(4)]
+            del blocks
+            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    assert sum(faults[1:]) < pages, faults

@@ -53,8 +53,13 @@ def defend(
         typer.Option(help="Keys of defences: a TOML file of [METHOD] sections.", show_default=False, readable=False),
     ] = None,
     attacks: Annotated[str, typer.Option(help="Attacks of the table.")] = "textfooler",
+    no_certify: Annotated[bool, typer.Option("--no-certify", help="By attacks alone.")] = False,
     pr: Annotated[str, typer.Option(help="Radii of robust fractions: 1,2,3.", show_default="none")] = "",
     rho: Annotated[bool, typer.Option("--rho", help="Also rho, of the texts and of training texts.")] = False,
+    brute_force: Annotated[bool, typer.Option("--brute-force", help="Of rho, as for measure.")] = False,
+    euba: Annotated[
+        int | None, typer.Option(min=1, help="Of rho, as for measure.", metavar="M", show_default=False)
+    ] = None,
     k_max: Annotated[int | None, typer.Option(min=1, help="Of attacks, as for attack.", show_default=False)] = None,
     rho_max: Annotated[str | None, typer.Option(help="Of attacks, as for attack.", show_default=False)] = None,
     rho_up: Annotated[bool, typer.Option("--rho-up", help="Of attacks, as for attack.")] = False,
@@ -74,12 +79,12 @@ def defend(
     Every step is a command that you could give yourself, shown as it begins; a killed comparison goes on.
     """
     from ..attacks.attack_limits import Limits
-    from ..commands.defences.defend_recipes import command, limits_of, names_of, numbers_of
+    from ..commands.defences.defend_recipes import command, kappa_by, limits_of, names_of, numbers_of
     from ..defending.compared_cell import Asked
     from ..defending.defending_runs import DefendOptions
 
     limits = limits_of(Limits(k_max, rho_max, rho_up, q_max, similarity))
-    radii = numbers_of(pr, "--pr")
-    asked = Asked(limit, seconds, names_of(attacks), radii, rho, jobs, limits=limits, cluster=cluster)
+    radii, by = numbers_of(pr, "--pr"), kappa_by(brute_force, euba)
+    asked = Asked(limit, seconds, names_of(attacks), radii, rho, by, jobs, None, limits, not no_certify, cluster)
     options = DefendOptions(names_of(methods), numbers_of(seeds, "--seeds"), synonyms, keys, training_texts, asked)
     raise typer.Exit(command(sources, out, options, as_json=json))

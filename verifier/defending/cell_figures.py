@@ -13,22 +13,16 @@ RADII = ("1", "2", "3")
 
 
 def figures_of(cell: Cell, asked: Asked) -> Figures:
-    certified = summary_in(cell.folder / "certify")
-    mmws = certified.get("mmws") or {}
+    certified = summary_in(cell.folder / "certify") if asked.certified else {}
     found: Figures = {"Clean": certified.get("accuracy")}
     for name in asked.attacks:
         attack = summary_in(cell.folder / f"attack-{name}")
         found[f"{name} Aua"] = shared(attack, "aua")
         found[f"{name} Suc"] = shared(attack, "suc")
         found[f"{name} #Query"] = attack.get("requests")
-    shares = certified.get("accuracy_under_attack", {})
-    for radius in RADII:
-        # Beyond the greatest radius that the summary lists nothing changes any more.
-        ends = shares.get(radius) or (shares[max(shares, key=int)] if shares else {})
-        found[f"certified@{radius}"] = ends.get("low")
-        found[f"unbroken@{radius}"] = ends.get("high")
-    found |= {"MMWS low": mmws.get("low"), "MMWS high": mmws.get("high"), "open": number(certified, "open")}
-    found["unbreakable"] = number(certified, "unbreakable")
+        found["Clean"] = shared(attack, "clean") if found["Clean"] is None else found["Clean"]
+    if asked.certified:
+        found |= certified_figures(certified)
     for one in asked.radii:
         fraction = summary_in(cell.folder / f"pr-{one}").get("robust_fraction") or {}
         found |= {f"PR@{one} low": fraction.get("low"), f"PR@{one} high": fraction.get("high")}
@@ -45,9 +39,25 @@ def figures_of(cell: Cell, asked: Asked) -> Figures:
     return found
 
 
-def vacuous_in(cell: Cell) -> tuple[str, ...]:
-    """Why what is certified of it says little: near chance, one class whatever the text, nothing to swap."""
-    return tuple(summary_in(cell.folder / "certify").get("vacuous", ()))
+def certified_figures(certified: Mapping[str, Any]) -> Figures:
+    """Of the summary of `certify`."""
+    found: Figures = {}
+    mmws = certified.get("mmws") or {}
+    shares = certified.get("accuracy_under_attack", {})
+    for radius in RADII:
+        # Beyond the greatest radius that the summary lists nothing changes any more.
+        ends = shares.get(radius) or (shares[max(shares, key=int)] if shares else {})
+        found[f"certified@{radius}"] = ends.get("low")
+        found[f"unbroken@{radius}"] = ends.get("high")
+    found |= {"MMWS low": mmws.get("low"), "MMWS high": mmws.get("high"), "open": number(certified, "open")}
+    found["unbreakable"] = number(certified, "unbreakable")
+    return found
+
+
+def vacuous_in(cell: Cell, asked: Asked) -> tuple[str, ...]:
+    """Why what is found of it says little: near chance, one class whatever the text, nothing to swap."""
+    runs = ["certify"] if asked.certified else [f"attack-{name}" for name in asked.attacks]
+    return tuple(dict.fromkeys(said for run in runs for said in summary_in(cell.folder / run).get("vacuous", ())))
 
 
 def shared(summary: Mapping[str, Any], name: str) -> float | None:

@@ -74,7 +74,8 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
         yield Step(out, (*sought(name, asked, cell.training_task, out), *limited(asked.example_texts)))
     out, jobs = cell.folder / "certify", asked.workers
     certify = ("certify", str(cell.deployed), "--out", str(out), *asked.timed, *jobs)
-    yield Step(out, (*certify, *limited(asked.limit)))
+    if asked.certified:
+        yield Step(out, (*certify, *limited(asked.limit)))
     for name in asked.attacks:
         if name != BY_KAPPA:
             yield attacking(name, cell, asked)
@@ -94,7 +95,8 @@ def steps_of(cell: Cell, asked: Asked, wanted_examples: Sequence[str]) -> Iterat
             tasks["kappa-training"] = cell.training_task
         for folder, task in tasks.items():
             out = cell.folder / folder
-            yield Step(out, ("measure", str(task), "--quantity", "kappa", "--out", str(out), *limited(asked.limit)))
+            measure = ("measure", str(task), "--quantity", "kappa", "--out", str(out), *asked.kappa_by)
+            yield Step(out, (*measure, *limited(asked.limit)))
     if BY_KAPPA in asked.attacks:
         yield attacking(BY_KAPPA, cell, asked, "--kappa", str(cell.folder / "kappa" / "kappa.csv"))
 

@@ -55,11 +55,15 @@ class Asked:
     radii: tuple[int, ...] = ()
     """Of the robust fraction."""
     kappa: bool = False
+    kappa_by: tuple[str, ...] = ()
+    """Options of `measure --quantity kappa` for networks that it cannot read: --brute-force, or --euba M."""
     jobs: int = 1
     example_texts: int | None = None
     """Training texts that examples are sought for."""
     limits: tuple[str, ...] = ()
     """Options of `attack` that say how far the attacks of the table may go."""
+    certified: bool = True
+    """Or by attacks alone."""
     cluster: str | None = None
     """A Ray cluster, for what can work on one."""
 

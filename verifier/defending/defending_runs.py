@@ -72,6 +72,11 @@ def defend(
         options.asked.kappa or BY_KAPPA not in options.asked.attacks,
         f"--attacks {BY_KAPPA} takes the words of the greatest kappa: give --rho too",
     )
+    require(options.asked.certified or bool(options.asked.attacks), "--no-certify leaves the attacks: give --attacks")
+    require(
+        options.asked.kappa or not options.asked.kappa_by,
+        f"{' '.join(options.asked.kappa_by)} is how --rho is measured: give --rho too",
+    )
     methods = defended_named(options.methods)
     cells = cells_of(
         sources,
@@ -94,7 +99,7 @@ def defend(
         failed, worst = all_steps(cell, options.asked, wanted, command, said)
         code = worst if code != UNCHECKED and worst != HOLDS else code
         figures = {} if failed else figures_of(cell, options.asked)
-        found.append(Known(cell, figures, failed, () if failed else vacuous_in(cell)))
+        found.append(Known(cell, figures, failed, () if failed else vacuous_in(cell, options.asked)))
         spent.append(time.monotonic() - began)
         said(progress(spent, len(cells)))
     rows, remarks = rows_of(found), remarks_of(cells)

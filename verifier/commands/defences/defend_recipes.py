@@ -57,3 +57,8 @@ def limits_of(limits: Limits) -> tuple[str, ...]:
     given = {"--k-max": limits.k_max, "--rho-max": limits.rho_max, "--similarity": limits.similarity}
     said = [part for name, value in given.items() if value is not None for part in (name, str(value))]
     return (*said, *(["--rho-up"] if limits.rho_up else []), *(["--q-max"] if limits.q_max else []))
+
+
+def kappa_by(brute_force: bool, euba: int | None) -> tuple[str, ...]:
+    """As options of `measure --quantity kappa`."""
+    return (*(["--brute-force"] if brute_force else []), *(["--euba", str(euba)] if euba is not None else []))
