@@ -17,7 +17,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, IntEnum
-from math import isfinite, prod
+from math import inf, isfinite, prod
 from typing import Any, NamedTuple
 
 # Limits (FORMAT section 9).
@@ -224,6 +224,7 @@ WHOLE = (
     "training_mode",
     "value_int",
 )
+MAY_BE_LOW = ("value_float", "value_floats")
 CELLS = ("hidden_size", "input_forget", "layout", "linear_before_reset", "stash_type")
 ATTRIBUTES: dict[AttributeType, tuple[str, ...]] = {
     AttributeType.FLOAT: ("alpha", "beta", "epsilon", "momentum", "ratio", "value_float"),
@@ -362,7 +363,8 @@ class OnnxFile:
             need(known, f"node {number}: attribute {name!r} occurs twice or has type {kind}")
             value = self.attribute_value(kind, attribute)
             given = {AttributeType.FLOAT: [value], AttributeType.FLOATS: value}.get(kind, [])
-            need(all(map(isfinite, given)), f"node {number}: attribute {name!r} holds NaN or infinity")
+            sane = all(isfinite(x) or (x == -inf and name in MAY_BE_LOW) for x in given)
+            need(sane, f"node {number}: attribute {name!r} holds NaN or infinity")
             attributes[name] = AttributeType(kind), value
         inputs = found["inputs"]
         while inputs and not inputs[-1]:
@@ -439,7 +441,7 @@ def model_input(found: dict[str, Any]) -> ModelInput:
 
 
 def plain(items: Any, name: str) -> Any:
-    """Numbers of a tensor, if they are within the format, with zeros of no sign.
+    """Numbers of a tensor, if they are within the format, minus infinity too, with zeros of no sign.
 
     The highest byte of a float32 tells: it is 127 or 255 for NaN and infinity, and 128 for a negative zero.
     """
@@ -447,6 +449,6 @@ def plain(items: Any, name: str) -> Any:
         highest = items.tobytes()[3::4]
         if not any(byte in highest for byte in (127, 128, 255)):
             return items
-    sane = all(abs(x) < 2.0**128 and (x * 2.0**200).is_integer() for x in items)
+    sane = all(x == -inf or (abs(x) < 2.0**128 and (x * 2.0**200).is_integer()) for x in items)
     need(sane, f"tensor {name!r} holds NaN or infinity, or numbers that are not multiples of 2**-200 below 2**128")
     return array(items.typecode, [x + 0.0 for x in items])

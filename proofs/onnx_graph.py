@@ -21,7 +21,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from math import prod
+from math import inf, isfinite, prod
 from operator import eq
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,7 +110,8 @@ def weights_of(given: Sequence[Sequence[Any]]) -> Weights:
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """A value: its elements in row-major order. They are integers; numbers (floats or Fractions, both exact); tokens
-    (input positions); or variable: elements, by their numbers in the graph.
+    (input positions); or variable: elements, by their numbers in the graph. Numbers may be minus infinity; and so it
+    stands among elements, of which it is none.
     """
 
     kind: Kind
@@ -120,6 +121,15 @@ class Tensor:
     @property
     def rank(self) -> int:
         return len(self.shape)
+
+    @cached_property
+    def is_masked(self) -> bool:
+        """Whether minus infinity is in it. The highest byte of such a float32 is 255."""
+        items = self.items
+        if self.kind in (Kind.INTEGERS, Kind.TOKENS) or isinstance(items, range):
+            return False
+        plain = isinstance(items, array) and items.typecode == "f" and 255 not in items.tobytes()[3::4]
+        return not plain and -inf in items
 
     @cached_property
     def numbers(self) -> Written:
@@ -295,6 +305,8 @@ class Curve(Layer):
         return [[6, self.function], counted(lists[0])]
 
 
+# An operator on tokens: its name, what it reads, and what came of it.
+Fold = tuple[str, tuple[Tensor, ...], Sequence[Any]]
 # By name; None for outputs that cannot be read.
 Values = dict[str, Tensor | None]
 
@@ -317,7 +329,7 @@ class Graph:
         self.stop = stop
         self.choices = choices
         self.work = 0
-        self.compares = False
+        self.folds: list[Fold] = []
         self.layers: list[Layer] = []
         self.owner: list[Layer | None] = []
         self.constants: dict[Any, int] = {}
@@ -335,6 +347,7 @@ class Graph:
         result = values.get(self.model.output)
         if result is None:
             raise Unusable("the output is not defined")
+        need(not result.is_masked, "minus infinity in the output")
         return result
 
     def outputs_of(self, node: onnx_file.Node, values: Values) -> Values:
@@ -344,6 +357,9 @@ class Graph:
         need(len(names) <= len(wanted), f"{len(names)} inputs are too many")
         names = names + [""] * (len(wanted) - len(names))
         inputs = [each.argument(values, name) for each, name in zip(wanted, names, strict=True)]
+        if not operator.may_be_masked:
+            masked = any(isinstance(each, Tensor) and each.is_masked for each in inputs)
+            need(not masked, "minus infinity in an input is outside the format here")
         attributes = node.attributes_of(operator.attributes)
         if "axes" in attributes:
             need(inputs[1] is None, "axes are given twice")
@@ -392,11 +408,11 @@ class Graph:
             return value
         need(value.items, "numbers without elements among variables")
         for number in value.items:
-            if number not in self.constants:
+            if number not in self.constants and number != -inf:
                 self.constants[number] = len(self.owner)
                 self.owner.append(None)
         need(len(self.owner) <= 2 * MAX_ELEMENTS, "the network has too many elements")
-        return Tensor(Kind.VARIABLE, value.shape, [self.constants[number] for number in value.items])
+        return Tensor(Kind.VARIABLE, value.shape, [self.constants.get(number, -inf) for number in value.items])
 
     def alike(self, *values: Tensor) -> tuple[Tensor, ...]:
         """Of several kinds: all as variables."""
@@ -406,8 +422,7 @@ class Graph:
         """The exact numbers that a constant, or a token, can be."""
         self.spend(1)
         if kind is not Kind.TOKENS:
-            return [item if kind is Kind.INTEGERS else Fraction(item)]
-        self.compares = True
+            return [item if kind is Kind.INTEGERS else exact(item)]
         self.spend(len(self.choices[item]))
         return self.choices[item]
 
@@ -439,7 +454,7 @@ class Graph:
         numbers = {part.digest: part.data for part in parts if isinstance(part, Written)}
         data = START + b"".join(map(stored_part, parts))
         lookups = [layer for layer in self.layers if isinstance(layer, Embedding)]
-        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.choices if self.compares else None)
+        return Lowered(data, sha256(data), numbers, self.no_float32, lookups, self.folds)
 
 
 def stored_part(part: Sequence[int] | Written) -> bytes:
@@ -452,7 +467,7 @@ class Lowered(NamedTuple):
     """A canonical network: its bytes, and by their digests the numbers written apart.
 
     `no_float32` says why there can be no claims about float32, and is empty if there can. `lookups` are all that are in
-    the model, `choices` what its tokens may be, if it computes with them.
+    the model, `folds` all that it computes of tokens: where they come to the same, so does the network.
     """
 
     data: bytes
@@ -460,10 +475,15 @@ class Lowered(NamedTuple):
     numbers: Mapping[bytes, bytes]
     no_float32: str
     lookups: list[Embedding]
-    choices: Sequence[Sequence[int]] | None
+    folds: Sequence[Fold]
 
 
 ZERO = Tensor(Kind.NUMBERS, (1,), [0.0])
+
+
+def exact(number: Any) -> Any:
+    """What is not finite stays a float."""
+    return number if isinstance(number, float) and not isfinite(number) else Fraction(number)
 
 
 def axes_of(listed: Ints, rank: int, default: Iterable[int] = ()) -> list[int]:
@@ -481,19 +501,49 @@ def weighted(
     return graph.affine(zip(*elements, strict=True), weights, shape, biases)
 
 
+def around(x: Tensor, make: Callable[[Sequence[Any], tuple[int, ...]], Tensor], filler: Any = -inf) -> Tensor:
+    """What is made of the items that are not minus infinity, in the shape they have; the filler for the others."""
+    if not x.is_masked:
+        return make(x.items, x.shape)
+    kept = [i for i in x.items if i != -inf]
+    found = iter(make(kept, (len(kept),)).items if kept else ())
+    return Tensor(Kind.VARIABLE, x.shape, [filler if i == -inf else next(found) for i in x.items])
+
+
+def shown(shape: Sequence[int], hidden: Iterable[bool]) -> Tensor:
+    """The places of a value of this shape, but for those that are hidden."""
+    return Tensor(Kind.VARIABLE, tuple(shape), [-inf if each else i for i, each in enumerate(hidden)])
+
+
 def combined(graph: Graph, *terms: tuple[int, Tensor]) -> Tensor:
     """The sum of values, each times a sign: variables, and at most one of numbers."""
     shape = broadcast(*[value.shape for _, value in terms])
     need(all(value.kind in (Kind.NUMBERS, Kind.VARIABLE) for _, value in terms), "tokens or integers among numbers")
+    masked = [value for _, value in terms if value.is_masked]
+    need(all(sign == 1 or not value.is_masked for sign, value in terms), "minus infinity is taken off")
     given = [(sign, value.kind, spread(value, shape).items) for sign, value in terms]
-    variables = [([sign] * len(items), items) for sign, kind, items in given if kind is Kind.VARIABLE]
-    biases = [sign * n for sign, kind, items in given if kind is Kind.NUMBERS for n in items]
-    return weighted(graph, shape, variables, biases)
+
+    def laid(chosen: Sequence[int], shape: tuple[int, ...]) -> Tensor:
+        taken = [(sign, kind, [items[i] for i in chosen]) for sign, kind, items in given]
+        variables = [([sign] * len(items), items) for sign, kind, items in taken if kind is Kind.VARIABLE]
+        biases = [sign * n for sign, kind, items in taken if kind is Kind.NUMBERS for n in items]
+        return weighted(graph, shape, variables, biases)
+
+    if not masked:
+        return laid(range(prod(shape)), shape)
+    graph.no_claim("the model adds minus infinity")
+    places = zip(*[spread(value, shape).items for value in masked], strict=True)
+    return around(shown(shape, [-inf in each for each in places]), laid)
 
 
 def rectified(graph: Graph, x: Tensor, alpha: float = 0.0) -> Tensor:
-    need(0 <= alpha <= 1, "needs an alpha in [0, 1]")
-    return graph.lay(Rectifier(len(x.items), [x.items], alpha), x.shape)
+    need(0 <= alpha <= 1 and not (alpha and x.is_masked), "needs an alpha in [0, 1]")
+    return around(x, lambda items, shape: graph.lay(Rectifier(len(items), [items], alpha), shape), zero_of(graph, x))
+
+
+def zero_of(graph: Graph, x: Tensor) -> Any:
+    """The constant element 0, where it takes the place of minus infinity."""
+    return graph.variable(ZERO).items[0] if x.is_masked else None
 
 
 def lines_of(x: Tensor, axes: Iterable[int], keepdims: int = 1) -> tuple[list[int], list[Sequence[int]]]:
@@ -507,16 +557,24 @@ def lines_of(x: Tensor, axes: Iterable[int], keepdims: int = 1) -> tuple[list[in
 
 
 def greatest(graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int]) -> Tensor:
+    """Of windows without minus infinity, if something is left."""
     graph.spend(sum(map(len, windows)))
-    return graph.lay(Maximum(len(windows), windows), shape)
+    lists = [[i for i in window if i != -inf] for window in windows]
+    need(all(lists) or graph.node.operator in ("ReduceMax", "Max"), "a window, or line, of nothing but minus infinity")
+
+    def laid(chosen: Sequence[int], shape: tuple[int, ...]) -> Tensor:
+        return graph.lay(Maximum(len(chosen), [lists[i] for i in chosen]), shape)
+
+    return around(shown(shape, [not each for each in lists]), laid)
 
 
 def averaged(
     graph: Graph, windows: Sequence[Sequence[int]], shape: Sequence[int], count: int | None = None, biases: Any = None
 ) -> Tensor:
     """The sum of each window over this count, or else over its own, plus a bias."""
-    weights = {size: (Fraction(1, count or size),) * size for size in set(map(len, windows))}
-    return graph.affine(windows, weights_of([weights[len(window)] for window in windows]), shape, biases)
+    sizes, places = distinct(map(len, windows))
+    weights = weights_of([(Fraction(1, count or size),) * size for size in sizes])
+    return graph.affine(windows, weights._replace(places=places), shape, biases)
 
 
 class Input(NamedTuple):
@@ -540,8 +598,8 @@ class Input(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """The function, what it reads (many: one or more of this), its attributes, if they are there; and whether names of
-    its outputs may be.
+    """The function, what it reads (many: one or more of this), its attributes, if they are there; whether names of its
+    outputs may be missing, and minus infinity in what it reads.
     """
 
     function: Callable[..., Tensor | list[Tensor]]
@@ -549,3 +607,4 @@ class Operator(NamedTuple):
     attributes: tuple[str, ...] = ()
     many: bool = False
     may_lack_outputs: bool = False
+    may_be_masked: bool = False

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from fractions import Fraction
+from functools import partial
 from itertools import chain
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING or __package__:
@@ -26,7 +27,7 @@ Graph = graphs.Graph
 Tensor = graphs.Tensor
 Kind = graphs.Kind
 Ints = graphs.Ints
-aligned, spread, lines_of = graphs.aligned, graphs.spread, graphs.lines_of
+aligned, around, spread, lines_of = graphs.aligned, graphs.around, graphs.spread, graphs.lines_of
 averaged, combined, greatest, rectified = graphs.averaged, graphs.combined, graphs.greatest, graphs.rectified
 weighted, weights_of = graphs.weighted, graphs.weights_of
 
@@ -56,12 +57,20 @@ OF_OPERATORS = {function.name.capitalize(): function for function in Function}
 
 
 def curve(graph: Graph, function: Function, x: Tensor) -> Tensor:
-    return graph.lay(graphs.Curve(len(x.items), [x.items], function), x.shape)
+    return curve_of(graph, function, x.items, x.shape)
+
+
+def curve_of(graph: Graph, function: Function, items: Items, shape: Sequence[int]) -> Tensor:
+    return graph.lay(graphs.Curve(len(items), [items], function), shape)
 
 
 def product(graph: Graph, x: Tensor, y: Tensor) -> Tensor:
     shape, pairs = aligned(x, y)
-    return graph.lay(graphs.Product(len(pairs), [[i for i, _ in pairs], [j for _, j in pairs]]), shape)
+    return pairs_of(graph, pairs, shape)
+
+
+def pairs_of(graph: Graph, pairs: Sequence[tuple[int, ...]], shape: Sequence[int]) -> Tensor:
+    return graph.lay(graphs.Product(len(pairs), [*zip(*pairs, strict=True)]), shape)
 
 
 def scaled(graph: Graph, x: Tensor, factor: Any, offset: Any) -> Tensor:
@@ -73,11 +82,11 @@ def scaled(graph: Graph, x: Tensor, factor: Any, offset: Any) -> Tensor:
 
 
 def curved(graph: Graph, x: Tensor) -> Tensor:
-    """Exp, Tanh, Sigmoid, Erf, Reciprocal, Sqrt."""
+    """Exp, Tanh, Sigmoid, Erf, Reciprocal, Sqrt; exp is 0 where minus infinity is."""
     function = OF_OPERATORS[graph.node.operator]
-    if function is Function.SQRT:
-        graph.no_claim("the model has a Sqrt")
-    return curve(graph, function, x)
+    if function is Function.SQRT or x.is_masked:
+        graph.no_claim("the model has a Sqrt, or an Exp of minus infinity")
+    return around(x, partial(curve_of, graph, function), graphs.zero_of(graph, x))
 
 
 def quotient(graph: Graph, x: Tensor, y: Tensor) -> Tensor:
@@ -124,13 +133,19 @@ def gelu(graph: Graph, x: Tensor, approximate: str = "none") -> Tensor:
 
 
 def matrix_product(graph: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """Of two variables: every line of a with every column of b."""
+    """Of two variables: every line of a with every column of b; what the constant 0 multiplies is left out."""
     b = b.swapped
     lines = graphs.reshaped(a, (*a.shape[:-1], 1, a.shape[-1]))
     columns = graphs.reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:]))
     need(a.shape[-1] == b.shape[-1], f"{a.shape[-1]} columns with {b.shape[-1]} lines")
-    terms = product(graph, lines, columns)
-    return averaged(graph, graphs.parts_of(terms.items, prod(terms.shape[:-1])), terms.shape[:-1], 1)
+    shape, pairs = aligned(lines, columns)
+    zero = graph.constants.get(0)
+    at = graphs.shown(shape, [zero in pair for pair in pairs])
+    if at.is_masked:
+        graph.no_claim("the model multiplies by the constant 0")
+    terms = around(at, lambda chosen, shape: pairs_of(graph, [pairs[i] for i in chosen], shape))
+    sums = [[i for i in each if i != -inf] for each in graphs.parts_of(terms.items, prod(shape[:-1]))]
+    return averaged(graph, sums, shape[:-1], 1)
 
 
 # -------------------------------------------------------------------------------------------------------------- lines
@@ -149,13 +164,17 @@ def norm(graph: Graph, x: Tensor, axes: Ints, keepdims: int = 1, noop_with_empty
 
 
 def softmax(graph: Graph, x: Tensor, axis: int = -1) -> Tensor:
-    """exp(x - greatest) over the sum of these, line by line."""
+    """exp(x - greatest) over the sum of these, line by line; 0 where minus infinity is."""
     graph.no_claim("the model has a Softmax")
     axes = [onnx_file.axis_of(axis, x.rank)]
     shape, lines = lines_of(x, axes)
-    powers = curve(graph, Function.EXP, combined(graph, (1, x), (-1, greatest(graph, lines, shape))))
-    sums = averaged(graph, lines_of(powers, axes)[1], shape, 1)
-    return product(graph, powers, curve(graph, Function.RECIPROCAL, sums))
+    less = combined(graph, (1, x), (-1, greatest(graph, lines, shape)))
+    powers = around(less, partial(curve_of, graph, Function.EXP))
+    sums = averaged(graph, [[i for i in line if i != -inf] for line in lines_of(powers, axes)[1]], shape, 1)
+    pairs = aligned(powers, curve(graph, Function.RECIPROCAL, sums))[1]
+    at = graphs.shown(x.shape, [i == -inf for i in powers.items])
+    zero = graphs.zero_of(graph, powers)
+    return around(at, lambda chosen, shape: pairs_of(graph, [pairs[i] for i in chosen], shape), zero)
 
 
 def layer_normalization(

@@ -37,7 +37,7 @@ from ..network import (
 )
 from ..rounding.magnitudes import MAGNITUDES, Embedded
 from ..walk import Meaning, backward, forward
-from .attention_parts import MANY, Found, Mixture, Part, Rows, parts_of
+from .attention_parts import MANY, MASKED, Found, Mixture, Part, Rows, parts_of
 
 Array = NDArray[Any]
 Pair = tuple[Array, Array]
@@ -92,7 +92,8 @@ class Mixing:
     """Attention: [heads, terms] columns of x and y and their coefficients, [rows, heads, rows] constants and the
     by how much float64 may have rounded these.
 
-    `live`: where scores depend on words; `value`: [outputs] columns of v; `head`: [outputs]."""
+    `live`: where scores depend on words; `shown`: where no mask makes the share 0; `value`: [outputs] columns of v;
+    `head`: [outputs]."""
 
     left: Taken
     right: Taken
@@ -103,6 +104,7 @@ class Mixing:
     add: Floats
     error: Floats
     live: NDArray[np.bool_]
+    shown: NDArray[np.bool_]
     value: Indices
     head: Indices
 
@@ -353,13 +355,16 @@ class Laying:
         """[rows, heads, members]"""
         if not np.array_equal(mixture.power[elements], power[:, heads]):
             raise self.refuse(node, "values of other words than its shares")
-        values_at = mixture.value[elements]
+        values_at, here = mixture.value[elements], mixture.power[elements] != MASKED
         row = self.found.rows[mixture.values].row[values_at]
-        value = self.column(mixture.values, values_at)
-        if (row != self.positions).any() or (value != value[:1, :, :1]).any():
+        if here.shape[-1] != len(self.positions) or (here & (row != self.positions)).any():
             raise self.refuse(node, "values that differ")
-        first, second = scores.first[power], scores.second[power]
-        live = (scores.coefficient[power] != 0).any(axis=-1)
+        value = np.where(here, self.column(mixture.values, values_at), -1)
+        column = value.max(axis=(0, 2))
+        if (here & (value != column[None, :, None])).any():
+            raise self.refuse(node, "values that differ")
+        first, second, shown = scores.first[power], scores.second[power], power != MASKED
+        live = shown & (scores.coefficient[power] != 0).any(axis=-1)
         if (live & ((first != self.positions[:, None, None]) | (second != self.positions))).any():
             raise self.refuse(node, "scores of other words")
         left, right = (
@@ -369,13 +374,13 @@ class Laying:
         places = [np.argwhere(live[:, head]) for head in range(len(head_of))]
         if not all(len(own) for own in places):
             raise self.refuse(node, "a head without words")
-        shown = [np.stack([part[own[0][0], head, own[0][1]] for head, own in enumerate(places)]) for part in tables]
-        if any((live[..., None] & (part != one[None, :, None])).any() for part, one in zip(tables, shown, strict=True)):
+        ones = [np.stack([part[own[0][0], head, own[0][1]] for head, own in enumerate(places)]) for part in tables]
+        if any((live[..., None] & (part != one[None, :, None])).any() for part, one in zip(tables, ones, strict=True)):
             raise self.refuse(node, "scores that differ")
         x, y = (Taken(root, None, root in self.found.bent) for root in scores.roots)
         v = Taken(mixture.values, None, mixture.values in self.found.bent)
-        add, error = scores.add[power], scores.error[power]
-        return Mixing(x, y, v, shown[0], shown[1], shown[2], add, error, live, value[0, :, 0], heads)
+        add, error = (np.where(shown, part[power], 0.0) for part in (scores.add, scores.error))
+        return Mixing(x, y, v, ones[0], ones[1], ones[2], add, error, live, shown, column, heads)
 
 
 def no_lines(node: int, given: Coefficients) -> tuple[Coefficients, Array]:

@@ -153,20 +153,22 @@ class Tables:
             rows, columns = mixing.left_columns[head], mixing.right_columns[head]
             x, y, weights = left[..., rows], right[..., columns], mixing.coefficient[head]
             at = np.ix_(self.position, self.position)
-            add, error, live = [part[:, head][at] for part in (mixing.add, mixing.error, mixing.live)]
+            add, error = [part[:, head][at] for part in (mixing.add, mixing.error)]
+            live, shown = [part[:, head][at] for part in (mixing.live, mixing.shown)]
             if isinstance(self.arithmetic, Plain):
                 score = (x * weights.astype(x.dtype)) @ y.T * live + add.astype(x.dtype)
+                score = np.where(shown, score, score.dtype.type(-np.inf))
                 score -= score.max(axis=1, keepdims=True)
                 found.append(self.arithmetic.curve("exp", score))
                 continue
             pairs = self.arithmetic.product(np.repeat(x, units, axis=0), np.tile(y, (units, 1, 1)), square=False)
             score = self.arithmetic.multiply(pairs, weights[:, None], 2)[..., 0].reshape(units, units, 2)
             score = score * live[..., None]
-            top = (score.mean(axis=2) + add).max(axis=1)
+            top = np.where(shown, score.mean(axis=2) + add, -np.inf).max(axis=1)
             both = (score + (add - top[:, None])[..., None]).reshape(-1, 2, 1)
             more = (8 * HALF * (np.abs(add) + np.abs(top)[:, None]) + 2 * error).reshape(-1, 1, 1)
             power = self.arithmetic.curve("exp", self.arithmetic.moved(self.arithmetic.rounded(both), more))
-            found.append(power[..., 0].reshape(units, units, 2))
+            found.append(np.where(shown[..., None], power[..., 0].reshape(units, units, 2), 0.0))
         return np.stack(found)
 
     def attended(self, node: int, position: int) -> Attended:

@@ -38,6 +38,8 @@ Array = NDArray[Any]
 HALF = 2.0**-53
 NO_ROW, MANY = -1, -2
 """In place of a row: of what no word changes, and of what several rows are added up in."""
+MASKED = -1
+"""In place of the number of a power, of a share and of its value: what a mask makes 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ class Shares:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """[size, members]: powers and values that a node adds up, by number; [size]: the total they are divided by."""
+    """[size, members]: powers and values that a node adds up, by number or MASKED; [size]: what they are divided by."""
 
     powers: int
     power: Indices
@@ -170,6 +172,11 @@ class Found:
             return taken(parts[read[0]], index - sum(sizes[: read[0]]))
         if any(isinstance(part, Scores) for part in parts):
             return taken(joined_scores(parts, sizes, at, self), index)
+        if len(parts) == 2 and isinstance(parts[0], Powers | Shares) and isinstance(parts[1], Fixed):
+            zeros = index >= sizes[0]
+            if parts[1].values[index[zeros] - sizes[0]].any() or parts[1].errors.any():
+                raise self.refuse(at, "shares beside other constants than 0")
+            return left_out(taken(parts[0], np.where(zeros, 0, index)), zeros)
         return self.affine(at, np.concatenate([self.row_of(part, at) for part in parts])[index], parts)
 
     def row_of(self, part: Part, at: At) -> Indices:
@@ -207,15 +214,17 @@ class Found:
         raise self.refuse(at, f"a sum of {type(part).__name__.lower()}")
 
     def mix(self, part: Shares, value: Rows, members: int, at: At) -> Part:
-        power, total = part.power.place.reshape(-1, members), part.total.place.reshape(-1, members)
-        if (total != total[:, :1]).any():
+        power, totals = part.power.place.reshape(-1, members), part.total.place.reshape(-1, members)
+        shown, total = power != MASKED, totals.max(axis=1)
+        if (shown & (totals != total[:, None])).any() or not shown.any(axis=1).all():
             raise self.refuse(at, "a sum of shares of several totals")
         scores = self.scores[part.power.root]
-        row = scores.first[power].max(axis=1)
-        if ((scores.first[power] != NO_ROW) & (scores.first[power] != row[:, None])).any():
+        first = np.where(shown, scores.first[power], NO_ROW)
+        row = first.max(axis=1)
+        if ((first != NO_ROW) & (first != row[:, None])).any():
             raise self.refuse(at, "shares of several rows")
         self.mixtures[at.index] = Mixture(
-            part.power.root, power, part.total.root, total[:, 0], value.root, value.place.reshape(-1, members)
+            part.power.root, power, part.total.root, total, value.root, value.place.reshape(-1, members)
         )
         return self.source(at, row, late=True)
 
@@ -295,7 +304,9 @@ class Found:
         """What is taken off the scores must be the same for a power and for all of its total."""
         root, members = self.totals[total.root]
         line = self.scores[power.root].line
-        if root != power.root or (line[members[total.place]] != line[power.place][:, None]).any():
+        own, place = members[total.place], power.place[:, None]
+        shown = (own != MASKED) & (place != MASKED)
+        if root != power.root or (shown & (line[own] != line[place])).any():
             raise self.refuse(at, "a share of another total")
         return Shares(power, total)
 
@@ -351,6 +362,19 @@ def taken(part: Part, index: Indices) -> Part:
         case Shares(power, total, value):
             more = None if value is None else replace(value, row=value.row[index], place=value.place[index])
             return Shares(replace(power, place=power.place[index]), replace(total, place=total.place[index]), more)
+
+
+def left_out(part: Part, zeros: Array) -> Part:
+    """Powers or shares that are 0 in these places."""
+
+    def without(place: Indices) -> Indices:
+        return np.where(zeros, MASKED, place)
+
+    if isinstance(part, Shares):
+        value = None if part.value is None else replace(part.value, place=without(part.value.place))
+        power, total = part.power, part.total
+        return Shares(replace(power, place=without(power.place)), replace(total, place=without(total.place)), value)
+    return replace(part, place=without(part.place)) if isinstance(part, Powers) else part
 
 
 def added(x: Floats, error: Floats, y: Floats, more: Floats) -> tuple[Floats, Floats]:

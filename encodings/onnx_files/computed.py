@@ -32,6 +32,8 @@ def is_foreign(operator: str, attributes: dict[str, Any], arrays: Sequence[Array
     floats = [array for array in given if is_floating(array)]
     if operator not in SPOKEN_OF or (operator in PAIRED and len(given) != 2):
         return True
+    if operator == "ReduceSum" and any(bool(np.isneginf(array).any()) for array in floats):
+        return True
     if operator == "Cast":
         types = {1: "float32", 10: "float16", 11: "float64"}
         target = types.get(attributes["to"])
@@ -66,7 +68,7 @@ def is_real_only(
 
 
 def are_whole(numbers: Array) -> bool:
-    return bool(((numbers == np.rint(numbers)) & (np.abs(numbers) <= WHOLE)).all())
+    return bool(((numbers == np.rint(numbers)) & (np.abs(numbers) <= WHOLE) | np.isneginf(numbers)).all())
 
 
 def is_floating(array: Array) -> bool:

@@ -148,6 +148,7 @@ SIZES: dict[str, Callable[[Arrays, dict[str, Any]], int]] = {
     "Sum": broadcast,
     "Tile": tiled,
     "Transpose": all_of,
+    "Trilu": all_of,
     "Unsqueeze": all_of,
     "Where": broadcast,
 }
@@ -156,7 +157,7 @@ EXACT = {
     "Gather", "GatherElements", "GatherND",
     "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Neg", "Not", "Or", "Pad",
     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Sign", "Slice", "Split", "Squeeze", "Tile", "Transpose",
-    "Unsqueeze", "Where",
+    "Trilu", "Unsqueeze", "Where",
 }  # fmt: skip
 """These never round."""
 IEEE = {"Add", "Cast", "Div", "Mul", "Sqrt", "Sub"}
@@ -188,6 +189,8 @@ def perform(
         if operator in EXACT or not any(np.issubdtype(result.dtype, np.floating) for result in results):
             return results, False
         rounded = differs(results, operator, attributes, arrays, outputs, opset)
+        if operator in IEEE and overflows(operator, given(arrays, 0), given(arrays, -1), results[0]):
+            raise Unsupported(f"{where}: numbers that overflow; a mask of minus infinity works")
     except Unsupported:
         raise
     except Exception as error:  # the reference implementation raises whatever numpy does
@@ -211,7 +214,7 @@ def differs(
     if operator in IEEE:
         left, right = given(arrays, 0), given(arrays, 0 if operator == "Sqrt" else 1)
         doubles = [array.astype(np.float64) for array in (left, right, results[0])]
-        return not bool(is_exact(operator, *doubles).all())
+        return not bool((is_exact(operator, *doubles) | is_low(operator, *doubles)).all())
     if operator == "ReduceSum" and given(arrays, 0).dtype == np.float64:
         sizes = reference(operator, attributes, [np.abs(given(arrays, 0)), *arrays[1:]], outputs, opset)[0]
         whole = given(arrays, 0) == np.rint(given(arrays, 0))
@@ -223,6 +226,17 @@ def differs(
     finer = reference(operator, attributes, doubled, outputs, opset)
     pairs = zip(results, finer, strict=True)
     return any(not np.array_equal(r.astype(np.float64), f.astype(np.float64), equal_nan=True) for r, f in pairs)
+
+
+def overflows(operator: str, left: Array, right: Array, result: Array) -> bool:
+    """Whether something becomes infinite, or NaN, that is not minus infinity because what it is made of is."""
+    return not bool((np.isfinite(result) | is_low(operator, left, right, result)).all())
+
+
+def is_low(operator: str, left: Array, right: Array, result: Array) -> Array:
+    """Where it is minus infinity because a term, or factor, is; a quotient only where that is what is divided."""
+    low = np.isneginf(left) | (np.isneginf(right) & (operator in ("Add", "Mul")))
+    return np.asarray(np.isneginf(result) & low)
 
 
 @np.errstate(all="ignore")  # what overflows is not exact, as what comes of it is NaN

@@ -43,10 +43,18 @@ Array = NDArray[Any]
 class Known:
     array: Array
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
     positions: Indices
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.positions.shape
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,19 @@ class Wire:
     dtype: str
 
 
-Value = Known | Tokens | Wire
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """Elements of a wire by their places, and minus infinity, which is no element, where `index` is OUTSIDE."""
+
+    wire: Wire
+    index: Indices
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.index.shape
+
+
+Value = Known | Tokens | Wire | Masked
 Run = Callable[["Call", Sequence[Array | None]], list[Array]]
 
 
@@ -80,6 +100,8 @@ class Call:
 
     def wire(self, position: int) -> Wire:
         value = self.value(position)
+        if isinstance(value, Masked):
+            raise Unsupported(f"{self.where}: {MINUS_INFINITY}")
         if not isinstance(value, Wire):
             raise Unsupported(f"{self.where}: input {position} must be computed from embedded words here")
         return value
@@ -272,6 +294,7 @@ MANY = 8
 MOST_MOVES = 2**26
 """Indices kept in all rearrangements together: half a gigabyte."""
 FLOATS = ("float16", "float32", "float64")
+MINUS_INFINITY = "minus infinity meets what is not read of it; sums, maxima, Exp, Relu and Softmax of it are"
 
 
 def coarsest(wires: Sequence[Wire]) -> str:
@@ -292,8 +315,17 @@ def variable(builder: Builder, call: Call, position: int) -> Wire:
             return value
         case Known():
             return builder.constant(value.array, call.where)
+        case Masked():
+            raise Unsupported(f"{call.where}: {MINUS_INFINITY}")
         case Tokens():
             raise Unsupported(f"{call.where}: computes with token ids; they may only select embeddings")
+
+
+def placed(shape: tuple[int, ...], places: Indices) -> Indices:
+    """Of this shape: the numbers of the places, one after the other, and OUTSIDE elsewhere."""
+    index = np.full(math.prod(shape), OUTSIDE, dtype=np.int64)
+    index[places] = np.arange(len(places))
+    return index.reshape(shape)
 
 
 def window_index(call: Call, shape: tuple[int, ...], kernel: Sequence[int]) -> Indices:

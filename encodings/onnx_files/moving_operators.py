@@ -14,7 +14,8 @@ from .windows import OUTSIDE
 
 def move(builder: Builder, call: Call) -> list[Value]:
     """Operators that only move elements of their first input: performed on an array of indices."""
-    moved = call.value(0)
+    given = call.value(0)
+    moved = given if isinstance(given, Tokens | Known) else call.wire(0)
     parameters = [call.known(position, f"input {position}") for position in range(1, len(call.values))]
     if isinstance(moved, Known):  # reached when a parameter varies, which `known` has refused
         raise Unsupported(f"{call.where}: nothing here depends on the text")

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Embedding, Head, Network, Node, Rearrangement
+from ..smooth.masked_values import is_masked, masked
 from ..space import Frame, SwapSpace
 from .computed import is_floating, is_foreign, is_real_only
 from .constant_folding import SIZES, perform
@@ -405,7 +406,7 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
     builder.types.update(attribute_types(call))
     if operator in ("Shape", "Size"):
         builder.foreign += [f"{call.where}: Size"] * (operator == "Size")
-        shape = shape_of(call.value(0))
+        shape = call.value(0).shape
         part = slice(call.attributes.get("start", 0), call.attributes.get("end", len(shape)))
         return [Known(np.array(shape[part] if operator == "Shape" else math.prod(shape), dtype=np.int64))]
     if operator in SIZES and all(value is None or isinstance(value, Known) for value in call.values):
@@ -413,6 +414,9 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         if rounded:
             builder.inexact.append(f"{call.where}: rounded arithmetic on constants")
         judge(builder, call, results)
+        for result in results:
+            if is_floating(result) and not (np.isfinite(result) | np.isneginf(result)).all():
+                raise Unsupported(f"{call.where}: makes NaN, or overflows, of constants")
         return [Known(array) for array in results]
     tokens = sum(isinstance(value, Tokens) for value in call.values)
     if tokens == 1 and operator in COMPUTE_TOKENS and not any(isinstance(value, Wire) for value in call.values):
@@ -425,6 +429,8 @@ def meaning(builder: Builder, call: Call) -> list[Value]:
         if operator in ("Softmax", "LogSoftmax") and axis != len(wire.shape) - 1:
             raise Unsupported(f"{call.where}: over axis {axis}; only over the classes, the last axis")
         return [wire]
+    if is_masked(call):
+        return masked(builder, call)
     if operator not in OPERATORS:
         hint = HINTS.get(operator, f"supported: {', '.join(OPERATORS)}")
         raise Unsupported(f"{call.where}: operator {operator} is not supported; {hint}")
@@ -490,16 +496,6 @@ def replaced(call: Call, choices: Sequence[Sequence[int]]) -> Iterator[list[Arra
             tokens[value.positions] if isinstance(value, Tokens) else value.array if isinstance(value, Known) else None
             for value in call.values
         ]
-
-
-def shape_of(value: Value) -> tuple[int, ...]:
-    match value:
-        case Tokens(positions):
-            return positions.shape
-        case Wire(_, shape, _):
-            return shape
-        case Known(array):
-            return array.shape
 
 
 def performed(call: Call, arrays: Sequence[Array | None]) -> tuple[list[Array], bool]:

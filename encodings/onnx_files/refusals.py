@@ -62,7 +62,7 @@ def refusals_of(
     What a refused node gives is taken as depending on the text, and everything behind it is looked at all the same.
     """
     from ..smooth.expanded_operators import expand_operators
-    from ..smooth.plain_constants import MASKS, with_plain_constants
+    from ..smooth.plain_constants import with_plain_constants
 
     try:
         proto = load(path)
@@ -78,9 +78,7 @@ def refusals_of(
     output = output or scored(proto)
     expand_operators(proto)
     with suppress(BadInput):  # constants that are not to be had are told below
-        proto, notes = with_plain_constants(proto, path, output, roles)
-        if MASKS in notes:
-            found.append(f"{MASKS} in what would be read, and a word may be lower: {RUN}")
+        proto, _ = with_plain_constants(proto, path, output, roles)
     look = Look(path, proto, found, roles, length)
     look.inputs()
     look.nodes(output)

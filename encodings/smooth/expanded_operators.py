@@ -76,11 +76,27 @@ def reduce_min(w: Writer, x: str, *axes: str) -> str:
     return w.call("Neg", greatest)
 
 
+def of_bits(w: Writer, operator: str, *bits: str) -> str:
+    """An operator of INT64 on BOOLs, for which runtimes have it, and not Where."""
+    numbers = [w.call("Cast", bit, to=7) for bit in bits]
+    return w.call("Cast", w.call(operator, *numbers), to=9)
+
+
+def both(w: Writer, x: str, y: str) -> str:
+    return of_bits(w, "Mul", x, y)
+
+
+def either(w: Writer, x: str, y: str) -> str:
+    return of_bits(w, "Max", x, y)
+
+
 EXPANSIONS: dict[str, Callable[..., str]] = {
+    "And": both,
     "Celu": celu,
     "Elu": elu,
     "HardSwish": hard_swish,
     "Mean": mean,
+    "Or": either,
     "ReduceMin": reduce_min,
     "Selu": selu,
     "Softsign": softsign,

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import BadInput, Unsupported
-from ..network import Indices, Maximum, Product, Sum
+from ..network import Constant, Indices, Maximum, Product, Rearrangement, Sum
 from ..onnx_files import affine_operators
-from ..onnx_files.construction import Axes, Builder, Call, Value, Wire, coarsest, numbered
+from ..onnx_files.construction import Axes, Builder, Call, Value, Wire, coarsest, numbered, placed
+from ..onnx_files.windows import OUTSIDE
 
 FUSED = "which runtimes fuse with their neighbours"
 
@@ -20,18 +22,31 @@ FUSED = "which runtimes fuse with their neighbours"
 def softmax(builder: Builder, call: Call) -> list[Value]:
     """exp(x - m) / sum exp(x - m), m the greatest of a line."""
     wire = call.wire(0)
+    return [softmax_of(builder, call, wire, numbered(wire.shape))]
+
+
+def softmax_of(builder: Builder, call: Call, wire: Wire, index: Indices) -> Wire:
+    """Of all elements of a wire, which are those of a value at `index`; where that is OUTSIDE it is minus infinity."""
     builder.real_only.append(f"{call.where}: a Softmax, {FUSED}")
-    lines = Lines.of(wire.shape, [call.axis(call.attributes.get("axis", -1), len(wire.shape))])
-    gathered = builder.rearrange([wire], lines.elements, call.where)
+    lines = Lines.of(index.shape, [call.axis(call.attributes.get("axis", -1), index.ndim)])
+    read = index.reshape(-1)[lines.elements]
+    first = read.max(axis=1, keepdims=True)
+    if (first == OUTSIDE).any():
+        raise Unsupported(f"{call.where}: a line of nothing but minus infinity, of which the model makes NaN")
+    gathered = builder.rearrange([wire], np.where(read == OUTSIDE, first, read), call.where)
     greatest = builder.emit(Maximum(), [gathered], (lines.count,), call.where, wire.dtype)
     builder.step()
-    moved = lines.less(builder, call, wire, greatest)
+    shown, line_of = index != OUTSIDE, np.zeros(math.prod(wire.shape), dtype=np.int64)
+    line_of[index[shown]] = lines.line_of[shown]
+    line_of = line_of.reshape(wire.shape)
+    wires = [wire, builder.rearrange([greatest], line_of, call.where)]
+    moved = builder.emit(Sum((1, -1)), wires, wire.shape, call.where, wire.dtype)
     exponential = builder.bend(moved, "exp", call.where)
     builder.step()
-    total = builder.total(builder.rearrange([exponential], lines.elements, call.where), call.where)
+    total = builder.total(builder.fill_outside(exponential, read, 0.0, call.where), call.where)
     inverse = builder.bend(total, "reciprocal", call.where)
     builder.step()
-    return [builder.product(exponential, lines.spread(builder, call, inverse), call.where)]
+    return builder.product(exponential, builder.rearrange([inverse], line_of, call.where), call.where)
 
 
 def layer_normalisation(builder: Builder, call: Call) -> list[Value]:
@@ -92,12 +107,30 @@ def matmul(builder: Builder, call: Call) -> list[Value]:
     builder.room(shape, call.where)
     rows = numbered(left.shape)[..., :, None, :]
     columns = np.swapaxes(numbered(right.shape), -1, -2)[..., None, :, :]
-    factors = [
-        builder.rearrange([wire], np.array(np.broadcast_to(index, shape)), call.where)
-        for wire, index in ((left, rows), (right, columns))
-    ]
-    pairs = builder.emit(Product(), factors, shape, call.where, coarsest(factors))
-    return [builder.total(pairs, call.where)]
+    read = [(wire, np.array(np.broadcast_to(index, shape))) for wire, index in ((left, rows), (right, columns))]
+    hidden = np.zeros(shape, dtype=np.bool_)
+    for wire, index in read:
+        hidden |= zeros_in(builder, wire).reshape(-1)[index]
+    if not hidden.any():
+        factors = [builder.rearrange([wire], index, call.where) for wire, index in read]
+        return [builder.total(builder.emit(Product(), factors, shape, call.where, coarsest(factors)), call.where)]
+    builder.real_only.append(f"{call.where}: products with the constant 0, which are left out")
+    places, pairs = np.flatnonzero(~hidden), left
+    if len(places):
+        factors = [builder.rearrange([wire], index.reshape(-1)[places], call.where) for wire, index in read]
+        pairs = builder.emit(Product(), factors, places.shape, call.where, coarsest(factors))
+    return [builder.total(builder.fill_outside(pairs, placed(shape, places), 0.0, call.where), call.where)]
+
+
+def zeros_in(builder: Builder, wire: Wire) -> NDArray[np.bool_]:
+    """Where it is the constant 0."""
+    node = builder.nodes[wire.node]
+    if isinstance(node.layer, Constant):
+        return np.broadcast_to(node.layer.value == 0, node.shape)
+    if isinstance(node.layer, Rearrangement):
+        wires = [Wire(source, builder.nodes[source].shape, wire.dtype) for source in node.inputs]
+        return np.asarray(np.concatenate([zeros_in(builder, one).reshape(-1) for one in wires])[node.layer.index])
+    return np.zeros(node.shape, dtype=np.bool_)
 
 
 class Lines:

@@ -1,7 +1,7 @@
-"""Constants of a smooth model that certificates do not speak of, put in as numbers: roots of sizes, infinite masks.
+"""Constants of a smooth model that certificates do not speak of, put in as numbers: roots of sizes.
 
-Exporters of attention compute 1 / sqrt(d) from shapes, and mask the padding with minus infinity. What is the same for
-texts of every length becomes an initializer, and minus infinity becomes MASKED. Whoever adapts a model compares.
+Exporters of attention compute 1 / sqrt(d) from shapes. What is the same for texts of every length becomes an
+initializer. Whoever adapts a model compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, Unsupported
-from ..onnx_files.computed import is_floating, is_foreign
+from ..onnx_files.computed import is_foreign
 from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
 from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of
@@ -28,13 +28,6 @@ LENGTHS = (2, 3, 33)
 """Of the texts that constants are compared of."""
 SMALL = 2**18
 """Elements of a constant that is put in: sizes, scales, orders of axes, weights divided by their length."""
-MASKED = -10000.0
-"""Its exponential is 0 in every float type, beside that of any score that is not as low."""
-MASKS = f"masks of minus infinity are {MASKED:.0f}"
-"""What is said of a model in which it stands."""
-LOWEST = -(2.0**30)
-"""What lies below is a mask, and no score."""
-MASKING = {"Add", "Expand", "Mul", "Where"}
 
 
 def with_plain_constants(
@@ -50,9 +43,7 @@ def with_plain_constants(
         notes.append(f"{len(found)} constants that it computes are put in as numbers")
     whole = without_nan(proto)
     if whole:
-        notes.append(f"{whole} replacements of NaN, which finite masks do not give, are left out")
-    if mask_finitely(proto):
-        notes.append(MASKS)
+        notes.append(f"{whole} replacements of NaN, which no text gives that is read, are left out")
     return proto, notes
 
 
@@ -140,8 +131,7 @@ def replace(proto: Any, found: Mapping[str, Array]) -> None:
 
 
 def without_nan(proto: Any) -> int:
-    """Where(IsNaN(x), number, x) becomes x: only a line that is masked as a whole gives NaN, and only if it is with
-    minus infinity; that of MASKED is finite."""
+    """Where(IsNaN(x), number, x) becomes x: a line of nothing but minus infinity gives NaN, and is not read."""
     asked = {node.output[0]: node.input[0] for node in proto.graph.node if node.op_type == "IsNaN"}
     found = [node for node in proto.graph.node if node.op_type == "Where" and asked.get(node.input[0]) == node.input[2]]
     for node in found:
@@ -150,24 +140,3 @@ def without_nan(proto: Any) -> int:
         node.input.append(kept)
         node.op_type = "Identity"
     return len(found)
-
-
-def mask_finitely(proto: Any) -> bool:
-    """Whether a constant that masks was minus infinity, or so low that it stood for that."""
-    import onnx.numpy_helper
-
-    masks = {name for node in proto.graph.node if node.op_type in MASKING for name in node.input}
-    tensors = [tensor for tensor in proto.graph.initializer if tensor.name in masks]
-    for node in proto.graph.node:
-        if node.op_type in ("Constant", "ConstantOfShape") and masks.intersection(node.output):
-            tensors += [attribute.t for attribute in node.attribute if attribute.name == "value"]
-    changed = False
-    for tensor in tensors:
-        if tensor.external_data:
-            continue
-        array = np.array(onnx.numpy_helper.to_array(tensor))
-        if is_floating(array) and bool((array < LOWEST).any()):
-            plain = np.where(array < LOWEST, array.dtype.type(MASKED), array)
-            tensor.CopyFrom(onnx.numpy_helper.from_array(plain, tensor.name))
-            changed = True
-    return changed

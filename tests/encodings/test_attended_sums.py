@@ -33,6 +33,9 @@ SHAPES = (
     Shape(curve="Sigmoid", pooling="first", masked=1),
     Shape(shifted=False, pooled="Tanh", heads=1, masked=2),
     Shape(first=True, pooled="Relu", shifted=False),
+    Shape(masked=2, low=-np.inf),
+    Shape(first=True, causal=True, masked=1, low=-np.inf),
+    Shape(shifted=False, masked=1, low=-np.inf),
 )
 
 

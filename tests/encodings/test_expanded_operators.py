@@ -21,7 +21,7 @@ from swapproof.proofs import lower
 
 LENGTH = 3
 CASES: list[tuple[str, dict[str, Any]]] = [
-    *((operator, {}) for operator in sorted(EXPANSIONS)),
+    *((operator, {}) for operator in sorted(EXPANSIONS) if operator not in ("And", "Or")),  # of masks
     ("Celu", {"alpha": 0.5}),
     ("Elu", {"alpha": 0.25}),
     ("Selu", {"alpha": 0.5, "gamma": 1.5}),

@@ -288,11 +288,12 @@ def test_external_data_that_is_missing_or_short(tmp_path: Path) -> None:
 
 
 def test_weights_that_are_not_finite(tmp_path: Path) -> None:
-    for bad in (np.nan, np.inf, -np.inf):
+    told = ((np.nan, BadInput, "NaN or infinity"), (np.inf, BadInput, "NaN"), (-np.inf, Unsupported, "minus infinity"))
+    for bad, kind, why in told:
         table, matrix = floats(5, 2), floats(6, 2)
         table[4, 1] = matrix[0, 0] = bad
-        refused(tmp_path, model([EMBED, FLAT, LOGITS], {"table": table}), BadInput, "embed", "NaN or infinity")
-        refused(tmp_path, model([EMBED, FLAT, LOGITS], {"matrix": matrix}), BadInput, "product", "NaN or infinity")
+        refused(tmp_path, model([EMBED, FLAT, LOGITS], {"table": table}), kind, "embed", why)
+        refused(tmp_path, model([EMBED, FLAT, LOGITS], {"matrix": matrix}), kind, "product", why)
 
 
 def test_tables_that_are_none(tmp_path: Path) -> None:

@@ -118,11 +118,11 @@ def test_encoders_are_certifiable_once_their_constants_are_plain(kind: str, dyna
     length, sentences = 5, np.array([[1, 2, 3, 4, 5], [3, 1, 0, 0, 0], [8, 0, 0, 0, 0]])
     given = exported(torch_module(kind, 9, length), tmp_path / "given.onnx", length, dynamo=dynamo)
     made, path = adapted(given, Scores(2)), given
-    assert (made is None) == (dynamo and kind == "transformer")
+    assert (made is None) == dynamo
     if made is not None:
         path = tmp_path / "model.onnx"
         write_model(made[0], path)
-        assert any("numbers" in note or "minus infinity" in note for note in made[1].notes)
+        assert any("numbers" in note for note in made[1].notes)
     sessions = [onnxruntime.InferenceSession(str(one), providers=["CPUExecutionProvider"]) for one in (given, path)]
     for sentence in sentences:
         answers = [session.run(None, {"tokens": sentence[None]})[0] for session in sessions]

@@ -20,7 +20,7 @@ HEAD = 2
 
 
 class Shape(NamedTuple):
-    """What a transformer is made of; `masked` positions at the end are not attended to."""
+    """What a transformer is made of; no word attends to `masked` positions at the end, nor, `causal`, to later ones."""
 
     heads: int = 2
     inner: int = 3
@@ -31,6 +31,8 @@ class Shape(NamedTuple):
     shifted: bool = True
     size: float = 1.0
     pooled: str = ""
+    low: float = -1e9
+    causal: bool = False
 
 
 def transformer(shape: Shape, seed: int) -> bytes:
@@ -57,9 +59,10 @@ def transformer(shape: Shape, seed: int) -> bytes:
         def attended(values: str) -> str:
             q, k, v = [by_head(values, perm) for perm in ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])]
             scores = b.call("Div", b.call("MatMul", q, k), b.constant(f32(1.5)))
-            if shape.masked:
-                seen = np.arange(LENGTH) < LENGTH - shape.masked
-                scores = b.call("Where", b.constant(seen), scores, b.constant(f32(-1e9)[0:1]))
+            if shape.masked or shape.causal:
+                seen = np.tile(np.arange(LENGTH) < LENGTH - shape.masked, (LENGTH, 1))
+                seen = np.tril(seen) if shape.causal else seen
+                scores = b.call("Where", b.constant(seen), scores, b.constant(f32(shape.low)))
             if shape.shifted:
                 shares = b.call("Softmax", scores, axis=-1)
             else:

@@ -8,7 +8,6 @@ from swapproof.encodings.errors import Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.onnx_files.refusals import divides
 from swapproof.encodings.smooth.attention_depth import attention_layers
-from swapproof.encodings.smooth.plain_constants import MASKS
 
 from ..derived.deployed_beside import Made, keep_deployed
 from ..derived.mixed_work import MixedWork
@@ -38,10 +37,6 @@ ATTENTION = (
     "attention of several layers, or another division by what the words say: read where [model] says "
     'road = "read", which takes longer than to run it'
 )
-FINITE = (
-    f"{MASKS} in what would be read, which is the same only while nothing that is masked grows as large: read where "
-    '[model] says road = "read"; proofs speak of the finite masks then'
-)
 Known = tuple[Model, Inputs, Trial]
 """A model, its texts as tokens, and what was seen when both were tried."""
 
@@ -56,8 +51,6 @@ def tried_out(task: Task, model: Model, inputs: Inputs) -> Known:
     trial = tried(model, length_of(task, model), inputs, smooth=True)
     if task.model.road is None and divides(trial.network.nodes) and not reads_divisions(task, trial):
         raise Unsupported(ATTENTION)
-    if task.model.road is None and model.given is not None and MASKS in model.given.notes:
-        raise Unsupported(FINITE)
     Checker.open(binding_of(model.path, inputs), model).try_network(trial.network)
     return model, inputs, trial
 

@@ -80,13 +80,13 @@ def exported(model: Any, path: Path, *, dynamo: bool) -> Path:
     return path
 
 
-def task_of(path: Path, road: str = "") -> Path:
+def task_of(path: Path) -> Path:
     folder = path.parent
     (folder / "vocabulary.json").write_text(json.dumps(WORDS))
     (folder / "synonyms.json").write_text(json.dumps(SYNONYMS))
     (folder / "texts.tsv").write_text("text\tlabel\na good film\t0\na bad film\t1\na good bad movie\t0\n")
     (folder / "task.toml").write_text(
-        f'[model]\nonnx = "model.onnx"\n{road}vocabulary = "vocabulary.json"\nlength = 5\npad = "<pad>"\n'
+        '[model]\nonnx = "model.onnx"\nvocabulary = "vocabulary.json"\nlength = 5\npad = "<pad>"\n'
         'unknown = "<unk>"\nlabels = ["x", "y"]\n[data]\nfile = "texts.tsv"\ntext = "text"\nlabel = "label"\n'
         '[swaps]\nfile = "synonyms.json"\n'
     )
@@ -113,11 +113,11 @@ CASES = [*((name, False) for name in LAYERS), ("MultiheadAttention", True), ("pr
 
 @pytest.mark.parametrize(("name", "dynamo"), CASES)
 def test_one_layer_is_read_and_proved_about_from_both_exporters(name: str, dynamo: bool, tmp_path: Path) -> None:
-    """Masks of minus infinity, and roots of constants that are left to the runtime, are put in as numbers."""
+    """With masks of minus infinity; roots of constants that are left to the runtime are put in as numbers."""
     if dynamo:
         pytest.importorskip("onnxscript")
     path = exported(classifier(LAYERS[name]), tmp_path / "model.onnx", dynamo=dynamo)
-    task = task_of(path, 'road = "read"\n')
+    task = task_of(path)
     model = opened(read_task(task))
     space = SwapSpace(PADDED)
     question = question_of(Query(network_for(model, space, smooth=True), space, 0, (1,)))
