@@ -38,7 +38,8 @@ class Pooled:
 
     roles: tuple[str, ...] = ("tokens", "mask")
     ending: str = "two"
-    """two; tall ([batch, 2, 1]); one (a logit), flat (of shape [batch]), sigmoid; column (of three sigmoids); softmax; more (outputs)."""
+    """two; tall ([batch, 2, 1]); one (a logit), flat (of shape [batch]), sigmoid; column (of three sigmoids); softmax;
+    more (outputs)."""
     whole: int = TensorProto.INT64
     opset: int = 17
     length: int | None = LENGTH
