@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.vocabulary import WordVocabulary
 
 from .part_of_speech import SamePartOfSpeech
 from .rejected_pairs import Rejected
@@ -80,6 +81,7 @@ FILTERS: tuple[type[Filter], ...] = (Rejected, StopWords, Antonyms, SamePartOfSp
 
 # Always applied, before any filter: a candidate must be one token, and a new one.
 NOT_IN_VOCABULARY = "not in vocabulary"
+NOT_ONE_WORD = "not one word as texts are split"
 SEVERAL_TOKENS = "several tokens"
 SAME_TOKEN = "same token"
 
@@ -102,7 +104,8 @@ def one_token(
     for candidate in candidates:
         tokens = vocabulary.tokens_of(candidate)
         if tokens is None or not tokens:
-            removed.append((candidate, NOT_IN_VOCABULARY))
+            apart = isinstance(vocabulary, WordVocabulary) and vocabulary.splits(candidate)
+            removed.append((candidate, NOT_ONE_WORD if apart else NOT_IN_VOCABULARY))
         elif len(tokens) > 1:
             removed.append((candidate, SEVERAL_TOKENS))
         elif tokens[0] in seen:
