@@ -11,6 +11,7 @@ import onnx
 import pytest
 from command_runs import results
 from onnx import helper, numpy_helper
+from pooled_models import Pooled, write_pooled
 from tiny import WORDS, model, write_task
 
 from swapproof.verifier.cli import main
@@ -38,6 +39,16 @@ def overflowing(proto: Any) -> None:
     proto.graph.initializer.append(numpy_helper.from_array(np.array(10, dtype=np.float32), "ten"))
     proto.graph.node.insert(3, helper.make_node("Mul", ["before", "ten"], ["scaled"]))
     relu.op_type, relu.input[0] = "Exp", "scaled"
+
+
+def test_scores_that_look_like_probabilities_are_logits_where_the_task_says_so(tmp_path: Path) -> None:
+    made = Pooled(ending="sigmoid")
+    unsaid = write_pooled(tmp_path / "unsaid", made, model_road="run")
+    assert main(["certify", str(unsaid), "--out", str(tmp_path / "none")]) == 2
+    said = write_pooled(tmp_path / "said", made, model_road="run", model_scores="logits")
+    assert main(["certify", str(said), "--out", str(tmp_path / "run")]) == 0
+    remarks = json.loads((tmp_path / "run" / "summary.json").read_bytes())["remarks"]
+    assert sum("every score lies in [0, 1]" in remark for remark in remarks) == 1
 
 
 CASES = {"table holds NaN": without_a_word, "infinity": switched_off, "it answers ": overflowing}
