@@ -200,8 +200,8 @@ def numbers_of(run: Callable[[Indices], NDArray[Any]]) -> Callable[[Indices], ND
         wrong = answers[~np.isfinite(answers)]
         if len(wrong):
             raise Unsupported(
-                f"it answers {wrong[0]} to a sentence that it was tried on, of the texts or drawn at random: it "
-                "divides by zero, takes a root of a negative number, or its numbers grow beyond what their type can hold"
+                f"it answers {wrong[0]} to a sentence that it was tried on, of the texts or drawn at random: "
+                "it divides by zero, takes a root of a negative number, or its numbers grow beyond their type"
             )
         return answers
 

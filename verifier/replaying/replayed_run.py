@@ -86,13 +86,9 @@ def seen_of(classifier: Classifier, task: Task, inputs: Inputs) -> Seen:
         [text.label for text in some],
         names=inputs.labels,
     )
-    stated = "scores" in task.model.model_fields_set
+    guessed = "scores" not in task.model.model_fields_set and task.model.decision.compares(seen.scores.shape[1])
     for remark in seen.remarks:
-        if (
-            remark.kind == "probabilities_not_logits"
-            and not stated
-            and task.model.decision.compares(seen.scores.shape[1])
-        ):
+        if guessed and remark.kind == "probabilities_not_logits":
             raise BadInput(f'[model] {remark.sentence}, or scores = "logits" if they are')
     right = task.model.decision.answers(seen.scores) == [text.label for text in some]
     remarks = tuple(remark for remark in seen.remarks if remark.kind not in SAID_ANYWAY)
