@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from swapproof.encodings.errors import BadInput
-from swapproof.models.vocabulary import WordVocabulary
 
 from .part_of_speech import SamePartOfSpeech
 from .rejected_pairs import Rejected
@@ -104,8 +103,7 @@ def one_token(
     for candidate in candidates:
         tokens = vocabulary.tokens_of(candidate)
         if tokens is None or not tokens:
-            apart = isinstance(vocabulary, WordVocabulary) and vocabulary.splits(candidate)
-            removed.append((candidate, NOT_ONE_WORD if apart else NOT_IN_VOCABULARY))
+            removed.append((candidate, NOT_ONE_WORD if vocabulary.splits(candidate) else NOT_IN_VOCABULARY))
         elif len(tokens) > 1:
             removed.append((candidate, SEVERAL_TOKENS))
         elif tokens[0] in seen:
