@@ -139,10 +139,14 @@ def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = Fa
     dependence = None
     for network, real, space in samples(model, length, inputs, smooth=smooth):
         tokens, own = np.concatenate([real, random_sentences(network, RANDOM)]), replay.of(space)
-        few = tokens[:FITTING]
-        dependence = dependence or batch_dependence(own, few, 2 * outputs(network, few)[1])
+        dependence = dependence or dependence_on(own, network, tokens[:FITTING])
         try:
-            agreement = agree(network, numbers_of(own.outputs if dependence is None else alone(own)), tokens)
+            try:
+                agreement = agree(network, numbers_of(own.outputs if dependence is None else alone(own)), tokens)
+            except Disagreement:
+                if dependence is not None or (dependence := dependence_on(own, network, tokens)) is None:
+                    raise
+                agreement = agree(network, numbers_of(alone(own)), tokens)
         except Disagreement as error:
             raise Disagreement(explained(own, network, tokens, str(error))) from None
         refuse_immense(model, network, space)
@@ -155,6 +159,11 @@ def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = Fa
     unnamed = network.vocabulary_size - inputs.vocabulary.size
     seen = tuple(remarks_seen(model, network, [text.frozen.space for text in inputs.texts]))
     return Trial(model, network, agreement, unnamed, dependence, likeness(model, inputs), seen)
+
+
+def dependence_on(replay: Replay, network: Network, tokens: Indices) -> str | None:
+    """How the answer to one of these depends on the others, by more than two evaluations of the network differ."""
+    return batch_dependence(replay, tokens, 2 * outputs(network, tokens)[1])
 
 
 def likeness(model: Model, inputs: Inputs) -> Likeness | None:
