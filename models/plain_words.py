@@ -56,5 +56,9 @@ class PlainWords:
         """None of what would not be read as one word."""
         return (self._id(word),) if spans_of(word, self.split) == ((0, len(word)),) else None
 
+    def splits(self, word: str) -> bool:
+        """Whether no text holds this as a word: `split` makes others of it, or none."""
+        return spans_of(word, self.split) != ((0, len(word)),)
+
     def _id(self, word: str) -> int:
         return self._ids.setdefault(word, len(self._ids))

@@ -91,6 +91,10 @@ class TokenizerVocabulary:
             constants=constants_of(tuple(encoding.attention_mask), tuple(encoding.type_ids)),
         )
 
+    def splits(self, word: str) -> bool:
+        """Never: a tokenizer has no entries but its tokens."""
+        return False
+
     def tokens_of(self, word: str) -> tuple[int, ...] | None:
         """The ids a replacement word takes wherever it stands; None when it is unknown, reserved, or not one word.
 

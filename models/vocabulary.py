@@ -111,6 +111,10 @@ class WordVocabulary:
             return None
         return (token,)
 
+    def splits(self, word: str) -> bool:
+        """Whether this is an entry that no text reaches, for `split` makes other words of it, or none."""
+        return self._id(word) is not None and spans_of(word, self.split) != ((0, len(word)),)
+
     @cached_property
     def _reserved(self) -> frozenset[int]:
         found = (self._special(self.pad), self._special(self.unknown))

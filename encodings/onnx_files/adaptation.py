@@ -49,10 +49,12 @@ def adapted(path: Path, scores: Scores, roles: Mapping[str, str] | None = None) 
     others = [one.name for one in proto.graph.output if one.name != output]
     if others:
         notes.append(f"of its outputs {output} is kept, and not {', '.join(others)}")
-    ending = ending_of(proto, output, scores, path)
-    if ending is None:
-        keep_output(proto, next(one for one in proto.graph.output if one.name == output))
-    else:
+    keep_output(proto, next(one for one in proto.graph.output if one.name == output))
+    kept = flat(proto, output)
+    if kept != output:
+        notes.append(f"axes of size 1 of {output} are left out")
+    ending = ending_of(proto, kept, scores, path)
+    if ending is not None:
         notes.append(ending.decide())
     if not notes:
         return None
@@ -140,6 +142,25 @@ def first_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
+# --- shapes ---------------------------------------------------------------------------------------------------------
+
+
+def flat(proto: Any, output: str) -> str:
+    """The name of the output without axes of size 1 behind the first, until two are left, as where it is run."""
+    import onnx
+
+    shape = next((shape for shape in shapes_of(proto, output) if None not in shape[1:]), [])
+    axes = [axis for axis, size in enumerate(shape) if axis and size == 1][: max(0, len(shape) - 2)]
+    if opset_of(proto) < OPSETS[0] or not axes or len(axes) < len(shape) - 2:
+        return output
+    name, kind = f"{output}.flat", proto.graph.output[0].type.tensor_type.elem_type
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array(axes, dtype=np.int64), f"{name}.axes"))
+    proto.graph.node.append(onnx.helper.make_node("Squeeze", [output, f"{name}.axes"], [name]))
+    left = ["batch", *(size for axis, size in enumerate(shape) if axis and axis not in axes)]
+    keep_output(proto, onnx.helper.make_tensor_value_info(name, kind, left))
+    return name
+
+
 # --- scores ---------------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +183,14 @@ def ending_of(proto: Any, output: str, scores: Scores, path: Path) -> Ending | N
 
 def measured(proto: Any, output: str) -> tuple[int | None, int | None, int]:
     """Scores of a text, rank and element type of an output, as far as they are declared or follow."""
+    declared = next(one for one in proto.graph.output if one.name == output)
+    shapes = shapes_of(proto, output)
+    width = next((shape[-1] for shape in shapes if len(shape) == 2 and shape[-1]), None)
+    return width, next(map(len, shapes), None), declared.type.tensor_type.elem_type
+
+
+def shapes_of(proto: Any, output: str) -> list[list[int | None]]:
+    """The one declared, and the one that follows where the first leaves open how many scores there are."""
     import onnx
 
     declared = next(one for one in proto.graph.output if one.name == output)
@@ -169,9 +198,7 @@ def measured(proto: Any, output: str) -> tuple[int | None, int | None, int]:
     if not (shape_of(declared) or [None])[-1] and proto.ByteSize() < LARGEST:
         inferred = onnx.shape_inference.infer_shapes(proto)
         found.append(next(one for one in inferred.graph.output if one.name == output))
-    shapes = [shape for shape in map(shape_of, found) if shape is not None]
-    width = next((shape[-1] for shape in shapes if len(shape) == 2 and shape[-1]), None)
-    return width, next(map(len, shapes), None), declared.type.tensor_type.elem_type
+    return [shape for shape in map(shape_of, found) if shape is not None]
 
 
 @dataclass(eq=False)

@@ -51,6 +51,7 @@ class Known:
 @dataclass(frozen=True, eq=False)
 class Tokens:
     positions: Indices
+    dtype: str = "int64"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ def move(builder: Builder, call: Call) -> list[Value]:
     index = moved.positions if isinstance(moved, Tokens) else numbered(moved.shape)
     results = builder.run(call, [index, *parameters])
     if isinstance(moved, Tokens):
-        return [Tokens(result) for result in results]
+        return [Tokens(result, moved.dtype) for result in results]
     return [builder.rearrange([moved], result, call.where) for result in results]
 
 
@@ -78,7 +78,7 @@ def cast(builder: Builder, call: Call) -> list[Value]:
     name = names[target]
     match value:
         case Tokens() if name in ("int32", "int64"):
-            return [value]
+            return [Tokens(value.positions, name)]
         case Wire() if name in FLOATS:
             if name != value.dtype:
                 builder.foreign.append(f"{call.where}: a cast from {value.dtype} to {name}")

@@ -147,8 +147,6 @@ def open_model(path: Path, roles: Mapping[str, str] | None = None) -> Model:
 
     `roles`: of several inputs which is the tokens, the mask and so on, by name; those of usual names need none.
     """
-    import onnx
-
     proto = load(path)
     opset = opset_of(proto)
     if opset not in OPSETS:
@@ -174,9 +172,8 @@ def open_model(path: Path, roles: Mapping[str, str] | None = None) -> Model:
         raise Unsupported(
             f"{path}: its inputs read different numbers of tokens: {', '.join(map(str, sorted(lengths)))}"
         )
-    kinds = {onnx.TensorProto.INT64: "int64", onnx.TensorProto.INT32: "int32"}
     read = tuple(
-        ModelInput(value.name, kinds[value.type.tensor_type.elem_type], role, next(iter(lengths), None))
+        ModelInput(value.name, type_named(value.type.tensor_type.elem_type), role, next(iter(lengths), None))
         for value, role in zip(inputs, found, strict=True)
     )
     batch = next((batch for batch, _ in sizes if batch), None)
@@ -299,7 +296,7 @@ def reading_of(
         raise BadInput(f"{model.named}: beside the tokens it reads {names or 'nothing'}; {len(constants)} were given")
     builder = Builder(moved, len(model.proto.graph.node), choices, model.layers)
     values: dict[str, Value] = {
-        model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length)),
+        model.input: Tokens(np.arange(length, dtype=np.int64).reshape(1, length), model.input_type),
     }
     for one, integers in zip(others, constants, strict=True):
         if len(integers) != (1 if one.role == LENGTH else length):
@@ -492,10 +489,17 @@ def replaced(call: Call, choices: Sequence[Sequence[int]]) -> Iterator[list[Arra
     """The inputs with every position's first choice for its token, with every second one, and so on."""
     for turn in range(max(map(len, choices))):
         tokens = np.array([options[turn % len(options)] for options in choices], dtype=np.int64)
-        yield [
-            tokens[value.positions] if isinstance(value, Tokens) else value.array if isinstance(value, Known) else None
-            for value in call.values
-        ]
+        yield [array_of(value, tokens) for value in call.values]
+
+
+def array_of(value: Value | None, tokens: Array) -> Array | None:
+    match value:
+        case Tokens():
+            return tokens[value.positions].astype(value.dtype)
+        case Known():
+            return value.array
+        case _:
+            return None
 
 
 def performed(call: Call, arrays: Sequence[Array | None]) -> tuple[list[Array], bool]:

@@ -16,7 +16,7 @@ from .adaptation import RESHAPED, TYPES, converted, inlined, shape_of
 from .computed import is_floating
 from .constant_folding import SIZES
 from .construction import Builder, Known, Tokens, Value
-from .model_ports import LENGTH, ROLES, TOKENS, ModelInput, roles_of
+from .model_ports import LENGTH, ROLES, TOKENS, ModelInput, roles_of, type_named
 from .onnx_reading import (
     HEADS,
     OPSETS,
@@ -134,16 +134,16 @@ class Look:
                 continue
             if length and role != LENGTH:
                 self.guessed, self.length = False, length
-            self.read.append(ModelInput(one.name, "int64", role, length))
-        for one in self.read:
-            self.values[one.name] = self.value_of(one.role)
+            self.read.append(ModelInput(one.name, type_named(one.type.tensor_type.elem_type), role, length))
+        for read in self.read:
+            self.values[read.name] = self.value_of(read)
 
-    def value_of(self, role: str) -> Value:
+    def value_of(self, read: ModelInput) -> Value:
         places = np.arange(self.length, dtype=np.int64).reshape(1, -1)
-        if role == TOKENS:
-            return Tokens(places)
+        if read.role == TOKENS:
+            return Tokens(places, read.type)
         filled = {"mask": np.ones_like(places), "types": np.zeros_like(places), "positions": places}
-        return Known(filled.get(role, np.array([[self.length]], dtype=np.int64)))
+        return Known(filled.get(read.role, np.array([[self.length]])).astype(read.type))
 
     def nodes(self, output: str) -> None:
         # A text that does not move, and most likely ends in padding: masks of it are constants.

@@ -16,7 +16,7 @@ from ..errors import BadInput, Unsupported
 from ..onnx_files.computed import is_foreign
 from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
-from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of
+from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of, type_named
 from ..onnx_files.onnx_reading import Model, call_of, moved, needed_nodes, sizes_of, translate
 
 SMOOTH = {
@@ -64,7 +64,8 @@ def settled(proto: Any, path: Path, output: str, roles: Mapping[str, str] | None
             places = np.arange(length, dtype=np.int64).reshape(1, -1)
             plain = {"mask": np.ones_like(places), "types": np.zeros_like(places), "positions": places}
             whole = plain.get(role, np.array([[length]], dtype=np.int64))
-            values[one.name] = Tokens(places) if role == TOKENS else Known(whole)
+            kind = type_named(one.type.tensor_type.elem_type)
+            values[one.name] = Tokens(places, kind) if role == TOKENS else Known(whole.astype(kind))
         found.append(computed(proto, path, output, values, set(values), length))
     first = found[0]
     return {

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..encoded import Split
+from ..errors import BadInput
 from .swapped_text import Fields, SwapText
 
 Scores = NDArray[np.float64]
@@ -21,6 +22,10 @@ Rows = NDArray[np.int32]
 
 class NoAnswer(Exception):
     """The model cannot answer one of the sentences: these stay open, and the run goes on. The message says why."""
+
+
+class TooLong(BadInput):
+    """A text has more tokens than the model has places for."""
 
 
 @dataclass(frozen=True)

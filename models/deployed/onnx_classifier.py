@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import BadInput, one_line
 from ..vocabulary import WordVocabulary, vocabulary_of
 from ..vocabulary_files import TokenizerFile, read_vocabulary_file
-from .classifier import Deployment, Identity, NoAnswer, Rows, Scores, SpeltOut, Variants
+from .classifier import Deployment, Identity, NoAnswer, Rows, Scores, SpeltOut, TooLong, Variants
 from .opening.file_facts import OnnxFile, copy_of, look_at
 from .opening.onnx_signature import Signature, scores_of, signature_of
 from .opening.onnx_trial import tried
@@ -271,18 +271,24 @@ class OnnxClassifier:
     def _refusal(self, error: Exception, given: Mapping[str, NDArray[Any]]) -> Exception:
         """An id beyond a table never has an answer; the rest may be this text's."""
         path, found = self.file.path, BEYOND.search(str(error))
-        if found is None or self.tokeniser is None:
+        if self.tokeniser is None:
             return NoAnswer(f"{path}: onnxruntime fails ({one_line(error)})")
-        index, rows = int(found[1]), int(found[2]) + 1
         ids = [given[one.name] for one in self.signature.inputs if one.role == "tokens"]
         width = max(tokens.shape[1] for tokens in ids)
+        if found is None:
+            advice = "" if self.signature.length else ": [model] length says to how many the deployed code pads or cuts"
+            return NoAnswer(
+                f"{path}: onnxruntime fails on {width} token{'s' * (width > 1)} ({one_line(error)}){advice}"
+            )
+        index, rows = int(found[1]), int(found[2]) + 1
         met: list[str] = []
         if any((tokens == index).any() for tokens in ids):
             shown = f"{self.deployment.vocabulary} gives {self.tokeniser.shown(index)!r} the id {index}"
             met.append(f"{shown}: this is the vocabulary of another model")
-        if width + ROBERTA > rows or not met:
+        long = width + ROBERTA > rows or not met
+        if long:
             met.append(f"a text has {width} tokens: set length to where the deployed code cuts")
-        return BadInput(f"{path}: has a table of {rows} rows, and {'; or '.join(met)}")
+        return (TooLong if long else BadInput)(f"{path}: has a table of {rows} rows, and {'; or '.join(met)}")
 
 
 ROBERTA = 2

@@ -189,12 +189,21 @@ class TestCertify:
             certify(task, tmp_path / "run", limit=0)
 
 
-def save_batch_dependent(folder: Path) -> None:
-    """The logits of a sentence are those of its own, plus a part that depends on the greatest of its batch."""
+def save_batch_dependent(folder: Path, word: str | None = None) -> None:
+    """The logits of a sentence are those of its own, plus a part that depends on the greatest of its batch; of `word`,
+    where one is given: on how many of it a sentence of the batch holds."""
     proto = model()
     proto.graph.node[-1].output[0] = "own"
     proto.graph.initializer.append(numpy_helper.from_array(np.array([0], dtype=np.int64), "axes"))
-    proto.graph.node.append(helper.make_node("ReduceMax", ["own", "axes"], ["greatest"], keepdims=1))
+    mixed = "own"
+    if word is not None:
+        mixed = "counted"
+        table = np.array([[float(one == word)] * 2 for one in WORDS], dtype=np.float32)
+        proto.graph.initializer.append(numpy_helper.from_array(table, "marks"))
+        proto.graph.initializer.append(numpy_helper.from_array(np.array([1], dtype=np.int64), "places"))
+        proto.graph.node.append(helper.make_node("Gather", ["marks", "tokens"], ["marked"]))
+        proto.graph.node.append(helper.make_node("ReduceSum", ["marked", "places"], [mixed], keepdims=0))
+    proto.graph.node.append(helper.make_node("ReduceMax", [mixed, "axes"], ["greatest"], keepdims=1))
     proto.graph.node.append(helper.make_node("Add", ["own", "greatest"], ["logits"]))
     onnx.save(proto, folder / "model.onnx")
 
@@ -258,6 +267,14 @@ class TestTrust:
         assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
         assert "depends on its batch neighbours" in " ".join(capsys.readouterr().out.split())
         assert main(["check", str(tmp_path / "run")]) == 0
+
+    def test_a_batch_that_changes_what_no_text_shows_is_not_the_optimisers_fault(self, tmp_path: Path) -> None:
+        """Only sentences drawn at random hold the word by which one sentence changes another."""
+        task = write_task(tmp_path / "task", [("a good film", "positive"), ("bad", "negative")] * 4)
+        save_batch_dependent(task.parent, word="awful")
+        assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+        (said,) = json.loads((tmp_path / "run" / "summary.json").read_bytes())["remarks"]
+        assert "depends on its batch neighbours" in said
 
     def test_a_model_of_any_length_reads_every_text_whole(self, tmp_path: Path) -> None:
         rows = [("the a", "positive"), ("a good film " * 4, "positive"), ("bad", "negative"), ("a awful", "negative")]

@@ -77,6 +77,17 @@ def test_all_that_cannot_be_read_is_said_at_once(tmp_path: Path, capsys: Capture
     assert all(f"{name}" in out for name in ("Softplus", "Sin"))
 
 
+def test_a_model_that_answers_classes_is_neither_read_nor_run(tmp_path: Path, capsys: Capture) -> None:
+    path = write_onnx(tmp_path / "model")
+    proto = onnx.load(path)
+    proto.graph.node.append(onnx.helper.make_node("Cast", ["logits"], ["whole"], to=onnx.TensorProto.INT32))
+    proto.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("whole", onnx.TensorProto.INT32, ["batch", 2]))
+    onnx.save(proto, path)
+    found = facts(path, capsys)
+    assert "road" not in found
+    assert "(whole is int32): export the model with its scores" in found["problem"]
+
+
 def test_inputs_of_unknown_role_are_no_reason_to_say_nothing(tmp_path: Path, capsys: Capture) -> None:
     found = facts(write_onnx(tmp_path / "model", masked=True, more=("one", "two")), capsys)
     assert [port["role"] for port in found["inputs"]] == ["unknown"] * 4

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from cases import cases
 from hypothesis import given
@@ -24,6 +25,7 @@ from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.onnx_reading import network_for, network_of, open_model, read_network
+from swapproof.encodings.onnx_files.refusals import refusals_of
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.encodings.word_options import inputs_of, words_of
@@ -70,6 +72,29 @@ def test_a_mask_is_a_constant_of_the_text(style: str, source: int, choices: tupl
     assert not other.no_float32
     for sentence in found.tolist():
         assert exact_logits(network, sentence)[0] == logits_of_the_checker(other, sentence)
+
+
+@pytest.mark.parametrize("cast", [False, True])
+def test_token_ids_are_compared_in_their_own_type(cast: bool, tmp_path: Path) -> None:
+    """Equal(ids, an int32 0), of ids that are int32 or are cast to it: read by both, and as onnxruntime computes."""
+    choices = ((1, 2), (3, 5), (0,), (0,))
+    sample = masked("float", 2, LENGTH, VOCABULARY)
+    graph = sample.model.graph
+    equal = next(node for node in graph.node if node.op_type == "Equal")
+    equal.input[1] = "zero"
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array(0, dtype=np.int32), "zero"))
+    if cast:
+        graph.node.insert(0, helper.make_node("Cast", ["tokens"], ["narrow"], to=TensorProto.INT32))
+        equal.input[0] = "narrow"
+    else:
+        graph.input[0].type.tensor_type.elem_type = TensorProto.INT32
+    path = sample.save(tmp_path)
+    assert refusals_of(path) == ()
+    session, network = onnxruntime.InferenceSession(path), network_of(open_model(path), LENGTH, choices)
+    found = np.array(list(itertools.product(*choices)))
+    agree(network, lambda rows: session.run(None, {"tokens": rows.astype("int64" if cast else "int32")})[0], found)
+    other = checked(sample.model.SerializeToString(), choices)
+    assert [exact_logits(network, row)[0] == logits_of_the_checker(other, row) for row in found.tolist()] == [True] * 4
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -108,6 +108,7 @@ def test_a_score_that_is_no_number_ends_the_claim() -> None:
         Function(lambda sentence: [0.0, float("nan") if "c" in sentence else 1.0]), spaced([["a", "b", "c"]] * 2)
     )
     assert found.ambiguous
+    assert "hold NaN, so that no class wins" in str(found.reason)
 
 
 def test_a_sentence_that_cannot_be_answered_leaves_the_text_open() -> None:

@@ -38,6 +38,7 @@ CASES: dict[str, tuple[Pooled, dict[str, Any]]] = {
     "two logits, threshold": (Pooled(), {"threshold": 0.3}),
     "an output by name": (Pooled(ending="more"), {"output": "logits"}),
     "an output by number": (Pooled(ending="more"), {"output": 2, "scores": "probabilities", "threshold": 0.3}),
+    "an axis of size 1": (Pooled(ending="tall"), {}),
     "opset 23": (Pooled(opset=23), {}),
     "opset 24, one logit": (Pooled(opset=24, ending="one", roles=("tokens", "mask", "types")), {}),
 }

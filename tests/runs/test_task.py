@@ -327,6 +327,12 @@ BAD: list[tuple[str, str, str]] = [
     ('["negative", "positive"]', '["negative"]', "[model] labels should be two or more different names"),
     ('["negative", "positive"]', '["a", "a"]', "[model] labels should be two or more different names"),
     ('["negative", "positive"]', '["a", ""]', "[model] labels should be two or more different names"),
+    ("length = 200", "threshold = 2.5", "say threshold = 0.9241418199787566, its sigmoid"),
+    (
+        "length = 200",
+        'threshold = 1\nscores = "sigmoid"',
+        "[model] threshold is a probability, above 0 and below 1, not 1",
+    ),
     ('["negative", "positive"]', '["a", 1]', "[model] labels[1] should be a valid string, not 1"),
     ('["negative", "positive"]', '"negative"', "[model] labels should be a valid tuple"),
     ('text = "content"', 'text = ""', "[data] text should have at least 1 character"),

@@ -38,7 +38,8 @@ class Pooled:
 
     roles: tuple[str, ...] = ("tokens", "mask")
     ending: str = "two"
-    """two; one (a logit), flat (of shape [batch]), sigmoid; column (of three sigmoids); softmax; more (outputs)."""
+    """two; tall ([batch, 2, 1]); one (a logit), flat (of shape [batch]), sigmoid; column (of three sigmoids); softmax;
+    more (outputs)."""
     whole: int = TensorProto.INT64
     opset: int = 17
     length: int | None = LENGTH
@@ -104,6 +105,11 @@ def outputs(b: Builder, made: Pooled, hidden: str, second: Any, names: Mapping[s
             result("probabilities", "Softmax", result(*logits), axis=1)
         else:
             result(*logits)
+        return read, given
+    if made.ending == "tall":
+        result(
+            "logits", "Unsqueeze", b.call("Gemm", hidden, b.constant(second), bias), b.wholes(2), shape=("batch", 2, 1)
+        )
         return read, given
     single = (second[:, 1:] - second[:, :1]).astype(np.float32)
     if made.ending == "column":

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swapproof.models.encoded import Pattern
 from swapproof.models.vocabulary import Vocabulary, WordVocabulary, read_vocabulary
 from swapproof.verifier.synonyms.filters import Antonyms, Filter, MaxPerWord, StopWords
 from swapproof.verifier.synonyms.freezing import CUT, PADDING, UNKNOWN_WORD, WORD_OF_SEVERAL_TOKENS, Freezing, freeze
@@ -55,6 +56,20 @@ def test_every_removal_is_counted_under_its_reason() -> None:
     assert freezing.dropped["film", "flick", "not in vocabulary"] == 2
     assert {what: times for what, times in freezing.fixed.items() if times} == {CUT: 1, UNKNOWN_WORD: 2}
     assert freezing.considered == freezing.candidates + sum(freezing.removed.values()) == 11
+
+
+def test_entries_that_no_text_reaches_are_not_said_to_be_missing() -> None:
+    """Two words, and a word too short for the pattern: both stand in the vocabulary."""
+    ids = {word: index for index, word in enumerate((*KNOWN, "new york", "x"))}
+    vocabulary = WordVocabulary("v", ids, split=Pattern(r"\b\w\w+\b"))
+    encoded = [(0, vocabulary.encode("good film", 2))]
+    found = freeze(encoded, vocabulary, graph_of({"film": ["x", "new york", "york", "movie"]}), [])
+    assert found.texts[0].words == (("good",), ("film", "movie"))
+    assert {candidate: reason for _, candidate, reason in found.dropped} == {
+        "x": "not one word as texts are split",
+        "new york": "not one word as texts are split",
+        "york": "not in vocabulary",
+    }
 
 
 def test_padding_is_counted_and_does_not_move() -> None:
@@ -219,6 +234,7 @@ def test_the_summary_says_what_each_filter_removed() -> None:
         "removed, unknown word: 0",
         "removed, punctuation touching a word: 0",
         "removed, not in vocabulary: 1",
+        "removed, not one word as texts are split: 0",
         "removed, several tokens: 0",
         "removed, same token: 0",
         "removed, stop word: 1",

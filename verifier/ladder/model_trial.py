@@ -139,10 +139,14 @@ def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = Fa
     dependence = None
     for network, real, space in samples(model, length, inputs, smooth=smooth):
         tokens, own = np.concatenate([real, random_sentences(network, RANDOM)]), replay.of(space)
-        few = tokens[:FITTING]
-        dependence = dependence or batch_dependence(own, few, 2 * outputs(network, few)[1])
+        dependence = dependence or dependence_on(own, network, tokens[:FITTING])
         try:
-            agreement = agree(network, own.outputs if dependence is None else alone(own), tokens)
+            try:
+                agreement = agree(network, numbers_of(own.outputs if dependence is None else alone(own)), tokens)
+            except Disagreement:
+                if dependence is not None or (dependence := dependence_on(own, network, tokens)) is None:
+                    raise
+                agreement = agree(network, numbers_of(alone(own)), tokens)
         except Disagreement as error:
             raise Disagreement(explained(own, network, tokens, str(error))) from None
         refuse_immense(model, network, space)
@@ -155,6 +159,11 @@ def tried(model: Model, length: int | None, inputs: Inputs, *, smooth: bool = Fa
     unnamed = network.vocabulary_size - inputs.vocabulary.size
     seen = tuple(remarks_seen(model, network, [text.frozen.space for text in inputs.texts]))
     return Trial(model, network, agreement, unnamed, dependence, likeness(model, inputs), seen)
+
+
+def dependence_on(replay: Replay, network: Network, tokens: Indices) -> str | None:
+    """How the answer to one of these depends on the others, by more than two evaluations of the network differ."""
+    return batch_dependence(replay, tokens, 2 * outputs(network, tokens)[1])
 
 
 def likeness(model: Model, inputs: Inputs) -> Likeness | None:
@@ -192,6 +201,22 @@ def explained(replay: Replay, network: Network, tokens: Indices, difference: str
     return blamed(model.path, model.proto, replay.feeds(sentence), difference)
 
 
+def numbers_of(run: Callable[[Indices], NDArray[Any]]) -> Callable[[Indices], NDArray[Any]]:
+    """What the model answers; Unsupported, so that it is run, where that is no number."""
+
+    def asked(tokens: Indices) -> NDArray[Any]:
+        answers = run(tokens)
+        wrong = answers[~np.isfinite(answers)]
+        if len(wrong):
+            raise Unsupported(
+                f"it answers {wrong[0]} to a sentence that it was tried on, of the texts or drawn at random: "
+                "it divides by zero, takes a root of a negative number, or its numbers grow beyond their type"
+            )
+        return answers
+
+    return asked
+
+
 def alone(replay: Replay) -> Callable[[Indices], NDArray[Any]]:
     """Each sentence in a batch of its own."""
     return lambda tokens: np.concatenate([replay.outputs(tokens[row : row + 1]) for row in range(len(tokens))])
@@ -207,13 +232,21 @@ def samples(
     step = max(1, len(frames) // LENGTHS)
     for chosen in frames[::step][:LENGTHS]:
         some = [space for space in spaces if space.frame == chosen][:REAL]
-        network = network_for(model, some[0], smooth=smooth)
+        network = network_read(model, some[0], smooth=smooth)
         refuse_misfits(model, network, inputs)
         if network.choices is None:
             yield network, np.array([space.original for space in some], dtype=np.int64), some[0]
         else:
             for space in some[:TEXTS]:
-                yield network_for(model, space, smooth=smooth), np.array([space.original], dtype=np.int64), space
+                yield network_read(model, space, smooth=smooth), np.array([space.original], dtype=np.int64), space
+
+
+def network_read(model: Model, space: SwapSpace, *, smooth: bool) -> Network:
+    """Unsupported, so that the model is run, whatever keeps this program from reading it: onnxruntime has loaded it."""
+    try:
+        return network_for(model, space, smooth=smooth)
+    except BadInput as error:
+        raise Unsupported(str(error)) from None
 
 
 def refuse_immense(model: Model, network: Network, space: SwapSpace) -> None:

@@ -16,6 +16,7 @@ from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.space import Constants, SwapSpace
 from swapproof.models.deployed.decision import Decision, Meaning
+from swapproof.models.deployed.opening.onnx_signature import scores_of
 
 NO_CLASS = -1
 """The answer of a model whose logits hold NaN: argmax means nothing."""
@@ -142,7 +143,11 @@ class Original:
 
     def answers(self, space: SwapSpace, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """[batch]: the classes that the deployed code answers."""
-        return self.decision.answers(self.replay.of(space).outputs(tokens))
+        return self.decision.answers(self.scores(space, tokens))
+
+    def scores(self, space: SwapSpace, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """[batch, scores], without axes of size 1."""
+        return scores_of(self.replay.of(space).outputs(tokens), len(tokens), self.given.output)
 
     def breaks(self, space: SwapSpace, sentence: NDArray[np.int64], label: int) -> bool:
         return int(self.answers(space, sentence[None])[0]) not in (label, NO_CLASS)
@@ -150,7 +155,7 @@ class Original:
     def values(self, space: SwapSpace, tokens: NDArray[np.int64], logits: NDArray[Any]) -> tuple[Any, Any]:
         """What decides in both models, in the terms of this one, of sentences with these logits of the other."""
         decision = self.decision
-        own, made = decision.values(self.replay.of(space).outputs(tokens)), np.asarray(logits, dtype=np.float64)
+        own, made = decision.values(self.scores(space, tokens)), np.asarray(logits, dtype=np.float64)
         if decision.classes > 2:
             return own, made
         own, made = own[:, 1] - own[:, 0], made[:, 1] - made[:, 0]

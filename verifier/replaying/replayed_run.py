@@ -86,9 +86,10 @@ def seen_of(classifier: Classifier, task: Task, inputs: Inputs) -> Seen:
         [text.label for text in some],
         names=inputs.labels,
     )
+    guessed = "scores" not in task.model.model_fields_set and task.model.decision.compares(seen.scores.shape[1])
     for remark in seen.remarks:
-        if remark.kind == "probabilities_not_logits" and task.model.decision.compares(seen.scores.shape[1]):
-            raise BadInput(f"[model] {remark.sentence}")
+        if guessed and remark.kind == "probabilities_not_logits":
+            raise BadInput(f'[model] {remark.sentence}, or scores = "logits" if they are')
     right = task.model.decision.answers(seen.scores) == [text.label for text in some]
     remarks = tuple(remark for remark in seen.remarks if remark.kind not in SAID_ANYWAY)
     return Seen(remarks, tuple(right.tolist()))

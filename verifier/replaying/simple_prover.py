@@ -193,10 +193,12 @@ def take(asking: Asking, row: Row, found: Found, engine: str = "replay") -> None
     if found.high is not None and swaps >= found.high:
         return
     if asking.answer(row) in (asking.label, NO_CLASS):
-        raise Unsteady(
-            f"the model's answer to a sentence with {counted(swaps)} is no class, or depends on what it is asked "
-            f"beside: {asking.text.moved(row)[:80]!r}"
-        )
+        sentence = f"a sentence with {counted(swaps)}"
+        if asking.judged(row[None])[0][0] == NO_CLASS:
+            met = f"the model's scores for {sentence} hold NaN, so that no class wins"
+        else:
+            met = f"the model's answer to {sentence} depends on what it is asked beside"
+        raise Unsteady(f"{met}: {asking.text.moved(row)[:80]!r}")
     found.witness, found.engine = np.array(row, dtype=np.int32), engine
 
 

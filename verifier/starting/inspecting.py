@@ -21,6 +21,8 @@ from .onnx_lines import recognised
 from .road_ahead import Road, road_of
 
 Facts = dict[str, Any]
+ANSWERS = frozenset({"bool", "string", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))})
+"""Types of outputs that are answers, and no scores: such a model is neither read nor run."""
 
 
 def inspect_model(model: str, *, trust_pickle: bool = False) -> Facts:
@@ -86,6 +88,9 @@ def of_onnx(pointed: Pointed) -> Facts:
     layers = attention_layers_of_file(contents.proto.graph)
     if layers:
         facts["attention"] = told_of(layers)
+    if contents.outputs and all(port.type in ANSWERS for port in contents.outputs):
+        named = ", ".join(f"{port.name} is {port.type}" for port in contents.outputs)
+        return facts | {"problem": f"it answers classes, not scores ({named}): export the model with its scores"}
     return facts | road_facts(road)
 
 

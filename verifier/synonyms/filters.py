@@ -80,6 +80,7 @@ FILTERS: tuple[type[Filter], ...] = (Rejected, StopWords, Antonyms, SamePartOfSp
 
 # Always applied, before any filter: a candidate must be one token, and a new one.
 NOT_IN_VOCABULARY = "not in vocabulary"
+NOT_ONE_WORD = "not one word as texts are split"
 SEVERAL_TOKENS = "several tokens"
 SAME_TOKEN = "same token"
 
@@ -102,7 +103,7 @@ def one_token(
     for candidate in candidates:
         tokens = vocabulary.tokens_of(candidate)
         if tokens is None or not tokens:
-            removed.append((candidate, NOT_IN_VOCABULARY))
+            removed.append((candidate, NOT_ONE_WORD if vocabulary.splits(candidate) else NOT_IN_VOCABULARY))
         elif len(tokens) > 1:
             removed.append((candidate, SEVERAL_TOKENS))
         elif tokens[0] in seen:

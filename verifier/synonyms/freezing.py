@@ -15,7 +15,7 @@ from swapproof.encodings.space import SwapSpace
 from swapproof.models.subwords import TokenizerVocabulary
 from swapproof.models.tokens_in_place import fitting
 
-from .filters import NOT_IN_VOCABULARY, SAME_TOKEN, SEVERAL_TOKENS, Filter, in_order, one_token
+from .filters import NOT_IN_VOCABULARY, NOT_ONE_WORD, SAME_TOKEN, SEVERAL_TOKENS, Filter, in_order, one_token
 from .graph import Graph, neighbours
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PADDING = "padding or special token"
 NEIGHBOURS = "changes its neighbours' tokens"
 
 # Why a candidate cannot stand where the word stood, whatever the filters say.
-MISFITS = (NOT_IN_VOCABULARY, SEVERAL_TOKENS, SAME_TOKEN)
+MISFITS = (NOT_IN_VOCABULARY, NOT_ONE_WORD, SEVERAL_TOKENS, SAME_TOKEN)
 
 
 Moves = dict[int, tuple[tuple[str, int], ...]]

@@ -34,6 +34,8 @@ ORIGINS: dict[Origin, frozenset[str]] = {  # where candidates come from, and the
     "wordnet": frozenset(),
     "embeddings": frozenset({"embeddings", "words", "cosine"}),
 }
+MOST_LOGIT = 30.0
+"""In magnitude: of larger ones the sigmoid, as a double, is too near to 0 or 1 to say which they are."""
 DEFAULT_COSINE = 0.8  # the published choice for GloVe neighbours
 
 
@@ -138,7 +140,7 @@ class ModelSection(Section):
     inputs: Annotated[dict[str, Role], Field(min_length=1)] | None = None
     output: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0)] | None = None
     scores: Meaning = "logits"
-    threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
     column: Annotated[int, Field(ge=0)] | None = None
     embeddings: File | None = None
     length: Count | None = None
@@ -203,7 +205,16 @@ class ModelSection(Section):
             raise ValueError(f"column decides between two classes, and labels names {len(self.labels)}")
         if self.threshold is not None and len(self.labels) != 2:
             raise ValueError(f"threshold decides between two classes, and labels names {len(self.labels)}")
+        if self.threshold is not None and not 0 < self.threshold < 1:
+            raise ValueError(f"threshold is a probability, above 0 and below 1, not {self.threshold:g}{self._share()}")
         return self
+
+    def _share(self) -> str:
+        """What to say where the threshold is that of a logit."""
+        if self.scores != "logits" or self.threshold is None or abs(self.threshold) > MOST_LOGIT:
+            return ""
+        share = 1 / (1 + math.exp(-self.threshold))
+        return f"; for class 1 to win where the logit exceeds that, say threshold = {share!r}, its sigmoid"
 
     @property
     def kind(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import BadInput
-from ..classifier import NoAnswer, Scores
+from ..classifier import NoAnswer, Scores, TooLong
 from ..swapped_text import Fields
 
 if TYPE_CHECKING:
@@ -24,13 +24,12 @@ ALONE = "every sentence is evaluated alone"
 
 def tried(classifier: OnnxClassifier) -> OnnxClassifier:
     """With the batches that are safe on these: each sentence gets the scores that it has alone, padded as deployed."""
-    sentences = [fitting(classifier, words) for words in samples(classifier)]
     batching = classifier.batching
     single = replace(classifier, batching=replace(batching, alone=True))
-    try:
-        alone = single.stacked([single.scores([fields]) for fields in sentences])
-    except NoAnswer as error:
-        raise BadInput(str(error)) from error
+    sentences, answers = answered(single, [fitting(classifier, words) for words in samples(classifier)])
+    if len(sentences) < 2:  # no text may have their lengths, and of those that texts have nothing is known
+        return replace(single, met=(f"answers at most one of the sentences that it was tried on: {ALONE}",))
+    alone = single.stacked(answers)
     single = replace(single, columns=alone.shape[1])
     if classifier.file.dynamic:
         return replace(single, met=(f"computes its scales from a whole batch: {ALONE}",))
@@ -38,6 +37,18 @@ def tried(classifier: OnnxClassifier) -> OnnxClassifier:
     if batching.fixed != 1 and difference(together, sentences, alone) is None:
         return replace(single, met=(f"answers a text differently beside others: {ALONE}",))
     return together
+
+
+def answered(classifier: OnnxClassifier, sentences: Sequence[Fields]) -> tuple[list[Fields], list[Scores]]:
+    """Those that the model answers, and their scores; of others it need not read the length, where it reads tokens."""
+    found: list[tuple[Fields, Scores]] = []
+    for fields in sentences:
+        try:
+            found.append((fields, classifier.scores([fields])))
+        except (NoAnswer, TooLong) as error:
+            if classifier.tokeniser is None:
+                raise BadInput(str(error)) from error
+    return [fields for fields, _ in found], [scores for _, scores in found]
 
 
 def samples(classifier: OnnxClassifier) -> Sequence[Sequence[str]]:

@@ -379,6 +379,24 @@ def test_a_text_beyond_the_table_of_positions_asks_for_a_length(tmp_path: Path) 
         scores(classifier, "a " * 25)
 
 
+@pytest.mark.parametrize(("least", "most"), [(3, 30), (1, 6), (15, 30)])
+def test_only_lengths_of_texts_decide_whether_a_model_answers(least: int, most: int, tmp_path: Path) -> None:
+    """A sum over places behind a window of `least` tokens, of `most` places added without being looked up."""
+    builder = Builder()
+    rows = builder.call("Gather", builder.constant(np.eye(30, 2, dtype=np.float32) + 1), "input_ids")
+    size = builder.call("Slice", builder.call("Shape", "input_ids"), *map(builder.wholes, (1, 2)))
+    places = builder.call("Slice", builder.constant(np.zeros((most, 2), np.float32)), builder.wholes(0), size)
+    turned = builder.call("Transpose", builder.call("Add", rows, places), perm=[0, 2, 1])
+    kernel = builder.constant(np.stack([np.eye(2, dtype=np.float32)] * least, axis=2))
+    builder.node("ReduceSum", [builder.call("Conv", turned, kernel), builder.wholes(2)], ["scores"], keepdims=0)
+    model = builder.proto(inputs("input_ids"), [("scores", TensorProto.FLOAT, ["batch", 2])])
+    classifier = opened(tmp_path, model, WORDS)
+    assert len(scores(classifier, *["good " * least, "bad " * least, "new " * least])) == 3
+    for wrong in {least - 1, most + 1} - {0}:
+        with pytest.raises(NoAnswer, match=rf"onnxruntime fails on {wrong} token.*: \[model\] length says"):
+            scores(classifier, "good " * wrong)
+
+
 def test_a_tokenizer_of_keras_is_read_as_keras_reads_it(tmp_path: Path) -> None:
     """Marks are left out, so are words from num_words on, and texts are lower-cased."""
     config = {
