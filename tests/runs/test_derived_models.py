@@ -78,6 +78,12 @@ def test_texts_are_settled_as_the_model_given_answers(name: str, tmp_path: Path)
     assert [line["min_swaps"] for line in results(again)] == [line["min_swaps"] for line in results(run)]
 
 
+def test_a_model_that_is_made_from_another_lasts_until_an_attack_has_copied_it(tmp_path: Path) -> None:
+    task = write_pooled(tmp_path / "task", Pooled(ending="one"))
+    assert main(["attack", str(task), "--method", "pwws", "--out", str(tmp_path / "run")]) == 0
+    assert (tmp_path / "run" / "model.onnx").exists()
+
+
 def test_a_file_that_is_read_as_it_is_stays_as_it_is(tmp_path: Path) -> None:
     write_pooled(tmp_path, Pooled())
     assert adapted(tmp_path / "model.onnx", Scores(2)) is None

@@ -10,9 +10,10 @@ import numpy as np
 import onnx
 import pytest
 from command_runs import results
+from graph_builder import Builder, floats, tokens
 from onnx import helper, numpy_helper
 from pooled_models import Pooled, write_pooled
-from tiny import WORDS, model, write_task
+from tiny import SENTIMENT, WORDS, model, write_task
 
 from swapproof.verifier.cli import main
 
@@ -39,6 +40,23 @@ def overflowing(proto: Any) -> None:
     proto.graph.initializer.append(numpy_helper.from_array(np.array(10, dtype=np.float32), "ten"))
     proto.graph.node.insert(3, helper.make_node("Mul", ["before", "ten"], ["scaled"]))
     relu.op_type, relu.input[0] = "Exp", "scaled"
+
+
+def test_a_text_longer_than_the_places_leaves_only_itself_open(tmp_path: Path) -> None:
+    """A network of seven places, read for lengths that fit; the longest text is of none that is tried first."""
+    b = Builder()
+    rows = b.call("Gather", b.constant(np.array([SENTIMENT, SENTIMENT[::-1]], dtype=np.float32).T), "tokens")
+    size = b.call("Slice", b.call("Shape", "tokens"), b.wholes(1), b.wholes(2))
+    places = b.call("Slice", b.constant(np.ones((7, 2), np.float32)), b.wholes(0), size)
+    b.node("ReduceSum", [b.call("Relu", b.call("Add", rows, places)), b.wholes(1)], ["logits"], keepdims=0)
+    texts = [(" ".join(["good"] * length), "positive") for length in (1, 2, 3, 4, 5, 8)]
+    task = write_task(tmp_path / "task", texts, model_length=None)
+    proto = b.proto([tokens("batch", "length")], [floats("logits", "batch", 2)], opset=18)
+    onnx.save(proto, task.parent / "model.onnx")
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+    *others, longest = results(tmp_path / "run")
+    assert {line["status"] for line in others} <= {"exact", "unbreakable", "already_wrong"}
+    assert "the text has 8 tokens: [model] length says" in longest["reason"]
 
 
 def test_scores_that_look_like_probabilities_are_logits_where_the_task_says_so(tmp_path: Path) -> None:

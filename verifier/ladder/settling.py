@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from swapproof.encodings.agreement import SINGLE, lost_in_float32
-from swapproof.encodings.errors import Unsupported
+from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.network import Network
 from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.query import Query
@@ -101,6 +101,9 @@ class Settling:
             refuse_lossy(station.network(space), space)
         except Unsupported as error:
             return Settled(text.id, unsettled(text, str(error), 0.0), None)
+        except BadInput as error:  # of a length that was not tried
+            met = f"{error}; the text has {space.length} tokens: [model] length says to how many it is padded or cut"
+            return Settled(text.id, unsettled(text, met, 0.0), None)
         started = time.monotonic()
         query = Query.of(station.network(space), space, text.label)
         budget = Budget() if self.seconds is None else Budget(deadline=self.end(started, SEARCHING))

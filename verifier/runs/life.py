@@ -89,6 +89,8 @@ class RunPlan:
     """Begun anew from its own copies, a run may keep them; else what a run wrote is removed before it begins anew."""
     extends: bool = True
     """What is known of a text is true whatever other texts there are: a run of other texts goes on with it."""
+    model: Model | None = field(default=None, repr=False, compare=False)
+    """Kept until its file is copied: the file of one that was made from another is gone with it."""
 
     @classmethod
     def of_network(
@@ -101,7 +103,7 @@ class RunPlan:
         # The copy of a model that was made from the one given has one output, of logits.
         plain = {"output": None, "scores": "logits", "threshold": None, "column": None}
         own = OWN if model.given is None else OWN | plain
-        return cls(run, task, inputs, binding, copies, own, facts, given=model.given, **more)
+        return cls(run, task, inputs, binding, copies, own, facts, given=model.given, model=model, **more)
 
     @property
     def every_fact(self) -> dict[str, str]:
