@@ -19,6 +19,7 @@ from .classifier import Deployment, Identity, NoAnswer, Rows, Scores, SpeltOut, 
 from .opening.file_facts import OnnxFile, copy_of, look_at
 from .opening.onnx_signature import Signature, scores_of, signature_of
 from .opening.onnx_trial import tried
+from .opening.rows_apart import RowsApart
 from .swapped_text import Fields, SwapText
 from .tokenising.sentence_batches import SMALL, Batching
 from .tokenising.sentence_pieces import Layout, Pieces, layout_of, pieces_apart, pieces_of
@@ -56,7 +57,8 @@ def open_onnx(deployment: Deployment) -> OnnxClassifier:
     batching = Batching(
         alone=file.dynamic, fixed=signature.batch, small=file.multiplied < SMALL, cores=deployment.threads
     )
-    classifier = OnnxClassifier(deployment, file, session, signature, tokeniser, batching)
+    apart = RowsApart(path, signature.output)
+    classifier = OnnxClassifier(deployment, file, session, signature, tokeniser, batching, apart)
     return tried(classifier)
 
 
@@ -120,6 +122,7 @@ class OnnxClassifier:
     signature: Signature
     tokeniser: Tokeniser | None
     batching: Batching
+    apart: RowsApart
     columns: int = 0
     met: tuple[str, ...] = ()
     """What a few texts showed."""
@@ -251,6 +254,8 @@ class OnnxClassifier:
     def _run(self, feed: Mapping[str, NDArray[Any]], sentences: int, width: int) -> Scores:
         """In batches."""
         most = self.batching.most(width)
+        if min(most, sentences) > 1 and self.apart.why_together_matters(feed) is not None:
+            most = 1
         parts: list[Scores] = []
         for start in range(0, sentences, most):
             given = {name: array[start : start + most] for name, array in feed.items()}

@@ -34,9 +34,10 @@ def tried(classifier: OnnxClassifier) -> OnnxClassifier:
     if classifier.file.dynamic:
         return replace(single, met=(f"computes its scales from a whole batch: {ALONE}",))
     together = replace(classifier, columns=alone.shape[1])
-    if batching.fixed != 1 and difference(together, sentences, alone) is None:
-        return replace(single, met=(f"answers a text differently beside others: {ALONE}",))
-    return together
+    alike = batching.fixed == 1 or difference(together, sentences, alone) is not None
+    if reasons := classifier.apart.reasons:
+        return replace(single, met=(f"{reasons[0]}: {ALONE}",))
+    return together if alike else replace(single, met=(f"answers a text differently beside others: {ALONE}",))
 
 
 def answered(classifier: OnnxClassifier, sentences: Sequence[Fields]) -> tuple[list[Fields], list[Scores]]:

@@ -233,9 +233,7 @@ def test_a_model_whose_sentences_change_each_other_is_given_them_one_by_one(tmp_
     model = builder.proto(TOKENS, [("scores", DOUBLE, ["batch", 1])], opset=18)
     classifier = opened(tmp_path, model, WORDS)
     assert classifier.batching.alone
-    assert classifier.identity.remarks == (
-        "answers a text differently beside others: every sentence is evaluated alone",
-    )
+    assert classifier.identity.remarks == ("ReduceMax over the batch: every sentence is evaluated alone",)
     assert scores(classifier, "good film", "bad new") == [[1.0], [1.0]]
 
 
