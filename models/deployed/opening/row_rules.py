@@ -602,7 +602,7 @@ def chosen_sizes(step: Step) -> Sized:
 
 def counted(step: Step) -> Rows:
     """0, 1, ..., B - 1."""
-    if [int(one) for place in (0, 1, 2) for one in step.pair(place)] != [0, 0, *SIZES, 1, 1]:
+    if [int(one.item()) for place in (0, 1, 2) for one in step.pair(place)] != [0, 0, *SIZES, 1, 1]:
         raise step.mixed("counts the sentences")
     return Rows(0, places=Places())
 

@@ -200,12 +200,15 @@ class Graph:
         kinds |= {name: Rows(0) for name in feed}
         for node in self.nodes:
             step = Step(node, self.opset, kinds, shapes, numbers)
-            made = rule_of(step)
+            try:
+                made = rule_of(step)
+            except (LookupError, TypeError, ValueError) as error:  # a node as its rule does not know it
+                raise step.mixed("is written as no rule expects") from error
             for place, name in enumerate(node.output):
                 if name:
                     kinds[name] = step.seen(name, made[place] if isinstance(made, tuple) else made)
         scores, sizes = kinds[self.output], shapes[0][self.output]
-        if scores != Rows(0) or sizes[0] != SIZES[0]:
+        if scores != Rows(0) or sizes[:1] != SIZES[:1]:
             return f"{self.output} has no row for each sentence"
         return None
 

@@ -191,6 +191,10 @@ def square(b: Builder, x: str) -> str:
     return b.call("Mul", sizes(b, x, 0), sizes(b, x, 0))
 
 
+def sizes_by_sizes(b: Builder, x: str) -> str:
+    return b.call("Gather", b.call("Shape", x), b.call("Sub", sizes(b, x, 0), b.wholes(2)))
+
+
 REFUSED: dict[str, tuple[Graph, str]] = {
     "maximum": (lambda b, x: like(b, x, b.call("ReduceMax", total(b, x), b.wholes(0))), "ReduceMax over the batch"),
     "mean of all": (lambda b, x: b.call("Sub", total(b, x), b.call("ReduceMean", x)), "ReduceMean over the batch"),
@@ -318,6 +322,61 @@ REFUSED: dict[str, tuple[Graph, str]] = {
             "Reshape", x, b.call("Concat", b.call("Sub", sizes(b, x, 0), b.wholes(3)), b.wholes(WIDTH, NUMBERS), axis=0)
         ),
         "is told by the number of sentences",
+    ),
+    "weights of sentences": (
+        lambda b, x: b.call("Transpose", b.call("Conv", b.constant(numbers(1, WIDTH, NUMBERS)), x), perm=[1, 0, 2]),
+        "Conv reads its input 2 of sentences",
+    ),
+    "gathered by others": (
+        lambda b, x: b.call("Gather", x, b.call("ArgMax", x, axis=1), axis=1),
+        "Gather joins two inputs of sentences",
+    ),
+    "an axis of sizes": (
+        lambda b, x: b.call("CumSum", x, b.call("Sub", sizes(b, x, 0), b.wholes(2))),
+        "CumSum is told by the number of sentences",
+    ),
+    "a function of places": (
+        lambda b, x: b.call("Cast", b.call("Neg", b.call("Unsqueeze", places(b, x), b.wholes(1))), to=FLOAT),
+        "Neg reads the places of sentences",
+    ),
+    "several places": (
+        lambda b, x: b.call("Mul", b.call("Unsqueeze", places(b, x), b.wholes(1)), b.wholes(1, 2)),
+        "Mul reads the places of sentences",
+    ),
+    "later places": (
+        lambda b, x: b.call("Range", b.wholes(1), b.call("Add", sizes(b, x, 0), b.wholes(1)), b.wholes(1)),
+        "Range counts the sentences",
+    ),
+    "at most": (
+        lambda b, x: b.call("Max", b.call("Cast", x, to=7), b.call("Max", sizes(b, x, 0), b.wholes(1))),
+        "Max reads the number of sentences",
+    ),
+    "beside how many": (
+        lambda b, x: b.call("Add", b.call("Cast", x, to=7), sizes(b, x, 0)),
+        "Add joins sentences and the number of them",
+    ),
+    "sizes by sizes": (
+        lambda b, x: b.call("Add", x, b.call("Cast", sizes_by_sizes(b, x), to=FLOAT)),
+        "Gather is told by the number of sentences",
+    ),
+    "as many words": (
+        lambda b, x: b.call("Slice", x, b.wholes(0), sizes(b, x, 0), b.wholes(1)),
+        "Slice is told by the number of sentences",
+    ),
+    "letters left out": (lambda b, x: b.call("Einsum", x, equation="...n->..."), "has letters that are not written"),
+    "a table by places": (
+        lambda b, x: b.call(
+            "GatherElements", b.constant(numbers(9, NUMBERS)), b.call("ArgMax", x, axis=1, keepdims=0), axis=1
+        ),
+        "GatherElements lays sentences beside others",
+    ),
+    "the first sentence": (
+        lambda b, x: like(b, x, b.call("GatherND", total(b, x), b.constant(np.zeros((1, 1), dtype=np.int64)))),
+        "GatherND over the batch",
+    ),
+    "the diagonal": (
+        lambda b, x: b.call("Mul", total(b, x), b.call("EyeLike", total(b, x))),
+        "EyeLike is told by sentences",
     ),
     "no operator": (lambda b, x: b.call("NonZero", total(b, x)), "operator NonZero is not known"),
     "nothing": (lambda b, x: b.constant(numbers(2, 3)), "has no row for each sentence"),
