@@ -167,6 +167,8 @@ Rule = Callable[[Step], Made]
 
 def rule_of(step: Step) -> Made:
     """What its outputs are."""
+    if step.operator == "If":
+        return chosen(step)
     kinds = step.kinds
     if all(kind == STILL for kind in kinds) and step.operator not in CHANCE:
         return STILL
@@ -177,6 +179,28 @@ def rule_of(step: Step) -> Made:
     if step.operator not in OF_SIZES:
         raise step.mixed("reads the number of sentences")
     return OF_SIZES[step.operator](step)
+
+
+def chosen(step: Step) -> Made:
+    """What the branch makes that is taken for every B: one operator, beside constants."""
+    import onnx
+
+    if step.kinds != [STILL]:
+        raise step.mixed("is told by sentences or their number what it does")
+    branch = step.attribute("then_branch" if step.pair(0)[0].item() else "else_branch")
+    constants = [one for one in branch.node if one.op_type == "Constant" and one.attribute[0].name == "value"]
+    others = [one for one in branch.node if one not in constants]
+    inner = {name for one in branch.node for name in one.output}
+    if len(others) != 1 or list(others[0].output) != [branch.output[0].name] or inner & set(step.known):
+        raise step.mixed("takes a branch of several operators")
+    if others[0].op_type not in RULES or others[0].domain not in ("", "ai.onnx"):
+        raise Mixed(f"operator {others[0].op_type} is not known to keep sentences apart")
+    told = {one.output[0]: onnx.numpy_helper.to_array(one.attribute[0].t) for one in constants}
+    shapes = {name: value.shape for name, value in told.items()}
+    first, second = ({**sizes, **shapes, others[0].output[0]: step.made(0, k)} for k, sizes in enumerate(step.shapes))
+    numbers = ({**step.numbers[0], **told}, {**step.numbers[1], **told})
+    kinds = {**step.known, **dict.fromkeys(told, STILL)}
+    return rule_of(Step(others[0], step.opset, kinds, (first, second), numbers))
 
 
 def aligned(step: Step, places: Iterable[int] | None = None, rank: int | None = None) -> Rows:
@@ -602,7 +626,7 @@ def chosen_sizes(step: Step) -> Sized:
 
 def counted(step: Step) -> Rows:
     """0, 1, ..., B - 1."""
-    if [int(one) for place in (0, 1, 2) for one in step.pair(place)] != [0, 0, *SIZES, 1, 1]:
+    if [int(one.item()) for place in (0, 1, 2) for one in step.pair(place)] != [0, 0, *SIZES, 1, 1]:
         raise step.mixed("counts the sentences")
     return Rows(0, places=Places())
 
@@ -656,6 +680,7 @@ RULES: dict[str, Rule] = {
     "GatherElements": gathered_elements,
     "GatherND": gathered_slices,
     **dict.fromkeys(("Shape", "Size"), of_shape),
+    "If": chosen,
     **dict.fromkeys(("Constant", "ConstantOfShape", "Range", "EyeLike"), refused),
 }
 """What comes out where some input is rows."""

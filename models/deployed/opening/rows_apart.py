@@ -84,7 +84,7 @@ def graph_of(proto: onnx.ModelProto, output: str, folder: Path) -> Graph:
     for node in reversed(proto.graph.node):
         if needed & set(node.output):
             nodes.append(node)
-            needed.update(node.input)
+            needed.update(read_by(node))
     nodes.reverse()
     for node in nodes:
         if node.domain not in ("", "ai.onnx") or node.op_type not in RULES:
@@ -123,7 +123,7 @@ class Graph:
             if node.op_type in ("Shape", "Size"):
                 sizes.update(node.output)
                 asked.update(node.output)
-            elif moving & set(node.input):
+            elif moving & set(read_by(node)):
                 moving.update(node.output)
                 if node.op_type in TOLD:
                     asked.update(node.input[1:])
@@ -200,14 +200,23 @@ class Graph:
         kinds |= {name: Rows(0) for name in feed}
         for node in self.nodes:
             step = Step(node, self.opset, kinds, shapes, numbers)
-            made = rule_of(step)
+            try:
+                made = rule_of(step)
+            except (LookupError, TypeError, ValueError) as error:  # a node as its rule does not know it
+                raise step.mixed("is written as no rule expects") from error
             for place, name in enumerate(node.output):
                 if name:
                     kinds[name] = step.seen(name, made[place] if isinstance(made, tuple) else made)
         scores, sizes = kinds[self.output], shapes[0][self.output]
-        if scores != Rows(0) or sizes[0] != SIZES[0]:
+        if scores != Rows(0) or sizes[:1] != SIZES[:1]:
             return f"{self.output} has no row for each sentence"
         return None
+
+
+def read_by(node: Any) -> list[str]:
+    """Its inputs, and what the branches of an If read."""
+    inner = [one for attribute in node.attribute if attribute.HasField("g") for one in attribute.g.node]
+    return [*node.input, *(name for one in inner for name in one.input)]
 
 
 def sizes_of(name: str) -> Any:

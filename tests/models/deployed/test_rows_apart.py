@@ -14,7 +14,7 @@ from deployed_models import TOKENS, Inputs, opened
 from graph_builder import Builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from swapproof.models.deployed.opening.rows_apart import why_together_matters
 
@@ -131,6 +131,24 @@ def expanded_mask(b: Builder, x: str) -> str:
     return b.call("MatMul", mask, b.call("Unsqueeze", x, b.wholes(1)))
 
 
+def squeezed_if(b: Builder, x: str, other: str = "Identity", limit: int = 1) -> str:
+    """As torch's older exporter writes `squeeze(1)` of what may have one place there."""
+    one = b.call("MaxPool", b.call("Transpose", x, perm=[0, 2, 1]), kernel_shape=[WIDTH])
+    count = b.call("Squeeze", sizes(b, one, 2 if limit == 1 else 0), b.wholes(0))
+    axes, value = helper.make_tensor("", 7, [1], [2]), FLOAT
+    squeeze = [
+        helper.make_node("Constant", [], ["inner.axes"], value=axes),
+        helper.make_node("Squeeze", [one, "inner.axes"], ["inner.then"]),
+    ]
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            nodes, name, [], [helper.make_tensor_value_info(f"inner.{name}", value, None)]
+        )
+        for name, nodes in (("then", squeeze), ("else", [helper.make_node(other, [one], ["inner.else"])]))
+    }
+    return b.call("If", b.call("Equal", count, b.constant(np.int64(limit))), **branches)
+
+
 ACCEPTED: dict[str, Graph] = {
     "activations": lambda b, x: b.call(
         "Relu", b.call("Clip", x, b.constant(np.float32(-1)), b.constant(np.float32(1)))
@@ -164,6 +182,7 @@ ACCEPTED: dict[str, Graph] = {
     "last word": last_word,
     "own places": lambda b, x: flat_places(b, x, WIDTH, [0, WIDTH - 1]),
     "alternatives": lambda b, x: b.call("Pad", b.call("Tile", x, b.wholes(1, 2, 1)), b.wholes(0, 1, 0, 0, 0, 0)),
+    "one branch": squeezed_if,
     "quantised": lambda b, x: b.call("QuantizeLinear", x, b.constant(np.float32(0.1)), b.constant(np.int8(3))),
 }
 
@@ -189,6 +208,10 @@ def like(b: Builder, x: str, row: str) -> str:
 
 def square(b: Builder, x: str) -> str:
     return b.call("Mul", sizes(b, x, 0), sizes(b, x, 0))
+
+
+def sizes_by_sizes(b: Builder, x: str) -> str:
+    return b.call("Gather", b.call("Shape", x), b.call("Sub", sizes(b, x, 0), b.wholes(2)))
 
 
 REFUSED: dict[str, tuple[Graph, str]] = {
@@ -319,6 +342,63 @@ REFUSED: dict[str, tuple[Graph, str]] = {
         ),
         "is told by the number of sentences",
     ),
+    "weights of sentences": (
+        lambda b, x: b.call("Transpose", b.call("Conv", b.constant(numbers(1, WIDTH, NUMBERS)), x), perm=[1, 0, 2]),
+        "Conv reads its input 2 of sentences",
+    ),
+    "gathered by others": (
+        lambda b, x: b.call("Gather", x, b.call("ArgMax", x, axis=1), axis=1),
+        "Gather joins two inputs of sentences",
+    ),
+    "an axis of sizes": (
+        lambda b, x: b.call("CumSum", x, b.call("Sub", sizes(b, x, 0), b.wholes(2))),
+        "CumSum is told by the number of sentences",
+    ),
+    "a function of places": (
+        lambda b, x: b.call("Cast", b.call("Neg", b.call("Unsqueeze", places(b, x), b.wholes(1))), to=FLOAT),
+        "Neg reads the places of sentences",
+    ),
+    "several places": (
+        lambda b, x: b.call("Mul", b.call("Unsqueeze", places(b, x), b.wholes(1)), b.wholes(1, 2)),
+        "Mul reads the places of sentences",
+    ),
+    "later places": (
+        lambda b, x: b.call("Range", b.wholes(1), b.call("Add", sizes(b, x, 0), b.wholes(1)), b.wholes(1)),
+        "Range counts the sentences",
+    ),
+    "at most": (
+        lambda b, x: b.call("Max", b.call("Cast", x, to=7), b.call("Max", sizes(b, x, 0), b.wholes(1))),
+        "Max reads the number of sentences",
+    ),
+    "beside how many": (
+        lambda b, x: b.call("Add", b.call("Cast", x, to=7), sizes(b, x, 0)),
+        "Add joins sentences and the number of them",
+    ),
+    "sizes by sizes": (
+        lambda b, x: b.call("Add", x, b.call("Cast", sizes_by_sizes(b, x), to=FLOAT)),
+        "Gather is told by the number of sentences",
+    ),
+    "as many words": (
+        lambda b, x: b.call("Slice", x, b.wholes(0), sizes(b, x, 0), b.wholes(1)),
+        "Slice is told by the number of sentences",
+    ),
+    "letters left out": (lambda b, x: b.call("Einsum", x, equation="...n->..."), "has letters that are not written"),
+    "a table by places": (
+        lambda b, x: b.call(
+            "GatherElements", b.constant(numbers(9, NUMBERS)), b.call("ArgMax", x, axis=1, keepdims=0), axis=1
+        ),
+        "GatherElements lays sentences beside others",
+    ),
+    "the first sentence": (
+        lambda b, x: like(b, x, b.call("GatherND", total(b, x), b.constant(np.zeros((1, 1), dtype=np.int64)))),
+        "GatherND over the batch",
+    ),
+    "the diagonal": (
+        lambda b, x: b.call("Mul", total(b, x), b.call("EyeLike", total(b, x))),
+        "EyeLike is told by sentences",
+    ),
+    "a branch": (lambda b, x: squeezed_if(b, x, limit=7), "compares the number of sentences"),
+    "a branch of all": (lambda b, x: squeezed_if(b, x, "ReduceSum", limit=0), "ReduceSum over the batch"),
     "no operator": (lambda b, x: b.call("NonZero", total(b, x)), "operator NonZero is not known"),
     "nothing": (lambda b, x: b.constant(numbers(2, 3)), "has no row for each sentence"),
 }
