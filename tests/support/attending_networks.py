@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -117,6 +118,8 @@ shapes = st.builds(
     shifted=st.booleans(),
     size=st.sampled_from([0.1, 0.3, 1.0, 2.0]),
     pooled=st.sampled_from(["", "", "Relu", "Tanh"]),
+    low=st.sampled_from([-1e9, -math.inf]),
+    causal=st.booleans(),
 )
 
 

@@ -80,7 +80,8 @@ class Cells:
             if row.kind != CUT:
                 by_layer.setdefault(row.layer, []).append(at)
         for number in sorted(by_layer):
-            self.compute(shape.network.layers[number], by_layer[number])
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
+                self.compute(shape.network.layers[number], by_layer[number])
             if not np.abs(self.numbers[:, by_layer[number]]).max(initial=0.0) < LARGEST:
                 raise Unfit("numbers that are too large")
 
