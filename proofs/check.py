@@ -45,11 +45,9 @@ if TYPE_CHECKING or __package__:
 
     expansion = room.expansion_leaf
 else:
-    for name in (
-        *("lower", "exact_network", "enclosures", "sums/packed_columns", "sums/weighted_sums", "smooth_blocks"),
-        *("smooth_intervals", "smooth_leaves", "attention_sums", "attention_leaf"),
-        *("expansion/expansion_costs", "expansion/expansion_leaf"),
-    ):
+    names = "lower exact_network enclosures sums/packed_columns sums/weighted_sums smooth_blocks smooth_intervals"
+    names += " smooth_leaves attention_sums attention_leaf expansion/expansion_costs expansion/expansion_leaf"
+    for name in names.split():
         path, name = Path(__file__).parent / f"{name}.py", name.rpartition("/")[2]
         beside = importlib.util.spec_from_file_location(name, path)
         sys.modules[name] = importlib.util.module_from_spec(beside)
