@@ -48,15 +48,15 @@ def pool_of(network: Network) -> Pool | None:
     elements, slopes = np.arange(network.nodes[at].size), list[float]()
     while len(network.readers[at]) == 1:
         (at,) = network.readers[at]
-        match network.nodes[at].layer:
-            case Rearrangement(index=index) if len(network.nodes[at].inputs) == 1:
-                elements = elements[index.reshape(-1)]
-            case Rectifier(slope=slope):
-                slopes.append(slope)
-            case Maximum():
-                return Pool(at, elements.reshape(network.nodes[at].size, -1), tuple(slopes))
-            case _:
-                return None
+        node = network.nodes[at]
+        if isinstance(node.layer, Maximum):
+            return Pool(at, elements.reshape(node.size, -1), tuple(slopes))
+        if isinstance(node.layer, Rectifier):
+            slopes.append(node.layer.slope)
+        elif isinstance(node.layer, Rearrangement) and len(node.inputs) == 1:
+            elements = elements[node.layer.index.reshape(-1)]
+        else:
+            return None
     return None
 
 
