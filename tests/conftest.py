@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,11 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no development data beside the repository")
     return folder
+
+
+@pytest.fixture
+def hearing_ctrl_c() -> Iterator[None]:
+    """Under nohup, cron and some CI systems Ctrl-C is ignored, and tests inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -28,6 +28,7 @@ def test_a_process_that_is_started_meanwhile_begins_with_it_held_back() -> None:
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
+@pytest.mark.usefixtures("hearing_ctrl_c")
 def test_an_error_that_c_code_makes_of_ctrl_c_is_an_interrupt(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,6 +158,7 @@ def test_a_lease_lasts_until_its_result_or_until_nobody_works(path: Path) -> Non
 
 
 @pytest.mark.parametrize("moment", ["PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "INSERT", "COMMIT"])
+@pytest.mark.usefixtures("hearing_ctrl_c")
 def test_ctrl_c_while_a_lease_is_written_comes_after_it(path: Path, moment: str) -> None:
     with Store.open(path) as store:
         connection = store.connection

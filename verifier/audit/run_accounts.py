@@ -244,8 +244,12 @@ def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_d
     """What the report says of the network, beside the network. Of a model of any length, that of its first text."""
     network = network_for(model, inputs.texts[0].frozen.space, smooth=True)
     unnamed = network.vocabulary_size - inputs.vocabulary.size
+    # Texts of other lengths, or with another mask, have networks of their own, and one of them is told.
+    several = (
+        model.length is None or network.choices is not None or len({x.frozen.space.frame for x in inputs.texts}) > 1
+    )
     for name, found in facts_on(model, network, unnamed).items():
-        free = name == "hidden_units" and model.length is None  # one number for texts of different lengths
+        free = name == "hidden_units" and several
         if about["model"][name] != found and not free:
             yield f"says {name} = {about['model'][name]} of the model, and it is {found}"
     yield from remarks_differ(about["remarks"], remarks_on(model, network, unnamed), of_deployed)
