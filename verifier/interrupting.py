@@ -19,11 +19,8 @@ def stopped_like_ctrl_c() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield heard
         return
-    before = {number: signal.getsignal(number) for number in STOPS}
-    before = {number: handler for number, handler in before.items() if handler == signal.SIG_DFL}  # nohup's is ignored
-    ours = [*before]
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        before[signal.SIGINT] = signal.default_int_handler
+    ours = [number for number in STOPS if signal.getsignal(number) == signal.SIG_DFL]  # nohup's stays ignored
+    hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     def interrupt(number: int, frame: object) -> None:
         heard.append(number)
@@ -31,13 +28,15 @@ def stopped_like_ctrl_c() -> Iterator[list[int]]:
             signal.signal(each, signal.SIG_IGN)  # what was found is being saved
         raise KeyboardInterrupt
 
-    for number in before:
+    for number in (*ours, signal.SIGINT) if hears else ours:
         signal.signal(number, interrupt)
     try:
         yield heard
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+        if hears:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def leave_interrupts_to_parent() -> None:

@@ -591,7 +591,12 @@ class TestStopped:
         """The signal goes to the whole group of processes, as batch systems send it; none of them stays."""
         task, run = write_task(tmp_path / "task", ROWS * 40), tmp_path / "run"
         command = ["certify", str(task), "--out", str(run), "--jobs", jobs]
-        process = subprocess.Popen([*COMMAND, *command], stderr=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            [*COMMAND, *command],
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup, under which tests may run, ignores one
+        )
         deadline = time.monotonic() + 60
         while not (run / "certificates" / "000010.json").exists() and time.monotonic() < deadline:
             time.sleep(0.002)

@@ -241,13 +241,12 @@ def page_of(run: Run, facts: Mapping[str, str], lines: Iterable[Mapping[str, Any
 
 
 def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_deployed: bool = False) -> Iterator[str]:
-    """What the report says of the network, beside the network. Of a model of any length, that of its first text."""
+    """What the report says of the network, beside that of the first text."""
     network = network_for(model, inputs.texts[0].frozen.space, smooth=True)
     unnamed = network.vocabulary_size - inputs.vocabulary.size
     # Texts of other lengths, or with another mask, have networks of their own, and one of them is told.
-    several = (
-        model.length is None or network.choices is not None or len({x.frozen.space.frame for x in inputs.texts}) > 1
-    )
+    frames = {text.frozen.space.frame for text in inputs.texts}
+    several = model.length is None or network.choices is not None or len(frames) > 1
     for name, found in facts_on(model, network, unnamed).items():
         free = name == "hidden_units" and several
         if about["model"][name] != found and not free:
