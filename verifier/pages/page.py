@@ -55,7 +55,6 @@ def page(
         percent=percent,
         not_broken=not_broken,
         required=required,
-        kept_and_left_out=kept_and_left_out(summary),
         grounds=partial(by_ground, summary),
         grounds_met=grounds_met(summary),
         level_names=LEVEL_NAMES,
@@ -180,16 +179,6 @@ def grounds(summary: Mapping[str, Any], radius: int, low: float) -> tuple[float,
     """Of certified accuracy at a radius, what is proved and what is evaluated in full."""
     replayed = summary["levels"].get(REPLAY, {"certified_accuracy": {}})["certified_accuracy"].get(str(radius), 0.0)
     return round(low - replayed, 6), replayed
-
-
-def kept_and_left_out(summary: Mapping[str, Any]) -> str:
-    """How many candidates of the swaps were kept and left out, by reason."""
-    swaps = summary["swaps"]
-    removed = [f"{number:,} {reason}" for reason, number in swaps["removed"].items() if number]
-    rest = f"; left out: {', '.join(removed)}" if removed else ""
-    unread = [f"{number:,} {reason}" for reason, number in swaps["dropped_on_reading"].items() if number]
-    rest += f"; entries of the table that are no swaps: {', '.join(unread)}" if unread else ""
-    return f"{swaps['kept']:,} of {swaps['considered']:,} candidates of {swaps['source']} kept{rest}"
 
 
 def skipped_rows(summary: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from ..exit_codes import HOLDS, INCOMPLETE
 from ..runs.results import pieces
 from ..runs.run_summary import DEFINITIONS
 from .headline import headline
-from .page import both_ends, chosen_radii, ends, evaluated, grounds, interval, kept_and_left_out, percent, skipped_rows
+from .page import both_ends, chosen_radii, ends, evaluated, grounds, interval, percent, skipped_rows
 from .terminal import terminal
 
 if TYPE_CHECKING:
@@ -137,3 +137,13 @@ def highlighted(line: Mapping[str, Any]) -> Text:
         else:
             text.append(piece.before)
     return text
+
+
+def kept_and_left_out(summary: Mapping[str, Any]) -> str:
+    """How many candidates of the swaps were kept and left out, by reason."""
+    swaps = summary["swaps"]
+    removed = [f"{number:,} {reason}" for reason, number in swaps["removed"].items() if number]
+    rest = f"; left out: {', '.join(removed)}" if removed else ""
+    unread = [f"{number:,} {reason}" for reason, number in swaps["dropped_on_reading"].items() if number]
+    rest += f"; dropped when the source was read: {', '.join(unread)}" if unread else ""
+    return f"{swaps['kept']:,} of {swaps['considered']:,} candidates of {swaps['source']} kept{rest}"
