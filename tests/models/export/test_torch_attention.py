@@ -88,13 +88,15 @@ def lowering(kind: str) -> Any:
 
 
 def bert() -> Any:
+    from torch import nn
+
     transformers = pytest.importorskip("transformers")
     sizes = {"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2, "num_hidden_layers": 1}
     config = transformers.BertConfig(
         vocab_size=len(WORDS), max_position_embeddings=8, attn_implementation="eager", **sizes
     )
 
-    class Bert(torch.nn.Module):
+    class Bert(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.given = transformers.BertForSequenceClassification(config)
