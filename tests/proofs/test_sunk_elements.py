@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from graph_builder import Builder
 from leaf_bounds import Asked, asked
-from smooth_cases import LENGTH, WIDTH, model
+from onnx import numpy_helper
+from smooth_cases import LENGTH, WIDTH, cell, model
 
 from swapproof.proofs import check
 from swapproof.proofs.attention_leaf import Attention
@@ -71,6 +73,22 @@ def test_whole_lines_and_what_else_reads_them_are_refused(tmp_path: Path, where:
     view = leaf.view(here.space.masks, 1)
     with pytest.raises(check.Refused, match=r"masked whole|2\*\*40 or more"):
         leaf.margin(view, 1)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_low_rows_of_gates_are_no_such_elements(kind: str, tmp_path: Path) -> None:
+    """A sigmoid reads them: of minus infinity it would be 0."""
+    proto = onnx.load_model_from_string(model(cell(kind, "forward", 0, "B"), 3, 2))
+    for tensor in proto.graph.initializer:
+        if len(tensor.dims) == 2 and tensor.dims[0] == 1:
+            low = np.full(tensor.dims, -1e13, dtype=np.float32)
+            tensor.CopyFrom(numpy_helper.from_array(low, tensor.name))
+    here = asked(proto.SerializeToString(), tmp_path, [1, 3, 6, 0, 0], WORDS, 0, 2)
+    whole = here.choices(CHOICES, 1)
+    assert here.checked_sentence((0, 0, 0), Q, False) is None
+    assert np.isnan(np.array([*here.screened_sentences(whole, Q, False).values()])).all()
+    assert here.checked_boxes(whole, Q, False, here.own_segments()) is None
+    assert not here.screened_boxes(whole, Q, False, here.own_segments())
 
 
 def test_the_level_kernel_is_refused(tmp_path: Path) -> None:
