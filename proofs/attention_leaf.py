@@ -468,6 +468,7 @@ class View(sums.Meanings):
             read = layer.sources[window.start : window.stop]
             forms, ends = [*map(self.form, read)], [*map(self.range, read)]
             best = max(range(len(read)), key=lambda at: ends[at][0])
+            require(ends[best][0] > -self.text.intervals.limit, "a line that is masked whole")
             if all(high <= ends[best][0] for at, (_, high) in enumerate(ends) if at != best):
                 self.meanings[i] = forms[best]
                 continue

@@ -339,6 +339,7 @@ class Meanings:
             require(all(len(each.parts) <= 1 for each in found), "a maximum of sums over several words")
             ends = [[each.high + x for _, highs in each.parts.values() for x in highs] or [each.high] for each in found]
             self.tops[greatest] = max(map(max, ends))
+            require(self.tops[greatest] > -self.text.intervals.limit, "a line that is masked whole")
         top, own = self.tops[greatest], self.single(x)
         require(len(own.parts) <= 1, "a power of a sum over several words")
 

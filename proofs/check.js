@@ -2315,15 +2315,27 @@ function swapproofChecker() {
     // Smooth layers have intervals, and no denominators.
     if (network.isSmooth) findElements(network);
     else for (const layer of back) setDens(layer, sourcesOf(layer), denOf);
-    const readByExp = new Uint8Array(size);
-    for (const layer of layers) if (layer.curve === CURVES.Exp) layer.ids.forEach((id) => (readByExp[id] = 1));
+    const spared = network.isSmooth ? exemptions(network, back) : {};
     return {
-      ...network, border, frontDen, denOf, back, readByExp, margins: new Map(),
+      ...network, border, frontDen, denOf, back, ...spared, margins: new Map(),
       constants: layers[0],
       front: layers.filter((layer) => layer.front),
       nonlinear: layers.filter(isNonlinear),
       scratch: { coefficients: new Array(size), touched: layers.map(() => []) },
     };
+  }
+
+  // The limit of section 15.1 spares what exp reads, and from below sunk elements: affine ones that are not lifted.
+  function exemptions({ logits, size }, back) {
+    const [isReadByExp, isLifted] = [new Uint8Array(size), new Uint8Array(size)];
+    for (const layer of back) if (layer.curve === CURVES.Exp) layer.ids.forEach((id) => (isReadByExp[id] = 1));
+    for (const id of logits) isLifted[id] = 1;
+    for (const layer of [...back].reverse()) {
+      if (layer.kind === "maximum" || layer.curve === CURVES.Exp) continue;
+      const lifting = layer.elements.filter((i) => layer.kind !== "affine" || isLifted[layer.first + i] === 1);
+      placesRead(layer, lifting).forEach((is, at) => is === 1 && (isLifted[layer.ids[at]] = 1));
+    }
+    return { isReadByExp, isLifted };
   }
 
   // The exact elements of one layer from those before, by id.
@@ -3685,9 +3697,15 @@ function swapproofChecker() {
       }
     }
     // What exp reads may be larger: exp looks itself.
-    checkLimit(layer, i, low, high) {
-      if (low > -this.limit && high < this.limit) return;
-      if (this.network.readByExp[layer.first + i] === 0) refuse("an interval with a number of 2^40 or more");
+    checkLimit({ kind, first }, i, low, high) {
+      const { isReadByExp, isLifted } = this.network;
+      const isSunk = kind === "affine" && isLifted[first + i] === 0;
+      const isWithin = high < this.limit && (low > -this.limit || isSunk);
+      if (!isWithin && isReadByExp[first + i] === 0) refuse("an interval with a number of 2^40 or more");
+    }
+    // Of the greatest of a line, or a bound on it.
+    checkGreatest(x) {
+      if (x <= -this.limit) refuse("a maximum of -2^40 or less");
     }
 
     // By kind: the ends, and at level kernel what they are widened by.
@@ -4326,6 +4344,7 @@ function swapproofChecker() {
         const [part] = parts.values();
         return part === undefined ? [high] : part.high;
       }).reduce(larger);
+      leaf.smooth.checkGreatest(top);
       const { low, high, parts } = this.meanings.get(s);
       const ends = (l, u) => [leaf.curve(CURVES.Exp, l - top)[0], leaf.curve(CURVES.Exp, u - top)[1]];
       const [word] = parts.keys();
@@ -4579,6 +4598,7 @@ function swapproofChecker() {
       const ranges = reads.map((id) => this.rangeOf(id));
       let best = 0;
       ranges.forEach(({ low }, k) => (best = low > ranges[best].low ? k : best));
+      this.leaf.smooth.checkGreatest(ranges[best].low);
       if (ranges.every(({ high }, k) => k === best || high <= ranges[best].low)) return this.formOf(reads[best]);
       const forms = reads.map((id) => this.formOf(id));
       const c = forms.map((form) => form.c).reduce(larger);

@@ -71,11 +71,16 @@ def read_by(layer: networks.Layer, places: Sequence[int]) -> set[int]:
     return set()
 
 
+def is_exp(layer: networks.Layer) -> bool:
+    return isinstance(layer, networks.Curve) and layer.function == EXP
+
+
 class Blocks:
     """All that the logits of a network are computed from, cut into blocks, each after those that it reads.
 
     `block_of` an element is the number of its block; the `ends` are the blocks of logits and of what margins read;
-    `unlimited` are the elements that a curve exp reads.
+    `unlimited` are the elements that a curve exp reads. `firm` are the logits and what is read by other layers than
+    maxima, curves exp and affine elements that are not firm.
     """
 
     def __init__(self, network: networks.Network, words: Sequence[tuple[int, Sequence[Any]]]) -> None:
@@ -85,10 +90,17 @@ class Blocks:
         needed = bytearray(len(network.owner))
         for i in network.logits:
             needed[i] = 1
+        self.firm = needed[:]
         for layer in reversed(network.later):
             here = [place for place in range(layer.size) if needed[layer.start + place]]
-            for i in read_by(layer, here):
+            read = read_by(layer, here)
+            for i in read:
                 needed[i] = 1
+            if isinstance(layer, networks.Affine):
+                read = read_by(layer, [place for place in here if self.firm[layer.start + place]])
+            if not (isinstance(layer, networks.Maximum) or is_exp(layer)):
+                for i in read:
+                    self.firm[i] = 1
         masks, step = words_of_elements(network, words), count()
 
         def alike(i: int) -> tuple[int, ...]:
@@ -120,5 +132,5 @@ class Blocks:
             ends |= new
             functions += new
         self.ends = sorted({self.block_of[i] for i in ends})
-        exps = [layer for layer in network.layers if isinstance(layer, networks.Curve) and layer.function == EXP]
-        self.unlimited = {i for layer in exps for i in layer.sources}
+        exps = [layer for layer in network.later if is_exp(layer)]
+        self.unlimited = {i for layer in exps for i in read_by(layer, range(layer.size))}

@@ -122,8 +122,10 @@ class Intervals:
         if self.kernel and widths is not None:
             lows, highs = list(map(sub, lows, widths)), list(map(add, highs, widths))
         if block.layer.depth and max(max(highs), -min(lows)) >= self.limit:
+            affine = isinstance(block.layer, networks.Affine)
             for i, low, high in zip(range(block.start, block.stop), lows, highs, strict=True):
-                fits = max(-low, high) < self.limit or i in self.blocks.unlimited
+                sunk = affine and not self.blocks.firm[i]
+                fits = i in self.blocks.unlimited or (high < self.limit and (sunk or low > -self.limit))
                 require(fits, f"a number of 2**{LIMIT_BITS} or more at precision {self.q}")
         if self.kernel and block.summed:
             more = more or (magnitudes(lows, highs),)

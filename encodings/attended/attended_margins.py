@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..network import Embedding, Floats, Indices, Rectifier
-from ..regions.arithmetic import COMPUTED, HALF, Arithmetic, Ends, Plain
+from ..regions.arithmetic import COMPUTED, HALF, LIMIT, Arithmetic, Ends, Plain
 from ..regions.assignments import Assignments, AssignmentTables, Choices
 from .attended_columns import Columns
 
@@ -165,9 +165,10 @@ class Tables:
             score = self.arithmetic.multiply(pairs, weights[:, None], 2)[..., 0].reshape(units, units, 2)
             score = score * live[..., None]
             top = np.where(shown, score.mean(axis=2) + add, -np.inf).max(axis=1)
+            top[top <= -LIMIT] = np.nan
             both = (score + (add - top[:, None])[..., None]).reshape(-1, 2, 1)
             more = (8 * HALF * (np.abs(add) + np.abs(top)[:, None]) + 2 * error).reshape(-1, 1, 1)
-            power = self.arithmetic.curve("exp", self.arithmetic.moved(self.arithmetic.rounded(both), more))
+            power = self.arithmetic.curve("exp", self.arithmetic.moved(self.arithmetic.closed(both, np.zeros(1)), more))
             found.append(np.where(shown[..., None], power[..., 0].reshape(units, units, 2), 0.0))
         return np.stack(found)
 

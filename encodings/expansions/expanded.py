@@ -2,8 +2,8 @@
 
     expanded(question, choices, chains, reach, ends)
 
-Intervals are rigorous ends, which hold those of a checker; multipliers are as float64 has them. What that can be off by
-is counted in SLACK, for checkers of a precision of BITS bits or more.
+Intervals are rigorous ends, which hold those of a checker. Its multipliers are others: `multipliers` says by how much,
+and what that costs. What float64 rounds is counted in SLACK, for checkers of a precision of BITS bits or more.
 """
 
 from __future__ import annotations
@@ -30,9 +30,6 @@ from .ordered_chains import Chain
 BITS = 48
 SLACK = 2.0**-32
 """Times the sum of all multipliers: each element may be off by so much, in units of a checker and in float64."""
-KERNEL_SLACK = 2.0**-12
-"""At level kernel, of what swaps cost: a checker counts roundings sentence by sentence, and ours are those of all, so
-that the numbers about which it expands are others in the seventh digit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +70,13 @@ class Expansion:
         self.words = [reached & self.moves.keys() for reached in question.reached]
         self.pairs: dict[int, Array] = {}
         """Piece -> [2, ..., size]: N and A."""
-        self.center, values = self.at_references()
-        self.multipliers = Multipliers(question, self.center, values, kernel=isinstance(ends, KernelEnds))
+        self.center, doubt, values = self.at_references()
+        self.multipliers = Multipliers(question, self.center, doubt, values, ends)
         self.outside = np.zeros(len(question.tail.size))
 
-    def at_references(self) -> tuple[dict[int, Floats], dict[int, Floats]]:
-        """The low ends of N, about which margins are expanded; and the rules of pieces applied to these numbers."""
+    def at_references(self) -> tuple[dict[int, Floats], dict[int, Floats], dict[int, Floats]]:
+        """The low ends of N, about which margins are expanded, and its widths, since those of a checker lie within; and
+        the rules of pieces applied to these numbers."""
         question, ends, plain = self.question, self.ends, Plain(np.float64)
         held: dict[int, Array] = {}
         center: dict[int, Floats] = {}
@@ -104,7 +102,7 @@ class Expansion:
                 held[number] = applied(piece, ends, enclosed, constants[0], question.roundings.get(number))
                 values[number] = applied(piece, plain, read, constants[1], question.roundings.get(number))[0]
             center[number] = held[number][0, 0]
-        return center, values
+        return center, {number: rows[0, 1] - rows[0, 0] for number, rows in held.items()}, values
 
     # ---- the bound
 
@@ -132,9 +130,8 @@ class Expansion:
         fixed = question.tail.constant + sum(self.center[n] @ matrix for n, matrix in question.tail.parts.items())
         for number, given in self.multipliers.of.items():
             if question.program.pieces[number].affine:
-                fixed = fixed + (self.multipliers.values[number] - self.center[number]) @ given
-        if isinstance(self.ends, KernelEnds):
-            fixed = fixed - KERNEL_SLACK * np.abs(self.outside)
+                rest = self.multipliers.values[number] - self.center[number]
+                fixed = fixed + rest @ given - np.abs(rest) @ self.multipliers.loose[number]
         fixed = fixed + self.outside - SLACK * self.multipliers.size - self.kernel_errors()
         moves = [(word, option) for word, own in self.moves.items() for option in own]
         places = np.repeat(np.arange(len(self.moves)), [len(own) for own in self.moves.values()])
@@ -145,10 +142,7 @@ class Expansion:
             both = [summed([each for each in traces if each.chain.descending is way], rival) for way in (False, True)]
             up, down = [each or nothing(self.room, len(moves), len(self.moves)) for each in both]
             found, chosen = least_sets(rises[:, rival], places, up, down)
-            least = np.minimum.accumulate(found)
-            if isinstance(self.ends, KernelEnds):
-                least = least - KERNEL_SLACK * (least[0] - least)
-            margins[self.forced :, rival] = fixed[rival] + least
+            margins[self.forced :, rival] = fixed[rival] + np.minimum.accumulate(found)
             if rival == 0 or margins[-1, rival] <= margins[-1, :rival].min():
                 worst = {moves[at]: float(-rises[at, rival]) for at in chosen}
         return Expanded(margins, worst)
@@ -161,7 +155,8 @@ class Expansion:
                 for word, changes in self.question.word_sums.of(number).changes.items():
                     here = [at for at, (each, _) in enumerate(moves) if each == word]
                     if here:
-                        found[here] += changes[[moves[at][1] for at in here]] @ given
+                        own = changes[[moves[at][1] for at in here]]
+                        found[here] += own @ given - np.abs(own) @ self.multipliers.loose[number]
         return found
 
     def kernel_errors(self) -> Floats:
@@ -174,7 +169,8 @@ class Expansion:
         for number, sizes in self.multipliers.sizes.items():
             if question.program.pieces[number].affine:
                 own = self.affine.elements[number]
-                lost += (own.error + (own.error_units + 1) * ends.unit) @ (sizes + ends.unit)
+                charged = sizes + self.multipliers.loose[number] + ends.unit
+                lost += (own.error + (own.error_units + 1) * ends.unit) @ charged
         for source, matrix in question.tail.parts.items():
             tail = question.tail
             part = self.pair(source)[1:]

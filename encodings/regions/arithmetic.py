@@ -26,7 +26,11 @@ COMPUTED = 1 << 14
 """Roundings that may be in a weight of the margins: more than the terms that affine pieces on the way add up."""
 OUTWARDS = np.array([[-1.0], [1.0]])
 LIMIT = 2.0**39
-"""Checkers refuse numbers of 2**40 and more. What may be so large is NaN, which nothing turns into a number again."""
+"""Checkers refuse numbers of 2**40 and more. What may be so large is NaN, which nothing turns into a number again.
+
+They do not refuse affine elements for being too low if only maxima, exp and other such elements read them, as scores
+are that a mask hides (FORMAT.md, section 15.1): their low end is minus infinity, of which anything else makes NaN.
+"""
 
 
 class Arithmetic(Protocol):
@@ -153,7 +157,7 @@ class Ends:
 
     def given(self, numbers: Floats, parts: int = 1) -> Array:
         error = (2 * parts + 2) * HALF * np.abs(numbers) + self.unit
-        return self.limited(np.stack([numbers - error, numbers + error], axis=1))
+        return self.sunk(np.stack([numbers - error, numbers + error], axis=1))
 
     def size(self, matrix: Floats) -> tuple[Floats, Floats]:
         """Magnitudes, and their sum for each output, a little more than they are; once for each matrix."""
@@ -196,6 +200,14 @@ class Ends:
             return ends
         return np.where((np.abs(ends) < LIMIT).all(axis=1, keepdims=True), ends, np.nan)
 
+    def sunk(self, ends: Array) -> Array:
+        """NaN in place of what is too large, and minus infinity of what is too low."""
+        if np.abs(ends).max(initial=0) < LIMIT:
+            return ends
+        found = np.where((ends < LIMIT).all(axis=1, keepdims=True), ends, np.nan)
+        found[:, 0][found[:, 0] <= -LIMIT] = -np.inf
+        return found
+
     def moved(self, ends: Array, error: Array | float) -> Array:
         """Outwards by this."""
         return np.asarray(ends + OUTWARDS * error)
@@ -205,7 +217,7 @@ class Ends:
         return self.limited(self.moved(ends, 4 * HALF * np.abs(ends) + self.unit))
 
     def closed(self, total: Array, roundings: Floats) -> Array:
-        return self.rounded(total)
+        return self.sunk(self.moved(total, 4 * HALF * np.abs(total) + self.unit))
 
     def tail(self, x: Array, matrix: Floats, sizes: Floats, parts: int, reach: float) -> Array:
         """The weights were themselves computed, by sums of products whose magnitudes sum to their sizes."""
@@ -223,7 +235,7 @@ class Ends:
         return self.rounded(np.maximum(x, x * slope))
 
     def most(self, x: Array) -> Array:
-        return x
+        return self.limited(x)
 
     def product(self, x: Array, y: Array, *, square: bool) -> Array:
         found = np.empty((max(len(x), len(y)), 2, x.shape[2]))
@@ -241,7 +253,7 @@ class Ends:
 
     def curve(self, function: Function, x: Array) -> Array:
         with np.errstate(all="ignore"):
-            found = CURVES[function](x)
+            found = CURVES[function](x if function == "exp" else self.limited(x))
             if function == "reciprocal":
                 apart = (x[:, :1] > 0) | (x[:, 1:] < 0)
                 found = np.where(apart, found[:, ::-1], np.nan)

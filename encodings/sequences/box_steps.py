@@ -20,7 +20,7 @@ Array = NDArray[Any]
 def lstm_step(arithmetic: Ends, cell: Cell, rows: Array, memory: Array, roundings: Floats) -> tuple[Array, Array]:
     """The memory and the state, from the rows and the memory before; `roundings` are those of the memory."""
     kernel = isinstance(arithmetic, KernelEnds)
-    gates = squashed(rows[:, :2], cell.gates, kernel, arithmetic.unit)
+    gates = squashed(arithmetic.limited(rows)[:, :2], cell.gates, kernel, arithmetic.unit)
     size = cell.fresh.stop - cell.fresh.start
     kept, taken = np.empty((2, len(rows), 2, 2 * size))
     kept[..., :size], kept[..., size:] = gates[..., cell.forget], gates[..., cell.take]

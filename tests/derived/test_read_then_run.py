@@ -150,12 +150,13 @@ def test_masks_of_minus_infinity_are_read_as_they_are(masking: Any, level: str, 
     assert {line["level"] for line in read if line["status"] != "ambiguous"} == {level}
 
 
-def test_texts_are_run_of_which_float32_loses_what_proofs_would_speak_of(tmp_path: Path) -> None:
-    """Where all words are masked by -1e9, what they score is rounded away, and over the reals it decides."""
+@pytest.mark.parametrize("lowest", [-1e9, np.finfo(np.float32).min])
+def test_texts_are_run_of_which_float32_loses_what_proofs_would_speak_of(lowest: float, tmp_path: Path) -> None:
+    """Where all words are masked by such a number, what they score is rounded away, and over the reals it decides."""
 
     def made(b: Builder, x: str, rng: np.random.Generator) -> str:
         hidden = b.call("Unsqueeze", b.call("Less", "tokens", b.constant(np.array(4))), b.wholes(-1))
-        low = b.call("Where", hidden, b.constant(np.float32(-1e9)), b.constant(np.float32(0)))
+        low = b.call("Where", hidden, b.constant(np.float32(lowest)), b.constant(np.float32(0)))
         scores = b.call("Add", b.call("MatMul", x, b.constant(f32(3, -2, 1, 2).reshape(4, 1))), low)
         return b.call("ReduceSum", b.call("Mul", x, b.call("Softmax", scores, axis=1)), b.wholes(1), keepdims=0)
 

@@ -18,10 +18,12 @@ from swapproof.encodings.regions.questions import question_of
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs.writing.certificate import Attention, Precision, encode_tree
 from swapproof.proofs.writing.tree_reader import preorder
+from swapproof.verifier.attending.quick_bound import TooLoose
 from swapproof.verifier.engines import attention_engine
 from swapproof.verifier.engines.attention_engine import ATTENTION
 from swapproof.verifier.engines.protocol import Bound, Budget, Sentence, Stopped
 from swapproof.verifier.interval import Interval
+from swapproof.verifier.screening.exact_leaf import checked_network, quick_leaf_of
 from swapproof.verifier.screening.form.unsure import Unsure
 from swapproof.verifier.screening.smooth_proofs import screen_smooth
 
@@ -79,6 +81,19 @@ def test_it_finds_the_least_swaps_and_its_proofs_are_accepted(
     assert attended
     least = least_swaps(query, data)
     assert (high, low) == (least, least if least is not None else len(sizes) + 1)
+
+
+def test_what_is_too_loose_in_float64_is_not_asked_of_the_exact_leaf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes a hundred times as long to say nothing either: sentences are evaluated."""
+    monkeypatch.setattr(attention_engine, "leaf_of", None)
+    query = query_of(transformer(Shape(size=3.0), 0), tmp_path)
+    whole = question_of(query).whole(3)
+    with pytest.raises(TooLoose):
+        quick_leaf_of(query, checked_network(query.network)).bound(whole.options, 3, query.rivals[0])
+    findings = ATTENTION.narrow(query, Interval(LENGTH + 1), Budget(time.monotonic() + 60))
+    assert isinstance(next(findings), Bound)
 
 
 def test_it_looks_at_nothing_but_attention(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from swapproof.encodings.network import Floats, Indices
 from swapproof.proofs import exact_network as exact
 
 from .cell_moves import CellMoves
-from .cell_plan import CUT, POWER, SEVERAL, SINGLE, Plan, Shape, Unfit
+from .cell_plan import CUT, POWER, SEVERAL, SINGLE, Plan, Shape, TooLoose, Unfit
 from .secant_slopes import Bent, needs_positive, slopes, value
 
 UNIT = 2.0**-32
@@ -83,7 +83,7 @@ class Cells:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
                 self.compute(shape.network.layers[number], by_layer[number])
             if not np.abs(self.numbers[:, by_layer[number]]).max(initial=0.0) < LARGEST:
-                raise Unfit("numbers that are too large")
+                raise TooLoose("numbers that are too large")
 
     def read_cut(self, slots: Indices, base: Floats, gains: Floats, sizes: Floats) -> None:
         cut = [at for at, row in enumerate(self.plan.rows) if row.kind == CUT]
@@ -310,7 +310,7 @@ class Cells:
         if self.width:
             floor = floor + np.minimum(np.minimum.reduceat(rises, self.moves.starts, axis=-1), 0.0).sum(axis=-1)
         if not (floor > 4 * (self.moves.most + 2)[:, None] * self.losses[:, [below]]).all():
-            raise Unfit("a denominator that may be 0")
+            raise TooLoose("a denominator that may be 0")
         each = first + rises
         low = np.maximum(floor[..., None], each + self.moves.beside(rises))
         high = each - self.moves.beside(-rises)
@@ -363,7 +363,7 @@ class Cells:
         low, high = self.lows[:, read], self.highs[:, read]
         x, gains = self.values(read), self.numbers[:, read, 1:]
         if needs_positive(layer) and not (low > 0).all():
-            raise Unfit("1/x, or a root, of what may be 0 or less")
+            raise TooLoose("1/x, or a root, of what may be 0 or less")
         found = value(layer, x)
         found[..., 1:] -= found[..., :1]
         least, most = slopes(layer, x[..., 0], low, high)

@@ -30,6 +30,10 @@ class Unfit(ValueError):
     """A network, or a region, that only the exact leaf is for."""
 
 
+class TooLoose(Unfit):
+    """A region of which the bound says nothing, and the exact leaf, of the same intervals, hardly more."""
+
+
 class Row(NamedTuple):
     """An element of a plan: its layer, its kind, the rows it reads, and of an affine one its weights."""
 

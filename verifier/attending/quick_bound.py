@@ -18,7 +18,7 @@ from swapproof.proofs import check
 
 from .cell_forms import Cells
 from .cell_moves import CellMoves
-from .cell_plan import Plan, Shape, Unfit
+from .cell_plan import Plan, Shape, TooLoose, Unfit
 
 BITS = 48
 """The precision of leaves that are believed without the exact leaf: its own rounding counts for nothing there."""
@@ -104,7 +104,7 @@ class QuickLeaf:
                 differs = np.where(whole.word != word, down - before, 0.0)
                 lows[at[word, place]] += low - first + float(others.least(differs[None])[0])
         if not max(abs(margin.constant / margin.scale), abs(constant), np.abs(lows).max(initial=0.0)) < LARGEST_MARGIN:
-            raise Unfit("margins that are too large")
+            raise TooLoose("margins that are too large")
         return (constant, lows), own, room
 
     def cells(self, terms: Sequence[int], moving: int, own: Sequence[tuple[int, ...]]) -> list[Cell]:
@@ -162,4 +162,4 @@ class QuickLeaf:
         return [found[number] for number in range(len(cells))]
 
 
-__all__ = ["BITS", "QuickLeaf", "Unfit"]
+__all__ = ["BITS", "QuickLeaf", "TooLoose", "Unfit"]

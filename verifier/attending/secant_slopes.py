@@ -8,7 +8,7 @@ from swapproof.encodings.network import Floats, Function
 from swapproof.encodings.smooth.curves import CURVES
 from swapproof.proofs import exact_network as exact
 
-from .cell_plan import Unfit
+from .cell_plan import TooLoose
 
 FUNCTIONS: tuple[Function, ...] = ("exp", "tanh", "sigmoid", "erf", "reciprocal", "sqrt")
 """By their numbers in the canonical network, less 1."""
@@ -26,7 +26,7 @@ def value(layer: Bent, x: Floats) -> Floats:
     if isinstance(layer, exact.Rectifier):
         return np.maximum(x, layer.p / layer.q * x)
     if needs_positive(layer) and not (x > 0).all():
-        raise Unfit("1/x, or a root, of what may be 0 or less")
+        raise TooLoose("1/x, or a root, of what may be 0 or less")
     return np.asarray(CURVES[FUNCTIONS[layer.function - 1]](x))
 
 
@@ -37,7 +37,7 @@ def slopes(layer: Bent, origin: Floats, low: Floats, high: Floats) -> tuple[Floa
     function = FUNCTIONS[layer.function - 1]
     if needs_positive(layer):
         if not ((low > 0).all() and (origin > 0).all()):
-            raise Unfit("1/x, or a root, of what may be 0 or less")
+            raise TooLoose("1/x, or a root, of what may be 0 or less")
         if function == "reciprocal":
             return -1 / (low * origin), -1 / (high * origin)
         root = np.sqrt(origin)

@@ -26,7 +26,7 @@ from swapproof.proofs import check
 from swapproof.proofs.writing import certificate
 
 from ..attending.quick_bound import BITS as QUICK_BITS
-from ..attending.quick_bound import Unfit
+from ..attending.quick_bound import TooLoose, Unfit
 from ..interval import Interval
 from ..screening.exact_leaf import checked_network, leaf_of, masks_of, quick_leaf_of
 from .protocol import Bound, Budget, Finding, Findings, Stopped
@@ -78,6 +78,8 @@ class Attending(Search):
             try:
                 quick = quick_leaf_of(self.query, self.network)
                 found = [quick.bound(choices.options, choices.swaps, rival) for rival in rivals]
+            except TooLoose:
+                return np.full(len(rivals), -np.inf), {}
             except Unfit:
                 self.exactly = True
             else:

@@ -257,8 +257,8 @@ def refuse_immense(model: Model, network: Network, space: SwapSpace) -> None:
     _, ends = margins_of(question, question.whole(0), Ends(FINEST))
     if not np.isfinite(ends).all():
         raise Unsupported(
-            f"{model.named}: numbers of {LIMIT:.2g} and more between its layers, as huge weights make them: proofs of "
-            "recurrent and attending networks are of smaller ones"
+            f"{model.named}: numbers of {LIMIT:.2g} and more between its layers, as huge weights make them, and masks "
+            "that hide whole lines: proofs of recurrent and attending networks are of smaller ones"
         )
 
 

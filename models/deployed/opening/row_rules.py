@@ -41,12 +41,18 @@ class Sized:
 
 @dataclass(frozen=True)
 class Places:
-    """Numbers from `step` b + `low` to `step` b + `high`; with `first`, only the first of each last axis is one."""
+    """Numbers from `step` b + `low` to `step` b + `high`; with `first`, only the first of each last axis is one.
+
+    With the step 0 nothing is known of the numbers: how many they are may be asked, and nothing else.
+    """
 
     step: int = 1
     low: int = 0
     high: int = 0
     first: bool = False
+
+
+UNKNOWN = Places(0)
 
 
 @dataclass(frozen=True)
@@ -219,25 +225,35 @@ def aligned(step: Step, places: Iterable[int] | None = None, rank: int | None = 
 
 
 def each_number(step: Step) -> Rows:
-    if len(step.kinds) == 1:
-        return step.row
-    rows = aligned(step)
-    for kind, place in zip(step.kinds, (1, 0), strict=False):
+    rows = step.row if len(step.kinds) == 1 else aligned(step)
+    for place, kind in enumerate(step.kinds):
         if isinstance(kind, Rows) and kind.places:
             return Rows(rows.axis, rows.outer, moved_places(step, kind.places, place))
     return rows
 
 
 def moved_places(step: Step, places: Places, place: int) -> Places:
-    """Multiplied by, or added to, still numbers."""
-    numbers = step.pair(place)[0]
-    if step.kinds[place] == STILL and numbers.size and numbers.dtype.kind == "i" and not places.first:
-        low, high = int(numbers.min()), int(numbers.max())
-        if step.operator == "Add":
-            return Places(places.step, places.low + low, places.high + high)
-        if step.operator == "Mul" and low == high > 0:
-            return Places(places.step * low, places.low * low, places.high * low)
+    """Multiplied by, or added to, still numbers; or beside others, as exporters ask how large both together are."""
+    if step.operator == "Max":
+        return UNKNOWN
+    if step.operator == "Identity" or (step.operator == "Cast" and keeps_wholes(step)):
+        return places
+    if step.operator in ("Add", "Mul"):
+        numbers = step.pair(1 - place)[0]
+        if step.kinds[1 - place] == STILL and numbers.size and numbers.dtype.kind == "i" and not places.first:
+            low, high = int(numbers.min()), int(numbers.max())
+            if step.operator == "Add":
+                return Places(places.step, places.low + low, places.high + high)
+            if low == high > 0:
+                return Places(places.step * low, places.low * low, places.high * low)
     raise step.mixed("reads the places of sentences in the batch")
+
+
+def keeps_wholes(step: Step) -> bool:
+    """Whether a Cast changes no size and no place."""
+    import onnx
+
+    return step.attribute("to") in (onnx.TensorProto.INT64, onnx.TensorProto.INT32)
 
 
 # --- along axes ---------------------------------------------------------------------------------------------------
@@ -524,6 +540,8 @@ def joined(step: Step) -> Rows:
 def gathered(step: Step) -> Rows:
     data, indices = step.kinds
     axis = step.attribute("axis", 0) % step.rank()
+    if isinstance(data, Rows) and data.places:
+        raise step.mixed("reads the places of sentences in the batch")
     if isinstance(indices, Rows) and (places := indices.places):
         each = step.size(0)[axis] // SIZES[0]
         if data != Rows(axis) or places.first or places.step != each or places.low < 0 or places.high >= each:
@@ -579,9 +597,7 @@ def moved_sizes(step: Step) -> Sized:
 
 
 def cast_sizes(step: Step) -> Sized:
-    import onnx
-
-    if step.attribute("to") not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
+    if not keeps_wholes(step):
         raise step.mixed("reads the number of sentences")
     return SIZED
 
@@ -704,7 +720,7 @@ TOLD = frozenset({*(f"Reduce{name}" for name in REDUCED), "CumSum", "Dropout", "
 }
 """Whose further inputs say how they compute."""
 OF_PLACES = frozenset(
-    {"Add", "Cast", "Concat", "Expand", "Gather", "GatherND", "Identity", "Mul", "Reshape", "Shape"}
+    {"Add", "Cast", "Concat", "Expand", "Gather", "GatherND", "Identity", "Max", "Mul", "Reshape", "Shape"}
 ) | {
     *("Squeeze", "Unsqueeze"),
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import TopologicalSorter
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def graph_of(proto: onnx.ModelProto, output: str, folder: Path) -> Graph:
         proto = onnx.inliner.inline_local_functions(proto)
     opset = next((one.version for one in proto.opset_import if one.domain in ("", "ai.onnx")), 0)
     needed, nodes = {output}, list[Any]()
-    for node in reversed(proto.graph.node):
+    for node in reversed(in_order(proto.graph.node)):
         if needed & set(node.output):
             nodes.append(node)
             needed.update(read_by(node))
@@ -94,6 +95,13 @@ def graph_of(proto: onnx.ModelProto, output: str, folder: Path) -> Graph:
     if proto.graph.sparse_initializer:
         raise Mixed("sparse weights are not known to keep sentences apart")
     return Graph(proto, nodes, output, opset, needed, folder)
+
+
+def in_order(nodes: Sequence[Any]) -> list[Any]:
+    """Each behind those it reads of. Converters append nodes at the end, and onnxruntime sorts them."""
+    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    read = {place: [makers[name] for name in read_by(node) if name in makers] for place, node in enumerate(nodes)}
+    return [nodes[place] for place in TopologicalSorter(read).static_order()]
 
 
 @dataclass

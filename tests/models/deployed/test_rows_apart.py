@@ -103,6 +103,20 @@ def flat_places(b: Builder, x: str, each: int, add: list[int]) -> str:
     return b.call("Gather", flat, b.call("Add", b.wholes(*add), start), axis=0)
 
 
+def own_words(b: Builder, x: str) -> str:
+    """x[arange(batch)[:, None], arange(words)], made one size by that of their Max, as torch exports it."""
+    own = b.call("Unsqueeze", places(b, x), b.wholes(1))
+    words = b.call("Unsqueeze", b.constant(np.arange(WIDTH)), b.wholes(0))
+    size = b.call("Shape", b.call("Max", own, words))
+    pairs = [b.call("Unsqueeze", b.call("Expand", each, size), b.wholes(-1)) for each in (own, words)]
+    return b.call("GatherND", x, b.call("Concat", *pairs, axis=-1))
+
+
+def cast_places(b: Builder, x: str, to: int) -> str:
+    """x[0, 1, 2, ...], the places having been of another type."""
+    return b.call("Gather", x, b.call("Cast", b.call("Cast", places(b, x), to=to), to=7), axis=0)
+
+
 def heads(b: Builder, x: str) -> str:
     """Attention of two heads, whose batches are merged with those of sentences, time first."""
     shape = sizes(b, x, 0)
@@ -180,6 +194,8 @@ ACCEPTED: dict[str, Graph] = {
     "first word": lambda b, x: b.call("Gather", x, b.constant(np.int64(0)), axis=1),
     "gathered": lambda b, x: b.call("GatherElements", x, b.call("ArgMax", x, axis=1), axis=1),
     "last word": last_word,
+    "own words": own_words,
+    "places of 32 bits": lambda b, x: cast_places(b, x, TensorProto.INT32),
     "own places": lambda b, x: flat_places(b, x, WIDTH, [0, WIDTH - 1]),
     "alternatives": lambda b, x: b.call("Pad", b.call("Tile", x, b.wholes(1, 2, 1)), b.wholes(0, 1, 0, 0, 0, 0)),
     "one branch": squeezed_if,
@@ -199,6 +215,17 @@ def compare(proto: Any, seed: int) -> None:
     together = session.run(None, {"input_ids": ids})[0]
     alone = np.concatenate([session.run(None, {"input_ids": row[None]})[0] for row in ids])
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-4)
+
+
+def test_nodes_are_read_in_any_order_in_which_onnxruntime_runs_them() -> None:
+    """Converters to float16 append casts at the end."""
+    for graph, reason in ((folded, None), REFUSED["maximum"]):
+        proto = model(graph)
+        nodes = list(proto.graph.node)[::-1]
+        del proto.graph.node[:]
+        proto.graph.node.extend(nodes)
+        assert why_together_matters(proto, FEED) == reason
+        onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
 
 
 def like(b: Builder, x: str, row: str) -> str:
@@ -309,10 +336,20 @@ REFUSED: dict[str, tuple[Graph, str]] = {
     ),
     "next sentence": (lambda b, x: last_word(b, x, moved=-1), "Concat reads the places of sentences"),
     "places before": (lambda b, x: flat_places(b, x, WIDTH, [-1]), "Gather over the batch"),
+    "places as flags": (lambda b, x: cast_places(b, x, TensorProto.BOOL), "Cast reads the places of sentences"),
+    "places of 8 bits": (lambda b, x: cast_places(b, x, TensorProto.INT8), "Cast reads the places of sentences"),
+    "greatest places": (
+        lambda b, x: b.call("Gather", x, b.call("Max", places(b, x), b.wholes(1)), axis=0),
+        "Gather over the batch",
+    ),
+    "a place of its own": (
+        lambda b, x: b.call("Gather", b.call("Unsqueeze", places(b, x), b.wholes(1)), b.wholes(0), axis=1),
+        "Gather reads the places of sentences",
+    ),
     "fewer places": (lambda b, x: flat_places(b, x, WIDTH - 1, [0]), "Gather over the batch"),
     "own number": (
         lambda b, x: b.call(
-            "Mul", total_of_words(b, x), b.call("Cast", b.call("Unsqueeze", places(b, x), b.wholes(1)), to=FLOAT)
+            "Mul", b.call("Cast", total_of_words(b, x), to=7), b.call("Unsqueeze", places(b, x), b.wholes(1))
         ),
         "Mul is told by sentences",
     ),

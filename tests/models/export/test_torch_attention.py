@@ -64,6 +64,50 @@ def classifier(layer: dict[str, Any] | None, count: int = 1) -> Any:
     return Classifier().eval()
 
 
+def lowering(kind: str) -> Any:
+    """Scores under a mask of float32's lowest number, as a mask of booleans gives it to the newer exporter."""
+    from torch import nn
+
+    class Lowering(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.inner, self.out = nn.Embedding(len(WORDS), 8), nn.Linear(8, 24), nn.Linear(8, 2)
+
+        def forward(self, tokens: Any) -> Any:
+            words = (tokens != 0).reshape(1, 1, 1, -1)
+            q, k, v = self.inner(self.embed(tokens)).unsqueeze(1).chunk(3, dim=-1)
+            if kind == "booleans":
+                x = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=words)
+            else:
+                low = (1.0 - words.to(q.dtype)) * torch.finfo(torch.float32).min
+                x = torch.softmax(q @ k.transpose(2, 3) / 8**0.5 + low, -1) @ v
+            return self.out(x[:, 0, 0])
+
+    torch.manual_seed(2)
+    return Lowering().eval()
+
+
+def bert() -> Any:
+    from torch import nn
+
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "intermediate_size": 12, "num_attention_heads": 2, "num_hidden_layers": 1}
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS), max_position_embeddings=8, attn_implementation="eager", **sizes
+    )
+
+    class Bert(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.given = transformers.BertForSequenceClassification(config)
+
+        def forward(self, tokens: Any) -> Any:
+            return self.given(tokens, (tokens != 0).long()).logits
+
+    torch.manual_seed(3)
+    return Bert().eval()
+
+
 def exported(model: Any, path: Path, *, dynamo: bool) -> Path:
     """With the fast path off, which has operators of its own."""
     before = torch.backends.mha.get_fastpath_enabled()
@@ -117,19 +161,30 @@ def test_one_layer_is_read_and_proved_about_from_both_exporters(name: str, dynam
     if dynamo:
         pytest.importorskip("onnxscript")
     path = exported(classifier(LAYERS[name]), tmp_path / "model.onnx", dynamo=dynamo)
-    task = task_of(path)
-    model = opened(read_task(task))
+    model = opened(read_task(task_of(path)))
     space = SwapSpace(PADDED)
     question = question_of(Query(network_for(model, space, smooth=True), space, 0, (1,)))
     assert question.layout is not None
-    certify(task, tmp_path / "run")
-    lines = [json.loads(line) for line in (tmp_path / "run" / "results.jsonl").read_text().splitlines()]
+    prove(path)
+
+
+def prove(path: Path) -> None:
+    """Every text, over the reals; and its minimum is that of every sentence."""
+    certify(task_of(path), path.parent / "run")
+    lines = [json.loads(line) for line in (path.parent / "run" / "results.jsonl").read_text().splitlines()]
     assert {line["level"] for line in lines} == {"real"}
     for line in lines:
         if line["status"] != "already_wrong":
             least = fewest(path, line["text"])
             assert line["min_swaps"]["high"] == least
             assert line["min_swaps"]["low"] == (least or len(line["text"].split()) + 1)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "booleans", "BERT"])
+def test_masks_of_the_lowest_number_are_read(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    model = bert() if kind == "BERT" else lowering(kind)
+    prove(exported(model, tmp_path / "model.onnx", dynamo=kind != "numbers"))
 
 
 def test_two_layers_are_run(tmp_path: Path) -> None:
