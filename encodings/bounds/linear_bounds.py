@@ -136,7 +136,7 @@ class LinearBounds:
         ]
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
-        self.counted = counted_maxima(places, heights)
+        self.counted = counted_maxima(places, heights, up)
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
     def substitutes(self, node: Node) -> bool:
@@ -241,14 +241,14 @@ class LinearBounds:
         return bounds.lowered(bound, lines)[:, 0], lines
 
 
-def counted_maxima(places: Places, heights: Heights) -> dict[int, Counted]:
+def counted_maxima(places: Places, heights: Heights, rise: Array) -> dict[int, Counted]:
     """Maximum -> how it counts swaps."""
     network, found = places.differences.query.network, dict[int, Counted]()
     for index, height in heights.items():
         roots = roots_of(network, index)
         if roots is None:
             raise ValueError(f"node {index} is no maximum that counts swaps")
-        found[index] = Counted(roots, height, places.there, places.rows)
+        found[index] = Counted(roots, height, places.rows, rise)
     return found
 
 

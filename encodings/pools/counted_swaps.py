@@ -64,28 +64,32 @@ def joined(parts: Sequence[Roots]) -> Roots:
 
 
 class Counted:
-    """One maximum over the swaps [P, C] of a text, those that are `there`, that add rows [P, C, width] to the cut."""
+    """One maximum over the swaps [P, C] of a text, which add rows [P, C, width] to the cut, 0 where there is no swap.
 
-    def __init__(self, roots: Roots, height: float, there: Array, rows: Array) -> None:
+    `rise` [P, width]: how far those of a place can raise an element; not below 0.
+    """
+
+    def __init__(self, roots: Roots, height: float, rows: Array, rise: Array) -> None:
         self.height, self.floor = height, roots.floor
-        count, width = len(there), rows.shape[2]
+        count, width = rise.shape
         self.columns = np.where(roots.columns < 0, width, roots.columns)
         """[E, most]; `width` for none."""
-        raising = np.maximum(np.where(there[:, :, None], rows, 0.0).max(axis=1, initial=0.0), 0.0)
-        raises = np.concatenate([raising > 0, np.zeros((count, 1), dtype=bool)], axis=1)[:, self.columns]
-        wide = int(raises.sum(axis=2).max(initial=0))
-        first = np.arange(len(self.floor))[:, None] * self.columns.shape[1]
-        windows = first + np.argsort(~raises, axis=2, kind="stable")[:, :, :wide]
-        self.windows = windows.transpose(2, 0, 1)
+        raises = np.concatenate([rise > 0, np.zeros((count, 1), dtype=bool)], axis=1)[:, self.columns]
+        place, element, window = np.nonzero(raises)
+        first = np.append(True, (np.diff(place) != 0) | (np.diff(element) != 0))
+        numbers = np.arange(len(place))
+        rank = numbers - np.maximum.accumulate(np.where(first[: len(place)], numbers, 0))
+        shape = int(rank.max(initial=-1)) + 1, count, len(self.floor)
+        self.windows = np.zeros(shape, dtype=np.int64)
         """[wide, P, E]: those that each place can raise, among all columns [E * most]."""
-        chosen = np.take_along_axis(raises.reshape(count, -1)[:, None], self.windows.transpose(1, 0, 2), axis=2)
-        moved = np.where(chosen.transpose(1, 0, 2), self.columns.reshape(-1)[self.windows], width)
-        padded = np.concatenate([raising, np.zeros((count, 1))], axis=1)
-        self.raising = padded[np.arange(count)[:, None], moved]
+        self.raising = np.zeros(shape)
         """[wide, P, E]: how far at most; 0 for none."""
-        choices = np.concatenate([np.where(there[:, :, None], rows, 0.0), np.zeros((*there.shape, 1))], axis=2)
-        self.rows = choices[np.arange(count)[:, None, None], np.arange(there.shape[1])[:, None], moved[:, :, None, :]]
+        self.rows = np.zeros((*shape[:2], rows.shape[1], shape[2]))
         """[wide, P, C, E]: how far each swap does."""
+        column = self.columns[element, window]
+        self.windows[rank, place, element] = element * self.columns.shape[1] + window
+        self.raising[rank, place, element] = rise[place, column]
+        self.rows[rank, place, :, element] = rows[place, :, column]
 
     def lines(self, base: Array, high: Array, highest: Array) -> Line:
         """In regions with these values `base` [n, width] of the cut without further swaps, and with these greatest

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -31,7 +31,7 @@ from swapproof.encodings.pools.first_maxima import beyond_cut, pool_of
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .numbers.counted_lines import Counting
+from .numbers.counted_lines import Counting, Pairs
 from .numbers.enumerated_leaves import Block, PooledLeaves, Swaps, blocks, cut_of
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -94,6 +94,8 @@ class Screening:
     """Whether maxima count swaps somewhere in the proof."""
     broken: int = 0
     open: int = 0
+    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
+    """What is kept of maxima that count swaps from batch to batch."""
 
     def run(self, leaves: list[Leaf]) -> Tally:
         if not np.isfinite(self.claimable[list(self.text.query.rivals)]).all():
@@ -188,7 +190,7 @@ class Screening:
         Joint groups are bounded in float32, and in float64 where that is not enough.
         """
         batch = Batch(self.sets, leaves)
-        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), Counting(batch))
+        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), Counting(batch, self.pairs))
         holds = np.ones(len(leaves), dtype=np.bool_)
         label = self.text.query.label
         for rival in self.text.query.rivals:
