@@ -5,9 +5,9 @@
 This file is the kernel of what has to be trusted. It knows nothing of ONNX: lower.py beside it reads the model and
 writes it as a *canonical network*, bytes that any other reader must write as well; a certificate names their hash.
 exact_network.py reads these bytes, and the leaves of networks with products and curves are in smooth_leaves.py, with
-smooth_intervals.py, smooth_blocks.py, enclosures.py and sums/, in attention_leaf.py, and in expansion/. This file
-believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0. Otherwise it leaves
-with 4 (something was refused) or 2 (nothing to check).
+smooth_intervals.py, smooth_blocks.py and enclosures.py, in attention_leaf.py, and in expansion/; sums/ holds what adds
+up. This file believes no number it can compute, says `accepted N of N` as its very last act and leaves with 0.
+Otherwise it leaves with 4 (something was refused) or 2 (nothing to check).
 
 To be read from top to bottom, after exact_network.py: sentences, the linear recipe (FORMAT section 7), the float32
 level (8), the tree (5 and 6), the certificate (3), files (2).
@@ -40,20 +40,22 @@ if TYPE_CHECKING or __package__:
     from . import exact_network as networks
     from . import expansion as room
     from . import lower as lowering
-    from . import smooth_blocks, smooth_intervals
+    from . import smooth_blocks, smooth_intervals, sums
     from . import smooth_leaves as leaves
 
     expansion = room.expansion_leaf
+    swap_gains = sums.swap_gains
 else:
-    names = "lower exact_network enclosures sums/packed_columns sums/weighted_sums smooth_blocks smooth_intervals"
-    names += " smooth_leaves attention_sums attention_leaf expansion/expansion_costs expansion/expansion_leaf"
+    names = "lower exact_network sums/swap_gains sums/packed_columns sums/weighted_sums enclosures smooth_blocks"
+    names += " smooth_intervals smooth_leaves attention_sums attention_leaf expansion/expansion_costs"
+    names += " expansion/expansion_leaf"
     for name in names.split():
         path, name = Path(__file__).parent / f"{name}.py", name.rpartition("/")[2]
         beside = importlib.util.spec_from_file_location(name, path)
         sys.modules[name] = importlib.util.module_from_spec(beside)
         beside.loader.exec_module(sys.modules[name])
     lowering, networks, attention = [sys.modules[name] for name in ("lower", "exact_network", "attention_leaf")]
-    expansion = sys.modules["expansion_leaf"]
+    expansion, swap_gains = sys.modules["expansion_leaf"], sys.modules["swap_gains"]
     smooth_blocks, smooth_intervals, leaves = [
         sys.modules[f"smooth_{name}"] for name in ("blocks", "intervals", "leaves")
     ]
@@ -161,27 +163,10 @@ class Sentences:
         return self.known[slot]
 
 
-class Rises(dict[tuple[int, int], int]):
-    """A function of the words: for every (word, mask) the most that one of these options adds, the original nothing.
-
-    `base` is its number for the original sentence, `added` what each option of every word that it depends on adds to
-    that, and `order` the words with a swap that adds something, the most first.
-    """
-
-    def __init__(self, base: int, added: dict[int, list[int]]) -> None:
-        self.base, self.added = base, added
-        self.order = sorted([(max(each), i) for i, each in added.items() if max(each) > 0], reverse=True)
-
-    def __missing__(self, key: tuple[int, int]) -> int:
-        i, mask = key
-        added = [added for option, added in enumerate(self.added.get(i, ())) if mask >> option & 1]
-        self[key] = max(added, default=0)
-        return self[key]
-
-
 @dataclass(frozen=True)
 class Region:
-    """What a node of the tree has to prove, and what is set above it: slopes and joint groups by element, precision."""
+    """What a node of the tree has to prove, and what is set above it: slopes, heights and joint groups by element,
+    precision."""
 
     masks: tuple[int, ...]
     rivals: tuple[int, ...]
@@ -202,12 +187,13 @@ class Box(NamedTuple):
     """Bounds of what every nonlinear layer reads, of elements, and what is to be known of windows.
 
     That is the place in `sources` of the first with the greatest low bound, whether it is the greatest of the window
-    for certain, and the highest bound.
+    for certain, and the constant of what bounds it from above; `gains` has what swaps add to that, by element.
     """
 
     inputs: dict[Layer, Sequence[Bounds]]
     known: dict[int, Bounds]
     picks: dict[Layer, list[tuple[int, bool, int]]]
+    gains: dict[int, swap_gains.Gains]
 
 
 class Space:
@@ -239,6 +225,7 @@ class Space:
         self.known_rules: dict[tuple[int, bool], smooth_intervals.Intervals] = {}
         self.known_enumerations: dict[tuple[int, bool], leaves.Enumeration] = {}
         self.known_attention: dict[int, attention.Attention] = {}
+        self.counted = swap_gains.Counted(self)
         # Rules ask for the sentences of one region several times, and leaves for the same functions of the words.
         self.sentences = lru_cache(1)(partial(Sentences, self))
         self.rises = lru_cache(1 + MAX_LEARNED // (1 + sum([len(options) for _, options in words])))(self.learn)
@@ -325,13 +312,13 @@ class Space:
 
     # ---- functions of the words
 
-    def learn(self, *functions: Function) -> Rises:
+    def learn(self, *functions: Function) -> swap_gains.Rises:
         """What is to be known of the sum of these functions; the halves of a sum are used again."""
         half = len(functions) // 2
         if half:
             one, other = self.rises(*functions[:half]), self.rises(*functions[half:])
             both = {i: list(map(add, xs, other.added[i])) for i, xs in one.added.items() if i in other.added}
-            return Rises(one.base + other.base, {**one.added, **other.added, **both})
+            return swap_gains.Rises(one.base + other.base, {**one.added, **other.added, **both})
         terms: dict[int, list[tuple[int, list[int]]]] = {}
         for slot, c in functions[0]:
             for i, column in self.movers[slot]:
@@ -340,7 +327,7 @@ class Space:
         for i, pairs in terms.items():
             factors, columns = zip(*pairs, strict=True)
             added[i] = [sum(map(mul, factors, row)) for row in zip(*columns, strict=True)]
-        return Rises(sum([c * self.base[slot] for slot, c in functions[0]]), added)
+        return swap_gains.Rises(sum([c * self.base[slot] for slot, c in functions[0]]), added)
 
     def maximum(self, words: Sentences, *functions: Function) -> int:
         """The greatest sum of these functions over some sentences.
@@ -386,9 +373,9 @@ class Space:
 
     # ---- the linear recipe (FORMAT section 7)
 
-    def bounds(self, words: Sentences) -> Box:
+    def bounds(self, words: Sentences, heights: Mapping[int, int] | None = None) -> Box:
         """Bounds of what every nonlinear layer reads."""
-        box = Box({}, {}, {})
+        box = Box({}, {}, {}, {})
         for layer in self.network.nonlinear:
             here = box.inputs[layer] = self.inputs_of(layer, words, box)
             found: list[Bounds] = []
@@ -402,8 +389,11 @@ class Space:
                     lows, highs = zip(*here[window.start : window.stop], strict=True)
                     at = lows.index(max(lows))
                     certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
-                    box.picks[layer].append((window.start + at, certain, max(highs)))
                     found.append((lows[at], max(highs)))
+                    above, top = max(highs), layer.start + len(found) - 1
+                    if heights and top in heights and not certain:
+                        above, box.gains[top] = self.counted.line(words, top, above, heights[top])
+                    box.picks[layer].append((window.start + at, certain, above))
             box.known.update(enumerate(found, layer.start))
         return box
 
@@ -438,6 +428,7 @@ class Space:
         network, constant = self.network, 0
         shift = SLOPE_BITS * max([network.owner[i].depth for i in function])
         groups: dict[int, Members] = {}
+        more: list[tuple[int, swap_gains.Gains]] = []
 
         def define(top: int, c: int) -> Terms | None:
             """Terms that c times an element is at least, but for the constant."""
@@ -451,10 +442,11 @@ class Space:
                 constant += c * row.bias << GRID
                 return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
             if isinstance(layer, Maximum):
-                place, certain, highest = box.picks[layer][at]
+                place, certain, above = box.picks[layer][at]
                 if c > 0 or certain:
                     return [(layer.sources[place], c * layer.factors[place])]
-                constant += c * layer.scale * highest
+                constant += c * layer.scale * above
+                more.append((-c * layer.scale, box.gains.get(top, {})))
                 return ()
             if not isinstance(layer, Rectifier):
                 raise Refused("a layer of which nothing is known")
@@ -472,7 +464,7 @@ class Space:
         found = substitute({i: c << shift for i, c in function.items() if c}, define)
         falls = tuple([(network.slot[i], -c) for i, c in sorted(found.items())])
         rises = sum([self.joint_rise(words, members) for members in groups.values()])
-        return constant - (rises + self.maximum(words, falls) << GRID), scale << shift
+        return constant - (rises << GRID) - self.counted.maximum(words, falls, more), scale << shift
 
 
 def relaxed(layer: Rectifier, c: int, low: int, high: int, slope: int | None) -> tuple[int, int]:
@@ -637,17 +629,16 @@ class Tree:
         require(value < 1 << bits, "a mask with bits beyond its options")
         return value
 
-    def rectifier(self) -> Rectifier:
-        """Named by its place among all layers."""
+    def rectifier(self, kinds: Any = Rectifier) -> Any:
+        """Named by its place among all layers; where `kinds` are more, it may be one of these."""
         index, layers = self.number(), self.space.network.layers
         layer = layers[index] if index < len(layers) else None
-        if not isinstance(layer, Rectifier):
-            raise Refused(f"layer {index} is not a rectifier")
+        require(isinstance(layer, kinds), f"layer {index} is none that a value can be set for here")
         return layer
 
-    def values(self, most: int, highest: int) -> tuple[Rectifier, dict[int, int]]:
+    def values(self, most: int, highest: int, kinds: Any = Rectifier) -> tuple[Layer, dict[int, int]]:
         """A rectifier, and some of its elements, which ascend, with a value for each."""
-        layer, count, i = self.rectifier(), self.number(), -1
+        layer, count, i = self.rectifier(kinds), self.number(), -1
         found: dict[int, int] = {}
         require(0 < count <= min(most, layer.size), f"{count} elements of a layer")
         for _ in range(count):
@@ -659,13 +650,13 @@ class Tree:
             require(value <= highest, "a value out of range")
         return layer, found
 
-    def table(self, highest: int, least: int = 1) -> dict[int, int]:
+    def table(self, highest: int, least: int = 1, kinds: Any = Rectifier) -> dict[int, int]:
         """Values for elements of several rectifiers, which ascend."""
         count, last = self.number(), -1
         found: dict[int, int] = {}
         require(count >= least, "an empty table")
         for _ in range(count):
-            layer, values = self.values(1 << 31, highest)
+            layer, values = self.values(1 << 31, highest, kinds)
             require(layer.start > last, "a table out of order")
             last = layer.start
             found.update(values)
@@ -691,8 +682,10 @@ class Tree:
         return [region.child(rivals=side) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
-        """Slopes of lower lines, in 64ths; those set above stay."""
-        return [region.child(slopes={**region.slopes, **self.table(64)})]
+        """Slopes of lower lines, and heights of maxima, in 64ths; those set above stay."""
+        found = self.table(64, kinds=Rectifier | Maximum)
+        require(all(map(self.space.counted.may, found)), "a height of a maximum that does not count swaps")
+        return [region.child(slopes={**region.slopes, **found})]
 
     def set_joint(self, region: Region) -> list[Region]:
         """Joint groups, each element with the slope of its line, in 64ths; those set above go."""
@@ -741,7 +734,7 @@ class Tree:
         space, words, rounding, local = self.space, self.sentences(region), self.rounding, None
         if words.empty:
             return
-        box = space.bounds(words)
+        box = space.bounds(words, region.slopes)
         for winner, loser in pairs:
             number, below = space.margin(winner, loser, words, box, region)
             proved = number > 0 or (number == 0 and winner < loser)

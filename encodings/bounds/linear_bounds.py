@@ -8,8 +8,10 @@ others.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,15 +31,18 @@ from ..network import (
     Scaling,
     Sum,
 )
+from ..pools.counted_swaps import Counted, Line, roots_of
 from ..pools.next_swaps import NextSwaps
 from ..walk import Meaning, gather
-from .relaxation import replaced_maximum, replaced_rectifier
+from .relaxation import Picked, picked, replaced_by, replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
-from .substitution import Coefficients, Relaxed, Replace, substituted
+from .substitution import Coefficients, Relaxed, substituted
 from .swap_differences import Differences
 
 Array = NDArray[Any]
 
+Heights = Mapping[int, float]
+NO_HEIGHTS: Heights = MappingProxyType({})
 CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
 
@@ -65,15 +70,51 @@ class Regions:
         return there if self.allowed is None else there & self.allowed
 
 
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """Of functions [n, R]: by what swaps lower them besides what they do to the cut, where maxima count swaps."""
+
+    line: Line
+    weights: Array
+    """[n, R, E], not below 0."""
+
+    def falls(self, swaps: Array) -> Array:
+        """[n, R, swaps], of swaps numbered p * C + c."""
+        return np.asarray(self.weights @ self.line.gains(swaps))
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Functions [n, R] of the words."""
+
+    parts: list[Part]
+    raised: list[Raised]
+
+    def falls(self, places: Places) -> Array:
+        """[n, R, P]: how far one swap can lower them. Corners are enough: gains are convex in what a swap adds."""
+        return places.falls(self.parts, self.more(places.corners.flat))
+
+    def more(self, swaps: Array) -> Array | None:
+        """[n, R, swaps]"""
+        found = [one.falls(swaps) for one in self.raised]
+        return np.sum(found, axis=0) if found else None
+
+
+Replace = Callable[[int, Coefficients, list[Raised]], Relaxed]
+"""(nonlinear node, its coefficients, what is to be told of maxima that count swaps) -> what it is replaced by."""
+
+
 class LinearBounds:
     """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
 
     `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
+    `heights`: maximum -> how far its bound's constant lies from the text's own value to what swaps can make of it, at
+    which it counts swaps (`counted_swaps`); the others are bounded by constants.
     """
 
     inherits = False
 
-    def __init__(self, places: Places, rival: int, k: int) -> None:
+    def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
         self.places, self.rival = places, rival
         self.differences: Differences = places.differences
         self.network = self.differences.query.network
@@ -95,6 +136,8 @@ class LinearBounds:
         ]
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
+        self.counted = counted_maxima(places, heights, up)
+        self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
     def substitutes(self, node: Node) -> bool:
         return (
@@ -107,8 +150,8 @@ class LinearBounds:
 
     def order(self) -> Array:
         """The places, the one first whose swaps lower the bound of the whole space most."""
-        _, parts = self.margin(self.whole())
-        return np.argsort(-self.places.falls(parts)[0, 0], kind="stable")
+        _, lines = self.margin(self.whole())
+        return np.argsort(-lines.falls(self.places)[0, 0], kind="stable")
 
     def careful_order(self, enough: float, steps: int) -> Array:
         """The places, each time the one first without which, and those before it, the bound of the whole space is
@@ -176,10 +219,13 @@ class LinearBounds:
 
         The linear function of the whole region is kept.
         """
-        low, parts = self.margin(Regions(states, start, left))
+        low, lines = self.margin(Regions(states, start, left))
         gains = np.zeros((len(states), 1, *self.places.swaps.shape))
-        for values, part, columns in parts:
+        for values, part, columns in lines.parts:
             gains += self.places.gains(values, part, columns)
+        more = lines.more(np.arange(self.places.swaps.size))
+        if more is not None:
+            gains -= more.reshape(gains.shape)
         gains = np.where(self.places.there, gains[:, 0], np.inf)
         most = int(left.max(initial=0))
         falls = suffix_sums(np.maximum(-gains.min(axis=2), 0.0).T, most).transpose(2, 0, 1)  # [n, P + 1, k + 1]
@@ -188,11 +234,22 @@ class LinearBounds:
         loose = (low + after[numbers, start])[:, None]
         return loose - after, loose[:, :, None] + gains - falls[numbers, 1:, left - 1][:, :, None]
 
-    def margin(self, regions: Regions) -> tuple[Array, list[Part]]:
-        """Lower bounds [n], and the linear functions [n, 1, width] that give them."""
+    def margin(self, regions: Regions) -> tuple[Array, Lines]:
+        """Lower bounds [n], and the functions [n, 1] that give them."""
         bounds = ElementBounds(self, regions)
-        bound, parts = bounds.at_cut(self.last, self.coefficients[None, None])
-        return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0], parts
+        bound, lines = bounds.at_cut(self.last, self.coefficients[None, None])
+        return bounds.lowered(bound, lines)[:, 0], lines
+
+
+def counted_maxima(places: Places, heights: Heights, rise: Array) -> dict[int, Counted]:
+    """Maximum -> how it counts swaps."""
+    network, found = places.differences.query.network, dict[int, Counted]()
+    for index, height in heights.items():
+        roots = roots_of(network, index)
+        if roots is None:
+            raise ValueError(f"node {index} is no maximum that counts swaps")
+        found[index] = Counted(roots, height, places.rows, rise)
+    return found
 
 
 class ElementBounds:
@@ -203,11 +260,19 @@ class ElementBounds:
         self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
         at = (regions.start, np.minimum(regions.left, linear.depth))
         low, high = regions.states - linear.down[at], regions.states + linear.up[at]
+        self.base = regions.states
+        """[n, width]: the greatest values of the cut without further swaps."""
         if regions.swapped is not None:
             there = regions.there(linear.places)[:, :, None]
             rows, moved = linear.moving(regions.swapped)
             low[moved] += np.where(there, rows, np.inf).min(axis=1)
-            high[moved] += np.where(there, rows, -np.inf).max(axis=1)
+            greatest = np.where(there, rows, -np.inf).max(axis=1)
+            high[moved] += greatest
+            if linear.counted:
+                self.base = regions.states.copy()
+                self.base[moved] += greatest
+        self.lines: dict[int, tuple[Picked, Line, int]] = {}
+        """Maximum that counts swaps -> what it is replaced by, and how wide its windows are."""
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
         }
@@ -246,31 +311,33 @@ class ElementBounds:
 
     def least(self, index: int, coefficients: Array, replace: Replace | None = None) -> Array:
         """[n, R]: lower bounds of functions [n, R, size] of a node, or [1, R, size] for all regions."""
-        bound, parts = self.at_cut(index, coefficients, replace)
-        return self.lowered(bound, parts, self.linear.places.falls(parts))
+        return self.lowered(*self.at_cut(index, coefficients, replace))
 
-    def at_cut(self, index: int, coefficients: Array, replace: Replace | None = None) -> tuple[Array, list[Part]]:
-        """The same functions as affine functions of the cut: at the regions' states [n, R], and parts."""
-        kept, bound = substituted(self.network, index, coefficients, replace or self.replace)
+    def at_cut(self, index: int, coefficients: Array, replace: Replace | None = None) -> tuple[Array, Lines]:
+        """The same functions as affine functions of the words: at the regions' states [n, R], and beyond."""
+        raised: list[Raised] = []
+        rule = replace or self.replace
+        kept, bound = substituted(self.network, index, coefficients, lambda node, given: rule(node, given, raised))
         parts: list[Part] = []
         if not kept:  # a function that no word changes: all its coefficients are 0
             whole = slice(0, self.linear.places.differences.width)
             bound = np.repeat(bound, len(self.regions) // len(bound), axis=0)
-            return bound, [(np.zeros((*bound.shape, whole.stop)), whole, None)]
+            return bound, Lines([(np.zeros((*bound.shape, whole.stop)), whole, None)], raised)
         for node, given in kept.items():
             part = self.linear.differences.parts[node]
             states = given.at(self.regions.states[:, part])
             bound = bound + (given.values @ states[:, :, None])[:, :, 0]
             values = np.broadcast_to(given.values, (len(states), *given.values.shape[1:]))
             parts.append((values, part, given.columns))
-        return bound, parts
+        return bound, Lines(parts, raised)
 
-    def lowered(self, bound: Array, parts: list[Part], falls: Array) -> Array:
-        """`bound` less what the swaps of the regions can take away, position by position `falls` [n, R, P]."""
+    def lowered(self, bound: Array, lines: Lines) -> Array:
+        """`bound` less what the swaps of the regions can take away."""
         regions, linear = self.regions, self.linear
+        falls = lines.falls(linear.places)
         if regions.swapped is not None:
             own = np.zeros((*bound.shape, linear.rows.shape[1]))
-            for values, part, columns in parts:
+            for values, part, columns in lines.parts:
                 mine = linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
                 own += values @ mine[regions.swapped].transpose(0, 2, 1)
             bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
@@ -278,9 +345,20 @@ class ElementBounds:
             falls = falls * self.moving[:, None]
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
 
-    def replace(self, index: int, given: Coefficients) -> Relaxed:
+    def replace(self, index: int, given: Coefficients, raised: list[Raised]) -> Relaxed:
         at = self.network.places[index]
-        return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
+        counted = self.linear.counted.get(index)
+        if counted is None:
+            return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
+        if index not in self.lines:
+            ends = [end.reshape(len(end), at.node.size, -1) for end in self.of(at.node.inputs[0])]
+            found = picked(*ends)
+            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
+            self.lines[index] = found, counted.lines(self.base, most, found.highest), ends[0].shape[2]
+        found, line, width = self.lines[index]
+        values = given.dense(at.node.size)
+        raised.append(Raised(line, np.where(found.certain[:, None], 0.0, np.maximum(-values, 0.0))))
+        return replaced_by(found, line.beta, width, values)
 
 
 UNBOUNDED = "smooth networks are bounded by intervals"

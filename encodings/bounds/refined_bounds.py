@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ..network import Rectifier
 from .chosen_slopes import Multipliers, patterns
-from .linear_bounds import ElementBounds, LinearBounds, Regions
+from .linear_bounds import NO_HEIGHTS, ElementBounds, Heights, LinearBounds, Lines, Raised, Regions
 from .relaxation import rectifier_lines
-from .selection import Part, Places, leaving
+from .selection import Places, leaving
 from .substitution import Coefficients
 
 Array = NDArray[Any]
@@ -30,18 +30,20 @@ Array = NDArray[Any]
 class RefinedBounds(LinearBounds):
     """The same regions and the same element bounds, the margin with these multipliers."""
 
-    def __init__(self, places: Places, rival: int, k: int, multipliers: Multipliers) -> None:
+    def __init__(
+        self, places: Places, rival: int, k: int, multipliers: Multipliers, heights: Heights = NO_HEIGHTS
+    ) -> None:
         self.multipliers = multipliers
-        super().__init__(places, rival, k)
+        super().__init__(places, rival, k, heights)
         largest = max((2 ** len(members) for _, members in multipliers.groups), default=0)
         self.cells = max(self.cells, largest * places.swaps.size)
 
-    def margin(self, regions: Regions) -> tuple[Array, list[Part]]:
-        """Lower bounds [n], and the linear functions [n, 1, width] that give them but for the groups' excess."""
+    def margin(self, regions: Regions) -> tuple[Array, Lines]:
+        """Lower bounds [n], and the functions [n, 1] that give them but for the groups' excess."""
         bounds = ElementBounds(self, regions)
         margin = Margin(bounds, self.multipliers)
-        bound, parts = bounds.at_cut(self.last, self.coefficients[None, None], margin.replace)
-        return bounds.lowered(bound, parts, self.places.falls(parts))[:, 0] - margin.excess(), parts
+        bound, lines = bounds.at_cut(self.last, self.coefficients[None, None], margin.replace)
+        return bounds.lowered(bound, lines)[:, 0] - margin.excess(), lines
 
 
 class Margin:
@@ -52,10 +54,10 @@ class Margin:
         self.joined: dict[int, Array] = {}
         """Rectifier node -> [n, size]: |c| of the elements that were replaced together with their group, else 0."""
 
-    def replace(self, index: int, given: Coefficients) -> tuple[Coefficients, Array]:
+    def replace(self, index: int, given: Coefficients, beyond: list[Raised]) -> tuple[Coefficients, Array]:
         layer, chosen = self.bounds.network.nodes[index].layer, self.multipliers.slopes.get(index)
         if chosen is None or not isinstance(layer, Rectifier):
-            return self.bounds.replace(index, given)
+            return self.bounds.replace(index, given, beyond)
         low, high = self.bounds.of(self.bounds.network.nodes[index].inputs[0])
         low, high, chosen = given.at(low), given.at(high), given.at(chosen)
         grouped, coefficients = given.at(self.multipliers.grouped[index]) >= 0, given.values[:, 0]

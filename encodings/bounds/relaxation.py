@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,20 @@ def replaced_rectifier(slope: float, low: Array, high: Array, coefficients: Arra
     return passed, (down @ raised[:, :, None])[:, :, 0]
 
 
-def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coefficients, Array]:
-    """y = max over w of x_w, low and high [n, out, w]: the first x_w with the greatest low bounds y from below.
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Of y = max over w of x_w: the first x_w with the greatest low, whether no other can exceed it, the greatest high.
 
-    From above: that same element when no other can exceed it, else the greatest high.
+    [n, out] each.
     """
-    _, out, width = low.shape
-    coefficients = np.broadcast_to(coefficients, (len(low), *coefficients.shape[1:]))
+
+    best: Array
+    certain: Array
+    highest: Array
+
+
+def picked(low: Array, high: Array) -> Picked:
+    """low and high [n, out, w]."""
     best, top = low.argmax(axis=-1), high.argmax(axis=-1)
     chosen = np.take_along_axis(low, best[..., None], axis=-1)[..., 0]
     highest = np.take_along_axis(high, top[..., None], axis=-1)[..., 0]
@@ -70,10 +78,24 @@ def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coef
     rest = high[n, element]
     rest[np.arange(len(n)), best[n, element]] = -np.inf
     others[n, element] = rest.max(axis=-1, initial=-np.inf)
-    certain = (others <= chosen)[:, None, :]
-    follows = (coefficients >= 0) | certain
-    constant = np.where(follows, 0.0, coefficients * highest[:, None, :]).sum(axis=-1)
-    elements = best + np.arange(out) * width
+    return Picked(best, others <= chosen, highest)
+
+
+def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coefficients, Array]:
+    """y = max over w of x_w, low and high [n, out, w]: the first x_w with the greatest low bounds y from below.
+
+    From above: that same element when no other can exceed it, else the greatest high.
+    """
+    found = picked(low, high)
+    return replaced_by(found, found.highest, low.shape[2], coefficients)
+
+
+def replaced_by(found: Picked, above: Array, width: int, coefficients: Array) -> tuple[Coefficients, Array]:
+    """The same, with other constants [n, out] above."""
+    coefficients = np.broadcast_to(coefficients, (len(above), *coefficients.shape[1:]))
+    follows = (coefficients >= 0) | found.certain[:, None, :]
+    constant = np.where(follows, 0.0, coefficients * above[:, None, :]).sum(axis=-1)
+    elements = found.best + np.arange(above.shape[1]) * width
     columns = np.unique(elements)
     passed = np.zeros((*coefficients.shape[:-1], len(columns)))
     at = np.broadcast_to(np.searchsorted(columns, elements)[:, None, :], coefficients.shape)

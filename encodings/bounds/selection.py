@@ -154,10 +154,11 @@ class Places:
         flat = coefficients @ rows.reshape(self.swaps.size, rows.shape[2]).T
         return np.asarray(flat.reshape(*flat.shape[:-1], *self.swaps.shape))
 
-    def falls(self, parts: Sequence[Part]) -> Array:
+    def falls(self, parts: Sequence[Part], more: Array | None = None) -> Array:
         """[n, R, P]: how far one swap can lower sums of functions [n, R, width], each of a part of the cut; 0 at least.
 
-        Where the functions of a region share few columns, only these are multiplied.
+        `more` [n, R, corners]: what each swap of `corners` lowers them by besides. Where the functions of a region
+        share few columns, only these are multiplied.
         """
         count, functions = parts[0][0].shape[:2]
         found = np.empty((count * functions, self.count))
@@ -179,7 +180,11 @@ class Places:
                 for block in blocks
             )
         first = 0
+        others = None if more is None else more.reshape(len(found), -1)
         for block_gains in gains:
+            if others is not None:
+                flat_gains = block_gains.reshape(-1, others.shape[1])
+                flat_gains += others[first : first + len(flat_gains)]
             best = self.corners.most(block_gains)
             best = best.reshape(prod(best.shape[:-1]), self.count)
             np.take(best, self.corners.place, axis=1, out=found[first : first + len(best)], mode="clip")

@@ -1,5 +1,5 @@
-"""Sums of weights times numbers: rows of an affine layer, many at once."""
+"""Rows of an affine layer, many at once, and functions of the words by what each option adds."""
 
-from . import packed_columns, weighted_sums
+from . import packed_columns, swap_gains, weighted_sums
 
-__all__ = ["packed_columns", "weighted_sums"]
+__all__ = ["packed_columns", "swap_gains", "weighted_sums"]

@@ -30,6 +30,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Maximum, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import open_model
+from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.query import Query
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,9 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
     places = places.reordered(np.array(data.draw(st.permutations(range(places.count))), dtype=np.int64))
     region = data.draw(region_of(places))
     swaps, start, left, swapped = region
-    bounds = LinearBounds(places, rival, places.count)
+    maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
+    heights = {n: data.draw(st.sampled_from((0.0, 0.25, 1.0))) for n in maxima if data.draw(st.booleans())}
+    bounds = LinearBounds(places, rival, places.count, heights)
     state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros(places.differences.width))
     chosen = None if swapped is None else np.array([swapped])
     low = bounds.low(state[None], np.array([start]), np.array([left]), chosen)[0]

@@ -181,7 +181,7 @@ def test_the_ends_and_the_line_of_a_new_kind_are_refused_too(monkeypatch: pytest
     with pytest.raises(Unsupported, match="a layer of kind Abs has no bounds of its elements"):
         ends.of(3)
     with pytest.raises(Unsupported, match="a layer of kind Abs has no linear bound"):
-        ends.replace(3, Coefficients(np.ones((1, 1, 2))))
+        ends.replace(3, Coefficients(np.ones((1, 1, 2))), [])
 
 
 def test_inputs_are_laid_end_to_end_and_read_at_the_index() -> None:

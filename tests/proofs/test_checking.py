@@ -26,7 +26,7 @@ TRUSTED = (
     *("smooth_blocks.py", "smooth_intervals.py", "smooth_leaves.py", "smooth_operators.py", "check_box.py"),
     *("attention_leaf.py", "attention_sums.py", "ball_forms.py", "check_ball.py"),
     *("expansion/expansion_costs.py", "expansion/expansion_leaf.py"),
-    *("sums/packed_columns.py", "sums/weighted_sums.py"),
+    *("sums/packed_columns.py", "sums/swap_gains.py", "sums/weighted_sums.py"),
 )
 
 
@@ -215,6 +215,7 @@ KERNEL_LINES = {
     "smooth_leaves.py": 200,
     "smooth_operators.py": 300,
     "sums/packed_columns.py": 60,
+    "sums/swap_gains.py": 110,
     "sums/weighted_sums.py": 200,
 }
 

@@ -15,9 +15,11 @@ from screening_cases import PROOFS, SHAPES, same_or_nothing, screen_of, wild, wi
 
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import read_network
+from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 from swapproof.verifier.screening.form.tree_leaves import LINEAR, NONE, Cells, Leaf, Settings
+from swapproof.verifier.screening.numbers.counted_lines import Counting
 from swapproof.verifier.screening.numbers.joint_groups import Groups, Number, Tables
 from swapproof.verifier.screening.numbers.margins import Recipe
 from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
@@ -40,12 +42,20 @@ def regions(draw: st.DrawFn, network: Network, choices: tuple[tuple[int, ...], .
             members = draw(st.lists(st.integers(0, node.size - 1), min_size=1, max_size=5, unique=True))
             parts = [part for part in (sorted(members[:3]), sorted(members[3:])) if part]
             joint += [(index, [(i, draw(st.integers(0, 64))) for i in part]) for part in parts]
-    return exact.Region(masks, k, slopes, joint)
+    maxima = [
+        (index, i)
+        for index in range(len(network.nodes))
+        if counts_swaps(network, index)
+        for i in range(network.nodes[index].size)
+    ]
+    heights = {key: draw(st.sampled_from((0, 1, 20, 64))) for key in maxima if draw(some)} if draw(some) else {}
+    return exact.Region(masks, k, slopes, joint, heights)
 
 
 def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Recipe:
     """Of all regions together, each with its own number of swaps and multipliers; joint groups by such numbers."""
     most = max(region.k for region in regions)
+    heights = any(region.heights for region in regions)
     moves = Moves.of(query)
     sizes = [len(query.space.choices[position]) for position in query.space.swappable]
     cells = Cells(sizes)
@@ -62,16 +72,19 @@ def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Reci
                 row[i] = cells.number(i, mask)
         free, rivals = cells.free_number(row), query.rivals
         joint = tuple((n, tuple(pairs)) for n, pairs in region.joint)
-        leaves.append(Leaf(LINEAR, free, tuple(forced), rivals, Settings(dict(region.slopes), joint), region.k))
+        leaves.append(
+            Leaf(LINEAR, free, tuple(forced), rivals, Settings({**region.slopes, **region.heights}, joint), region.k)
+        )
     sets = Sets(moves, cells, most)
     everything = Leaf(
         LINEAR, cells.free_number(np.arange(len(sizes), dtype=np.int32)), (), query.rivals, Settings(), most
     )
     low, high = Batch(sets, [everything]).ends
     reach = np.maximum(np.abs(low[0]), np.abs(high[0])) + moves.errors(most)
+    reach = reach * (2 * most + 1) if heights else reach
     found = magnitudes(query.network, {index: reach[part] for index, part in moves.parts.items()})
     batch = Batch(sets, leaves)
-    return Recipe(batch, found, Groups(Tables(sets, number), batch))
+    return Recipe(batch, found, Groups(Tables(sets, number), batch), Counting(batch))
 
 
 NUMBERS: st.SearchStrategy[Number] = st.sampled_from([np.float32, np.float64])

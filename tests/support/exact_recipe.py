@@ -75,6 +75,12 @@ class Region:
     k: int
     slopes: Mapping[tuple[int, int], int] = field(default_factory=dict)
     joint: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()
+    heights: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    """(maximum, element) -> its height in 64ths."""
+
+
+Gains = list[list[Fraction]]
+"""What swaps add, by position, and there as they stand in `Recipe.moves`."""
 
 
 class Recipe:
@@ -99,15 +105,17 @@ class Recipe:
     def empty(self) -> bool:
         return sum(self.must) > self.region.k
 
-    def minimum(self, function: Mapping[int, Mapping[int, Fraction]]) -> Fraction:
-        """Of an affine function of the cut over the region."""
+    def minimum(
+        self, function: Mapping[int, Mapping[int, Fraction]], beyond: Sequence[tuple[Fraction, Gains]] = ()
+    ) -> Fraction:
+        """Of an affine function of the cut over the region, and of gains, each times a factor."""
 
         def at(numbers: Mapping[int, Objects]) -> Fraction:
             return sum((c * numbers[n][i] for n, given in function.items() for i, c in given.items()), Fraction(0))
 
         total, free = at(self.base), []
-        for swaps, must in zip(self.moves, self.must, strict=True):
-            gains = [at(swap) for swap in swaps]
+        for place, (swaps, must) in enumerate(zip(self.moves, self.must, strict=True)):
+            gains = [at(swap) + sum(c * each[place][s] for c, each in beyond) for s, swap in enumerate(swaps)]
             if must:
                 total += min(gains)
             elif gains:
@@ -151,6 +159,7 @@ class Recipe:
     def least(self, n: int, function: Mapping[int, Fraction], margin: bool = False) -> Fraction:
         pending: dict[int, dict[int, Fraction]] = {n: dict(function)}
         constant = Fraction(0)
+        beyond: list[tuple[Fraction, Gains]] = []
 
         def hand(source: int, i: int, c: Fraction) -> None:
             given = pending.setdefault(source, {})
@@ -167,7 +176,7 @@ class Recipe:
                 case Rectifier(slope):
                     constant += self.rectified(m, slope, given, hand, margin)
                 case Maximum():
-                    constant += self.picked(m, given, hand)
+                    constant += self.picked(m, given, hand, beyond)
                 case Constant(value):
                     constant += sum(c * Fraction(float(value.reshape(-1)[i])) for i, c in given.items())
                 case Rearrangement(order):
@@ -195,7 +204,7 @@ class Recipe:
                     for i, c in given.items():
                         for sign, source in zip(signs, node.inputs, strict=True):
                             hand(source, i, c * sign)
-        return self.minimum(cut) + constant
+        return self.minimum(cut, beyond) + constant
 
     def rectified(self, m: int, slope: float, given: Mapping[int, Fraction], hand: Any, margin: bool) -> Fraction:
         region, source, alpha = self.region, self.network.nodes[m].inputs[0], Fraction(slope)
@@ -229,7 +238,9 @@ class Recipe:
                 constant += c * max((alpha - s) * low, (1 - s) * high)
         return constant
 
-    def picked(self, m: int, given: Mapping[int, Fraction], hand: Any) -> Fraction:
+    def picked(
+        self, m: int, given: Mapping[int, Fraction], hand: Any, beyond: list[tuple[Fraction, Gains]]
+    ) -> Fraction:
         constant, source = Fraction(0), self.network.nodes[m].inputs[0]
         width = len(self.inputs(m)) // self.network.nodes[m].size
         elements = windows_read(self.network, m)
@@ -240,5 +251,75 @@ class Recipe:
             if c >= 0 or all(u <= window[best][0] for u in others):
                 hand(source, i * width + best, c)
             else:
-                constant += c * max(u for _, u in window)
+                above = max(u for _, u in window)
+                if (m, i) in self.region.heights:
+                    above, gains = self.counted(m, i, above)
+                    beyond.append((c, gains))
+                constant += c * above
         return constant
+
+    # ---- maxima that count swaps
+
+    def roots(self, n: int, i: int) -> tuple[set[tuple[int, int] | Fraction], bool]:
+        """(node of the cut, element) or constants, through rectifiers and maxima; whether a rectifier is met."""
+        node = self.network.nodes[n]
+        if n in self.network.cut:
+            return {(n, i)}, False
+        match node.layer:
+            case Constant(value):
+                return {Fraction(float(value.reshape(-1)[i]))}, False
+            case Rearrangement(order):
+                at, which = int(order.reshape(-1)[i]), 0
+                while at >= self.network.nodes[node.inputs[which]].size:
+                    at, which = at - self.network.nodes[node.inputs[which]].size, which + 1
+                return self.roots(node.inputs[which], at)
+            case Rectifier():
+                return self.roots(node.inputs[0], i)[0], True
+            case Maximum():
+                width = self.network.nodes[node.inputs[0]].size // node.size
+                found = [self.roots(node.inputs[0], i * width + w) for w in range(width)]
+                return set().union(*(roots for roots, _ in found)), any(bent for _, bent in found)
+            case _:
+                raise ValueError("another layer")
+
+    def counts_swaps(self, n: int, i: int) -> bool:
+        try:
+            self.roots(n, i)
+        except ValueError:
+            return False
+        return True
+
+    def counted(self, m: int, i: int, constant: Fraction) -> tuple[Fraction, Gains]:
+        roots, bent = self.roots(m, i)
+        room, nothing = self.region.k - sum(self.must), [[Fraction(0)] * len(swaps) for swaps in self.moves]
+        tables: list[tuple[Fraction, Gains]] = []
+        for root in roots:
+            if isinstance(root, Fraction):
+                tables.append((up(root), nothing))
+                continue
+            n, at = root
+            base = self.base[n][at]
+            for swaps, must in zip(self.moves, self.must, strict=True):
+                base += max(swap[n][at] for swap in swaps) if must else 0
+            tables.append((up(base), [[up(swap[n][at]) for swap in swaps] for swaps in self.moves]))
+        least = max([base for base, _ in tables] + [Fraction(0)] * bent)
+        height = Fraction(self.region.heights[m, i], 64)
+        if constant <= least or height == 1:
+            return constant, nothing
+        beta, found = least + up((constant - least) * height), [list(each) for each in nothing]
+        for base, steps in tables:
+            most = [
+                Fraction(0) if must else max([*gains, Fraction(0)])
+                for gains, must in zip(steps, self.must, strict=True)
+            ]
+            total, slack = sum(sorted(most, reverse=True)[:room]), beta - base
+            if total > slack:
+                for place, gains in enumerate(steps):
+                    share = Fraction(floor(slack * most[place] / total * GRID), GRID)
+                    for s, gain in enumerate(gains if not self.must[place] else ()):
+                        found[place][s] = max(found[place][s], gain - share)
+        return beta, found
+
+
+def up(number: Fraction) -> Fraction:
+    return Fraction(ceil(number * GRID), GRID)

@@ -153,8 +153,12 @@ class Walk:
             case Rivals(left_rivals, left, right):
                 sides = derive.rivals_sides(region, tuple(sorted(left_rivals)))
             case Slopes(values, inner):
+                # Heights of maxima are left out: what they close is split further.
                 slopes = {
-                    (self.nodes[layer], e): Fraction(v, 64) for layer, own in values.items() for e, v in own.items()
+                    (self.nodes[layer], e): Fraction(v, 64)
+                    for layer, own in values.items()
+                    if layer in self.nodes
+                    for e, v in own.items()
                 }
                 return [Part(replace(region, slopes={**region.slopes, **slopes}), inner)]
             case Joint(groups, inner):

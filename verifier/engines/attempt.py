@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.chosen_slopes import Relaxation
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
-from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.linear_bounds import NO_HEIGHTS, Heights, LinearBounds
 from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
@@ -27,7 +27,17 @@ from swapproof.proofs.writing.tree_reader import preorder, replaced
 from ..interval import Level
 from .all_rivals import AllRivals
 from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
-from .proof_tree import Planter, against_all, is_open, joint_tree, refined_tree, tree_of
+from .proof_tree import (
+    Planter,
+    against_all,
+    counting_layers,
+    is_open,
+    joint_tree,
+    kept_heights,
+    refined_tree,
+    tree_of,
+    with_heights,
+)
 from .protocol import Budget
 from .word_search import Bounds, Record, Search, Unfinished, Waiting
 
@@ -61,6 +71,8 @@ MOST_LISTED = 20_000_000
 """Sentences that the leaves of one tree may list (FORMAT.md, section 9)."""
 NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
+COUNTING_CELLS = 1 << 20
+"""Elements of maxima times swaps: every region is worth some operations for each where maxima count swaps."""
 GRID = 2.0**-48
 """The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
@@ -119,6 +131,8 @@ class Attempt:
     """Out of time, of memory, or of the regions allowed: leaves of the tree are open."""
     records: int = 0
     listed: int = 0
+    heights: Heights = field(default_factory=dict)
+    """Those set above the tree that is being made."""
     doubtful: list[Array] = field(default_factory=list)
 
     def run(self, kept: Node | None = None) -> Node:
@@ -135,6 +149,32 @@ class Attempt:
         return against_all(trees)
 
     def against(self, rival: int, kept: Node) -> Node:
+        """With maxima that count swaps, unless the bound of the whole closes it without, or a kept tree has none."""
+        network = self.query.network
+        heights: Heights
+        heights, inner = kept_heights(kept, network)
+        if isinstance(kept, Open) and not self.closes(LinearBounds(self.places, rival, self.k), rival):
+            heights = self.usual_heights
+        self.heights = heights
+        try:
+            return with_heights(heights, network, self.below_heights(rival, inner))
+        finally:
+            self.heights = NO_HEIGHTS
+
+    @property
+    def usual_heights(self) -> Heights:
+        """0 for all: no other was better where few swaps are left, and there most regions are."""
+        network = self.query.network
+        maxima = [] if self.layers is None or self.k < 2 else list(counting_layers(network))
+        size = sum(network.nodes[index].size for index in maxima) * self.places.swaps.size
+        return dict.fromkeys(maxima, 0.0) if size <= COUNTING_CELLS else NO_HEIGHTS
+
+    def closes(self, bounds: LinearBounds, rival: int) -> bool:
+        """Whether the bound of the whole space does."""
+        whole = bounds.whole()
+        return bool(bounds.low(whole.states, whole.start, whole.left)[0] > self.threshold(rival))
+
+    def below_heights(self, rival: int, kept: Node) -> Node:
         groups = self.layers is not None and self.k >= 2 and is_shallow(self.query.network)
         if isinstance(kept, Joint | Slopes) or not (groups or isinstance(kept, Open)):
             return self.further(self.places, rival, self.k, kept)
@@ -168,9 +208,8 @@ class Attempt:
 
     def linearly(self, places: Places, rival: int, k: int) -> Node:
         """Linear bounds; the region is a leaf when its own bound closes it, or with slopes and groups of its own."""
-        bounds = LinearBounds(places, rival, k)
-        whole = bounds.whole()
-        if bounds.low(whole.states, whole.start, whole.left)[0] > self.threshold(rival):
+        bounds = LinearBounds(places, rival, k, self.heights)
+        if self.closes(bounds, rival):
             return Linear()
         refined = self.refined(bounds, rival)
         if refined is not None:
@@ -180,11 +219,11 @@ class Attempt:
 
     def linear_bounds(self, places: Places, rival: int, k: int) -> LinearBounds:
         """With the positions in the order in which they are decided."""
-        bounds = LinearBounds(places, rival, k)
+        bounds = LinearBounds(places, rival, k, self.heights)
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
         steps = STEPS if k > 2 else 1
         order = bounds.careful_order(self.threshold(rival), steps) if careful and k > 1 else bounds.order()
-        return LinearBounds(places.reordered(order), rival, k)
+        return LinearBounds(places.reordered(order), rival, k, self.heights)
 
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
         """A leaf with slopes and joint groups found for it; None where they do not close it."""
@@ -205,7 +244,7 @@ class Attempt:
                 return None
             if ascent.best > threshold:
                 multipliers = ascent.multipliers()
-                own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers), bounds.whole()
+                own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers, self.heights), bounds.whole()
                 if own.low(whole.states, whole.start, whole.left)[0] > threshold:
                     return refined_tree(multipliers, self.layers, Linear())
         return None

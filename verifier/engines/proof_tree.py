@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from swapproof.encodings.bounds.chosen_slopes import Multipliers, Relaxation
+from swapproof.encodings.bounds.chosen_slopes import GRID, Multipliers, Relaxation
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.sentence_counts import suffix_counts, up_to
 from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.writing.tree_reader import below, preorder
@@ -28,6 +29,29 @@ def rectifier_layers(network: Network) -> dict[int, int] | None:
     layers = canonical_of(network).layer_of
     rectifiers = [index for index, node in enumerate(network.nodes) if isinstance(node.layer, Rectifier)]
     return {index: layers[index] for index in rectifiers} if layers.keys() >= set(rectifiers) else None
+
+
+def counting_layers(network: Network) -> dict[int, int]:
+    """Maximum that can count swaps -> its layer in the canonical network."""
+    return {index: layer for index, layer in canonical_of(network).layer_of.items() if counts_swaps(network, index)}
+
+
+def with_heights(heights: Mapping[int, float], network: Network, inner: Node) -> Node:
+    """The heights of maxima, by node, for a whole tree."""
+    layers = counting_layers(network)
+    values = {
+        layers[index]: dict.fromkeys(range(network.nodes[index].size), round(height * GRID))
+        for index, height in heights.items()
+    }
+    return Slopes(values, inner) if values else inner
+
+
+def kept_heights(tree: Node, network: Network) -> tuple[dict[int, float], Node]:
+    """The heights that are set for a whole tree, one for each maximum, and the tree below: the inverse."""
+    nodes = {layer: index for index, layer in counting_layers(network).items()}
+    if not isinstance(tree, Slopes) or not tree.values.keys() <= nodes.keys():
+        return {}, tree
+    return {nodes[layer]: min(values.values()) / GRID for layer, values in tree.values.items()}, tree.inner
 
 
 def joint_tree(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -31,6 +31,7 @@ from swapproof.encodings.pools.first_maxima import beyond_cut, pool_of
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
+from .numbers.counted_lines import Counting, Pairs
 from .numbers.enumerated_leaves import Block, PooledLeaves, Swaps, blocks, cut_of
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -77,7 +78,7 @@ def screen(
         return Tally(0, 0, 0)
     reader = Reader(tree, sizes, text.query.rivals, text.agreed.named, swaps, counting)
     leaves = reader.leaves()
-    return Screening(text, Sets(text.moves, reader.cells, swaps), level, stop, counting).run(leaves)
+    return Screening(text, Sets(text.moves, reader.cells, swaps), level, stop, counting, reader.heights).run(leaves)
 
 
 @dataclass(eq=False)
@@ -89,8 +90,12 @@ class Screening:
     level: Literal["real", "float32"]
     stop: float
     counting: bool
+    heights: bool
+    """Whether maxima count swaps somewhere in the proof."""
     broken: int = 0
     open: int = 0
+    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
+    """What is kept of maxima that count swaps from batch to batch."""
 
     def run(self, leaves: list[Leaf]) -> Tally:
         if not np.isfinite(self.claimable[list(self.text.query.rivals)]).all():
@@ -142,6 +147,8 @@ class Screening:
         moves = self.sets.moves
         low, high = self.ends
         reach = np.maximum(np.abs(low), np.abs(high)) + moves.errors(self.sets.k)
+        if self.heights:  # the bound of a maximum may add to it, for each swap, what one adds to the cut
+            reach = reach * (2 * self.sets.k + 1)
         return magnitudes(self.text.network, {index: reach[part] for index, part in moves.parts.items()})
 
     @cached_property
@@ -183,7 +190,7 @@ class Screening:
         Joint groups are bounded in float32, and in float64 where that is not enough.
         """
         batch = Batch(self.sets, leaves)
-        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch))
+        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), Counting(batch, self.pairs))
         holds = np.ones(len(leaves), dtype=np.bool_)
         label = self.text.query.label
         for rival in self.text.query.rivals:

@@ -30,7 +30,7 @@ TRUSTED = (
     *("check.py", "smooth_leaves.py", "smooth_intervals.py", "smooth_blocks.py", "enclosures.py", "exact_network.py"),
     *("lower.py", "smooth_operators.py", "onnx_graph.py", "onnx_file.py"),
     *("attention_leaf.py", "attention_sums.py", "expansion/expansion_leaf.py", "expansion/expansion_costs.py"),
-    *("sums/weighted_sums.py", "sums/packed_columns.py"),
+    *("sums/swap_gains.py", "sums/weighted_sums.py", "sums/packed_columns.py"),
 )
 """What `python -I -S check.py` runs."""
 CHECKERS = ("FORMAT.md", "check.html", "check.js", *TRUSTED)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.errors import Disagreement
 from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.pools.counted_swaps import counts_swaps
 
 from ..numbers.kernels import Kernels
 from .tree_leaves import Named
@@ -19,7 +20,7 @@ class Apart(Disagreement):
 
 @dataclass(frozen=True, eq=False)
 class Agreed:
-    """`sha256` of the canonical network; the rectifiers, by layer of that."""
+    """`sha256` of the canonical network; rectifiers, and maxima that count swaps, by layer of that."""
 
     sha256: str
     named: dict[int, Named]
@@ -46,8 +47,13 @@ def agreed(network: Network, lowered: str) -> Agreed:
             "nothing is claimed. This is a fault of swapproof: please report it"
         )
     named = {
-        layer: Named(index, network.nodes[index].size, network.nodes[index].inputs[0] in network.cut)
+        layer: Named(
+            index,
+            network.nodes[index].size,
+            isinstance(network.nodes[index].layer, Rectifier),
+            network.nodes[index].inputs[0] in network.cut,
+        )
         for index, layer in canonical.layer_of.items()
-        if isinstance(network.nodes[index].layer, Rectifier)
+        if isinstance(network.nodes[index].layer, Rectifier) or counts_swaps(network, index)
     }
     return Agreed(lowered, named, Kernels(replace(network, choices=None, same=None)))

@@ -19,17 +19,18 @@ NONE = -1
 """Instead of a cell: only the original stands at this position."""
 
 Element = tuple[int, int]
-"""A rectifier node of the network, and one of its elements."""
+"""A rectifier node of the network, or a maximum, and one of its elements."""
 Joint = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """Joint groups: the rectifier node of each, and (element, slope) pairs."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """A rectifier that trees may name: its node and size, and whether it reads what is affine in the words."""
+    """A rectifier or a maximum that trees may name: node and size, and whether it reads what is affine in the words."""
 
     node: int
     size: int
+    is_rectifier: bool
     reads_affine: bool
 
 
@@ -38,6 +39,7 @@ class Settings:
     """The multipliers that hold in a subtree."""
 
     slopes: Mapping[Element, int] = field(default_factory=dict)
+    """Heights, too."""
     joint: Joint = ()
 
 
@@ -116,6 +118,8 @@ class Reader:
         self.sizes = [sizes[word] for word in several]
         self.rivals, self.named, self.swaps = tuple(rivals), named, swaps
         self.cells = Cells(self.sizes)
+        self.heights = False
+        """Whether a table named a maximum."""
 
     def leaves(self) -> list[Leaf]:
         masks = tuple((1 << size) - 1 for size in self.sizes)
@@ -198,17 +202,20 @@ class Reader:
         for _ in range(layers):
             layer = self.number()
             expect(layer > last, "a table out of order")
-            last, rectifier = layer, self.rectifier(layer)
-            pairs = self.pairs(rectifier.size, self.number())
-            found.update(((rectifier.node, element), value) for element, value in pairs)
+            last, own = layer, self.layer(layer)
+            self.heights |= not own.is_rectifier
+            found.update(((own.node, element), value) for element, value in self.pairs(own.size, self.number()))
         return found
 
     def groups(self) -> Joint:
         groups: list[tuple[int, tuple[tuple[int, int], ...]]] = []
         used = set[Element]()
         for _ in range(self.number()):
-            rectifier = self.rectifier(self.number())
-            expect(rectifier.reads_affine, "joint groups need pre-activations that are affine in the words")
+            rectifier = self.layer(self.number())
+            expect(
+                rectifier.is_rectifier and rectifier.reads_affine,
+                "joint groups need pre-activations that are affine in the words",
+            )
             members = self.number()
             expect(members <= MOST_JOINT, "too large a joint group")
             pairs = tuple(self.pairs(rectifier.size, members))
@@ -232,10 +239,10 @@ class Reader:
             found.append((element, value))
         return found
 
-    def rectifier(self, layer: int) -> Named:
+    def layer(self, layer: int) -> Named:
         found = self.named.get(layer)
         if found is None:
-            raise Unsure(f"layer {layer} is no rectifier")
+            raise Unsure(f"layer {layer} is none that a tree may name here")
         return found
 
     # ---- bytes

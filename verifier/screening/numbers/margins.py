@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -30,7 +30,7 @@ from swapproof.encodings.walk import Meaning
 
 from ..form.tree_leaves import Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
-from .relaxed_lines import Bounds, maximum_picks, rectified, rectifier_lines
+from .relaxed_lines import Above, Bounds, Picks, maximum_picks, rectified, rectifier_lines
 from .substituted_lines import ErrorsCarried, Replaced, weighed
 from .values_beyond_cut import ACROSS, BENT, laid
 
@@ -67,6 +67,16 @@ class Joined(Protocol):
         """[B] each: the sum of T over the groups of a rectifier, and its error; `weights` [B, size] are |c| or 0."""
 
 
+class Counting(Protocol):
+    """Maxima that count swaps (counted_lines)."""
+
+    def above(self, index: int, heights: Floats, picks: Picks) -> Above:
+        """Of a maximum, with these heights [B, size], NaN where none is set."""
+
+    def least(self, coefficients: Floats, more: Floats) -> Floats:
+        """As of the regions, of functions that each swap lowers by `more` [B, R, swaps] besides."""
+
+
 @dataclass(eq=False)
 class Recipe:
     """The recipe on one batch of regions."""
@@ -74,9 +84,12 @@ class Recipe:
     batch: Regions
     sizes: Mapping[int, Floats]
     groups: Joined | None = None
+    counting: Counting | None = None
+    """Where heights may be set."""
     known: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
-    """Rectifier -> [B, size]: the slopes set, NaN where none is."""
+    """Rectifier, or maximum -> [B, size]: the slopes, or heights, set, NaN where none is."""
+    lines: dict[int, Above] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.network = self.batch.network
@@ -89,7 +102,7 @@ class Recipe:
             self.known[index] = Bounds(least, most, far, far, least - far, most + far)
 
     def lay(self, slopes: Mapping[Element, int], rows: list[int]) -> None:
-        """Slopes of some rows."""
+        """Slopes and heights of some rows."""
         by_node: dict[int, tuple[list[int], list[int]]] = {}
         for (index, element), value in slopes.items():
             elements, values = by_node.setdefault(index, ([], []))
@@ -126,7 +139,11 @@ class Recipe:
         return rectified(layer.slope, self.inputs(at))
 
     def take_greatest(self, layer: Maximum, at: At) -> Bounds:
-        return greatest(self.inputs(at), at.node.size)
+        found = greatest(self.inputs(at), at.node.size)
+        if at.index in self.slopes:  # what counts swaps can be above all bounds
+            size = np.broadcast_to(self.sizes[at.index], found.low.shape)
+            found = replace(found, least=-size, most=size)
+        return found
 
     def substitute(self, layer: Affine | Scaling | Sum, at: At) -> Bounds:
         count, half = len(self.batch.leaves), at.node.size
@@ -151,23 +168,32 @@ class Recipe:
     def least(self, index: int, function: Floats, *, margin: bool) -> tuple[Floats, Floats]:
         """[B, R]: the recipe's lower bound of functions [B, R, size] of a node, and its error."""
 
-        def replace(number: int, given: Coefficients) -> Relaxed:
+        falls: list[Floats] = []
+
+        def passed(number: int, given: Coefficients) -> Relaxed:
             at = self.network.places[number]
             line = LINES.rule(at.node)(self, at.node.layer, given, at, margin)
             state.charge_line(line, given, at)
+            falls.extend([] if line.falls is None else [line.falls])
             return line.passed, line.constant
 
         nothing: Floats = np.zeros(function.shape[:2])
-        state = ErrorsCarried(self.network, replace, nothing, self.sizes, nothing)
-        return self.concluded(state.down(index, function), state)
+        state = ErrorsCarried(self.network, passed, nothing, self.sizes, nothing)
+        return self.concluded(state.down(index, function), state, falls)
 
-    def concluded(self, handed: Mapping[int, Coefficients], state: ErrorsCarried) -> tuple[Floats, Floats]:
+    def concluded(
+        self, handed: Mapping[int, Coefficients], state: ErrorsCarried, falls: Sequence[Floats]
+    ) -> tuple[Floats, Floats]:
         parts = self.batch.parts
         coefficients = np.zeros((*state.constant.shape, max(part.stop for part in parts.values())))
         for index, part in parts.items():
             if index in handed:
                 coefficients[..., part] = handed[index].dense(part.stop - part.start)
-        number = state.constant + self.batch.least(coefficients)
+        if self.counting is None or not falls:
+            least = self.batch.least(coefficients)
+        else:
+            least = self.counting.least(coefficients, np.sum(falls, axis=0))
+        number = state.constant + least
         error = state.error + weighed(coefficients, self.batch.weight) + 4 * UNIT * np.abs(number)
         error = error + 4 * UNIT * np.abs(state.constant)
         return number, (error + TINY) * SLOP
@@ -198,14 +224,24 @@ class Recipe:
         picks = maximum_picks(self.inputs(at).at(windows.order.reshape(-1)), windows.repeated)
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
-        constant = np.where(follows, 0.0, values * picks.height[:, None]).sum(axis=2)
-        doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], picks.high_doubt[:, None])
+        heights, falls, terms = self.slopes.get(at.index), None, values.shape[2] + 4
+        if heights is None or self.counting is None:
+            above, doubt = picks.height, picks.high_doubt(picks.height, picks.height_error)
+        else:
+            if at.index not in self.lines:
+                self.lines[at.index] = self.counting.above(at.index, heights, picks)
+            line = self.lines[at.index]
+            above = line.beta
+            doubt = picks.high_doubt(above, line.error, line.reach + line.gains_error) + line.gains_error
+            falls, terms = np.where(follows, 0.0, -values) @ line.gains, terms + 16
+        constant = np.where(follows, 0.0, values * above[:, None]).sum(axis=2)
+        doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], doubt[:, None])
         elements = windows.order[np.arange(node.size), picks.chosen]
         columns = np.unique(elements)
         passed = np.zeros((*values.shape[:2], len(columns)))
         places = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
         np.put_along_axis(passed, places, np.where(follows, values, 0.0), axis=2)
-        return Replaced(Coefficients(passed, columns), constant, doubts.sum(axis=2), values.shape[2] + 4)
+        return Replaced(Coefficients(passed, columns), constant, doubts.sum(axis=2), terms, falls)
 
 
 BOUNDS: Meaning[Bounds] = Meaning(

@@ -194,6 +194,17 @@ class Batch:
             falls, rises = self.sets.table(free)
             at = np.minimum(self.spare[rows], len(falls) - 1)
             low[rows], high[rows] = moves.base - falls[at], moves.base + rises[at]
+        return self.with_forced(low, high)
+
+    @cached_property
+    def forced_most(self) -> Floats:
+        """[B, width]: the greatest value of every element of the cut where no swap is made that is not forced."""
+        base = np.repeat(self.sets.moves.base[None], len(self.leaves), axis=0)
+        return self.with_forced(base.copy(), base)[1]
+
+    def with_forced(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Ends [B, width], changed in place, with what the forced swaps add to them."""
+        moves = self.sets.moves
         for rows, cells in self.forced:
             if moves.dense:
                 distinct, which = np.unique(cells, return_inverse=True)
@@ -208,13 +219,14 @@ class Batch:
                 high[row, elements] += rise
         return low, high
 
-    def least(self, coefficients: Floats) -> Floats:
-        """[B, R]: the minimum over each region of functions [B, R, width] of the cut."""
+    def least(self, coefficients: Floats, more: Floats | None = None) -> Floats:
+        """[B, R]: the minimum over each region of functions [B, R, width] of the cut, which each swap lowers by `more`
+        [B, R, swaps] besides."""
         cells, forced = self.placed
         total = coefficients @ self.sets.moves.base
         if not cells.shape[1]:
             return np.asarray(total)
-        return self.selected(total, self.falls(coefficients, cells), forced)
+        return self.selected(total, self.falls(coefficients, cells, more), forced)
 
     def selected(self, total: Floats, falls: Floats, forced: NDArray[np.bool_]) -> Floats:
         """[B, R]: less the forced falls and the greatest of the others."""
@@ -231,23 +243,27 @@ class Batch:
             falls = falls * (np.arange(falls.shape[2]) < self.spare[:, None])[:, None, :]
         return np.asarray(total - falls.sum(axis=2))
 
-    def falls(self, coefficients: Floats, cells: NDArray[np.int32]) -> Floats:
+    def falls(self, coefficients: Floats, cells: NDArray[np.int32], more: Floats | None = None) -> Floats:
         """[B, R, P]: how far the best swap allowed at a position lowers each function; -inf where none is."""
         moves, sets = self.sets.moves, self.sets
         if moves.dense:
-            return self.dense_falls(coefficients, cells)
+            return self.dense_falls(coefficients, cells, more)
         allowed = sets.allowed[cells]
         result: Array = np.empty((*coefficients.shape[:2], len(moves.touched)))
         for i, elements in enumerate(moves.touched):
             gains = coefficients[:, :, elements] @ moves.rows[i].T
+            if more is not None:
+                gains -= more[:, :, sets.first[i] : sets.first[i + 1]]
             result[:, :, i] = np.where(allowed[:, None, i, : gains.shape[2]], -gains, -np.inf).max(axis=2)
         return result
 
-    def dense_falls(self, coefficients: Floats, cells: NDArray[np.int32]) -> Floats:
+    def dense_falls(self, coefficients: Floats, cells: NDArray[np.int32], more: Floats | None = None) -> Floats:
         """First over all swaps of every position, and then anew where a cell has some of them only."""
         sets, (batch, functions, width) = self.sets, coefficients.shape
         ranked, falls, places = sets.whole
         gains = falls @ coefficients.reshape(-1, width).T
+        if more is not None:
+            gains += more.transpose(2, 0, 1).reshape(-1, batch * functions)[ranked.swaps]
         rows, at = np.nonzero((cells >= 0) & (sets.counts[cells] < np.diff(sets.first)))
         own = cells[rows, at]
         swaps = np.minimum(sets.ranked[own], len(places) - 1)

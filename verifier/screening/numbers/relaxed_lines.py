@@ -130,8 +130,31 @@ class Picks:
     chosen: NDArray[np.int64]
     certain: Flags
     height: Floats
+    height_error: Floats
     low_doubt: Floats
-    high_doubt: Floats
+    bottom: Floats
+    ceiling: Floats
+    """Of the relaxed values of what may be chosen, the least and the greatest."""
+    open: Flags
+    """Where the recipe may choose otherwise from above."""
+
+    def high_doubt(self, above: Floats, error: Floats, reach: Floats | float = 0.0) -> Floats:
+        """From above, where a constant known up to `error` bounds y, and what may be added to it: at most `reach`."""
+        spread = np.maximum(self.ceiling, above + error + reach) - np.minimum(self.bottom, above - error)
+        return np.asarray((np.where(self.open, spread, 0.0) + error) * SLOP)
+
+
+@dataclass(frozen=True, eq=False)
+class Above:
+    """Of maxima that count swaps (counted_lines): beta [B, E], and what each swap adds [B, E, swaps]; errors [B, E] of
+    beta, and of what the swaps of a region add together."""
+
+    beta: Floats
+    gains: Floats
+    error: Floats
+    gains_error: Floats
+    reach: Floats
+    """[B, E]: the most that the swaps of a region can add."""
 
 
 def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
@@ -167,6 +190,4 @@ def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
     bottom = np.where(chosen_or_candidate, least, np.inf).min(axis=2)
     ceiling = np.where(chosen_or_candidate, most, -np.inf).max(axis=2)
     low_doubt = np.where(several, ceiling - bottom, 0.0)
-    spread = np.maximum(ceiling, height + height_error) - np.minimum(bottom, height - height_error)
-    high_doubt = np.where(several | unsettled, spread, 0.0) + height_error
-    return Picks(chosen, certain, height, low_doubt * SLOP, high_doubt * SLOP)
+    return Picks(chosen, certain, height, height_error, low_doubt * SLOP, bottom, ceiling, several | unsettled)

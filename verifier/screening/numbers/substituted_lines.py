@@ -31,6 +31,8 @@ class Replaced:
     constant: Floats
     doubt: Floats
     terms: int
+    falls: Floats | None = None
+    """[B, R, swaps]: how far each swap lowers the functions besides."""
 
 
 @dataclass(eq=False)

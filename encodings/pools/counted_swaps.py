@@ -1,0 +1,134 @@
+"""Maxima of what is affine in the words, bounded from above by a sum over the words that are swapped.
+
+    y = max over windows t of r(z_t) <= beta + sum of G(s) over the swaps s,      r rectifiers, or none,
+
+for any beta not below the text's own maximum (FORMAT.md, section 7). What a window lacks to beta, its slack, is shared
+among the words that can raise it, in proportion to how much they can; only what a swap adds beyond its share counts.
+The constant bound of y is reached in one sentence, this one in many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Constant, Maximum, Network, Rearrangement, Rectifier
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Roots:
+    """Of the elements of a node: what each is the greatest of, but for rectifiers."""
+
+    columns: NDArray[np.int64]
+    """[size, most]: places in the cut, -1 where an element has fewer."""
+    floor: Array
+    """[size]: the greatest constant among them, 0 for a rectifier; -inf where there is neither."""
+
+
+@lru_cache(maxsize=64)
+def roots_of(network: Network, index: int) -> Roots | None:
+    """None where something else lies between the words and the node."""
+    node = network.nodes[index]
+    layer = node.layer
+    if index in network.cut_parts:
+        columns = np.arange(node.size) + network.cut_parts[index].start
+        return Roots(columns[:, None], np.full(node.size, -np.inf))
+    if isinstance(layer, Constant):
+        return Roots(np.empty((node.size, 0), dtype=np.int64), layer.value.reshape(-1).astype(np.float64))
+    if not isinstance(layer, Rearrangement | Rectifier | Maximum):
+        return None
+    inputs = [roots_of(network, source) for source in node.inputs]
+    if any(one is None for one in inputs):
+        return None
+    below = joined([one for one in inputs if one is not None])
+    if isinstance(layer, Rearrangement):
+        order = layer.index.reshape(-1)
+        return Roots(below.columns[order], below.floor[order])
+    if isinstance(layer, Rectifier):
+        return Roots(below.columns, np.maximum(below.floor, 0.0))
+    return Roots(below.columns.reshape(node.size, -1), below.floor.reshape(node.size, -1).max(axis=1))
+
+
+def joined(parts: Sequence[Roots]) -> Roots:
+    """Those of several nodes, end to end."""
+    most = max(part.columns.shape[1] for part in parts)
+    wide = [np.pad(part.columns, ((0, 0), (0, most - part.columns.shape[1])), constant_values=-1) for part in parts]
+    return Roots(np.concatenate(wide), np.concatenate([part.floor for part in parts]))
+
+
+class Counted:
+    """One maximum over the swaps [P, C] of a text, which add rows [P, C, width] to the cut, 0 where there is no swap.
+
+    `rise` [P, width]: how far those of a place can raise an element; not below 0.
+    """
+
+    def __init__(self, roots: Roots, height: float, rows: Array, rise: Array) -> None:
+        self.height, self.floor = height, roots.floor
+        count, width = rise.shape
+        self.columns = np.where(roots.columns < 0, width, roots.columns)
+        """[E, most]; `width` for none."""
+        raises = np.concatenate([rise > 0, np.zeros((count, 1), dtype=bool)], axis=1)[:, self.columns]
+        place, element, window = np.nonzero(raises)
+        first = np.append(True, (np.diff(place) != 0) | (np.diff(element) != 0))
+        numbers = np.arange(len(place))
+        rank = numbers - np.maximum.accumulate(np.where(first[: len(place)], numbers, 0))
+        shape = int(rank.max(initial=-1)) + 1, count, len(self.floor)
+        self.windows = np.zeros(shape, dtype=np.int64)
+        """[wide, P, E]: those that each place can raise, among all columns [E * most]."""
+        self.raising = np.zeros(shape)
+        """[wide, P, E]: how far at most; 0 for none."""
+        self.rows = np.zeros((*shape[:2], rows.shape[1], shape[2]))
+        """[wide, P, C, E]: how far each swap does."""
+        column = self.columns[element, window]
+        self.windows[rank, place, element] = element * self.columns.shape[1] + window
+        self.raising[rank, place, element] = rise[place, column]
+        self.rows[rank, place, :, element] = rows[place, :, column]
+
+    def lines(self, base: Array, high: Array, highest: Array) -> Line:
+        """In regions with these values `base` [n, width] of the cut without further swaps, and with these greatest
+        values `high`; `highest` [n, E] are the constant bounds."""
+        nothing = np.full((len(base), 1), -np.inf)
+        own, most = (np.concatenate([end, nothing], axis=1)[:, self.columns] for end in (base, high))
+        least = np.maximum(own.max(axis=2, initial=-np.inf), self.floor)
+        beta = np.minimum(least + np.maximum(highest - least, 0.0) * self.height, highest)
+        exceeds = most > beta[:, :, None]
+        slack = np.where(exceeds, beta[:, :, None] - own, 1.0)
+        return Line(self, beta, (slack / np.where(exceeds, most - own, 1.0)).reshape(len(base), -1))
+
+
+class Line:
+    """Upper bounds beta + sum of G(s), in n regions."""
+
+    def __init__(self, counted: Counted, beta: Array, parts: Array) -> None:
+        """beta [n, E]; `parts` [n, E * most]: what part of how far a swap can raise each window its share is."""
+        self.counted, self.beta, self.parts = counted, beta, parts
+        self.known: tuple[Array, Array] | None = None
+
+    def gains(self, swaps: Array) -> Array:
+        """[n, E, swaps]: G, of swaps numbered p * C + c."""
+        if self.known is None or self.known[0] is not swaps:
+            self.known = swaps, self.computed(swaps)
+        return self.known[1]
+
+    def computed(self, swaps: Array) -> Array:
+        counted = self.counted
+        place = swaps // counted.rows.shape[2]
+        found = np.zeros((len(self.parts), counted.rows.shape[3], len(swaps)))
+        for windows, raising, rows in zip(counted.windows, counted.raising, counted.rows, strict=True):
+            share = (self.parts[:, windows] * raising).transpose(0, 2, 1)
+            flat = rows.reshape(-1, rows.shape[2])[swaps].T
+            np.maximum(found, flat - share[:, :, place], out=found)
+        return found
+
+
+def counts_swaps(network: Network, index: int) -> bool:
+    """Whether a node is a maximum, all of whose elements are computed from what is affine in the words by rectifiers
+    and maxima alone."""
+    return isinstance(network.nodes[index].layer, Maximum) and roots_of(network, index) is not None

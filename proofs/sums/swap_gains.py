@@ -1,0 +1,152 @@
+"""Functions of the words by what each option adds, and maxima bounded by such a function (FORMAT.md, section 7).
+
+    y <= beta + the sum of gains over the words that are swapped, and not forced,    y a maximum that counts swaps.
+
+This file is trusted, as check.py is. Standard library only, exact integers only; nothing is refused here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING or __package__:
+    from .. import exact_network as networks
+else:
+    networks = sys.modules["exact_network"]
+
+GRID = 64
+"""What is found of maxima are integers in units of 2**-GRID, rounded safely."""
+HEIGHTS = 64
+"""A height is in HEIGHTS parts of the way from the least beta to the constant bound."""
+
+Gains = Mapping[int, Sequence[int]]
+"""What each option of a word adds, the original nothing; of words that are not there none adds anything."""
+
+
+class Rises(dict[tuple[int, int], int]):
+    """A function of the words: for every (word, mask) the most that one of these options adds, the original nothing.
+
+    `base` is its number for the original sentence, `added` what each option of every word that it depends on adds to
+    that, and `order` the words with a swap that adds something, the most first.
+    """
+
+    def __init__(self, base: int, added: Gains) -> None:
+        self.base, self.added = base, added
+        self.order = sorted([(max(each), i) for i, each in added.items() if max(each) > 0], reverse=True)
+
+    def __missing__(self, key: tuple[int, int]) -> int:
+        i, mask = key
+        self[key] = greatest(self.added.get(i, ()), mask)
+        return self[key]
+
+
+def greatest(added: Sequence[int], mask: int) -> int:
+    """The most that one of these options adds, or 0."""
+    return max([each for option, each in enumerate(added) if mask >> option & 1], default=0)
+
+
+def up(number: int, scale: int) -> int:
+    """number / scale, in units of the grid."""
+    return -((-number << GRID) // scale)
+
+
+class Root(NamedTuple):
+    """An element of the cut: what its number is over, for the original sentence, and what options add to that, all
+    exact; what options add in units of the grid, rounded up; and of that the greatest of each word, or 0."""
+
+    scale: int
+    base: int
+    added: Gains
+    steps: Gains
+    most: dict[int, int]
+
+    def highest(self, forced: dict[int, int]) -> int:
+        """Where the forced words, with these masks, are swapped as they raise it most, and no others."""
+        more = [greatest(self.added[i], forced[i]) for i in forced.keys() & self.added.keys()]
+        return up(self.base + sum(more), self.scale)
+
+
+class Counted:
+    """The maxima of one text that count swaps; `space` is that of check.py, `words` its sentences of a region."""
+
+    def __init__(self, space: Any) -> None:
+        self.space, self.network = space, space.network
+        self.of = lru_cache(None)(self.roots)
+        self.seen = lru_cache(None)(self.root)
+
+    def roots(self, top: int) -> tuple[list[int], bool]:
+        """What an element is computed from through rectifiers and maxima alone; whether a rectifier is one of them."""
+        rectified = False
+
+        def define(i: int, c: int) -> Iterable[tuple[int, int]] | None:
+            nonlocal rectified
+            layer = self.network.owner[i]
+            if isinstance(layer, networks.Rectifier):
+                rectified = True
+                return [(layer.sources[i - layer.start], c)]
+            if isinstance(layer, networks.Maximum):
+                window = layer.windows[i - layer.start]
+                return [(source, c) for source in layer.sources[window.start : window.stop]]
+            return None
+
+        return sorted(networks.substitute({top: 1}, define)), rectified
+
+    def may(self, top: int) -> bool:
+        """Whether it can have a value in a table: a maximum must count swaps, its roots be affine in the words."""
+        owner = self.network.owner
+        return not isinstance(owner[top], networks.Maximum) or all(not owner[i].depth for i in self.of(top)[0])
+
+    def root(self, i: int) -> Root:
+        slot = self.network.slot[i]
+        scale, added = self.space.scales[slot], dict(self.space.movers[slot])
+        steps = {word: [up(each, scale) for each in each_of] for word, each_of in added.items()}
+        return Root(scale, self.space.base[slot], added, steps, {word: max(0, *each) for word, each in steps.items()})
+
+    def line(self, words: Any, top: int, constant: int, height: int) -> tuple[int, Gains]:
+        """beta, and gains; `constant` is the constant bound of the element, at this height of HEIGHTS."""
+        found, rectified = self.of(top)
+        roots, forced = [self.seen(i) for i in found], dict(words.forced)
+        bases = [root.highest(forced) for root in roots]
+        least = max(*bases, 0) if rectified else max(bases)
+        if constant <= least or height == HEIGHTS:
+            return constant, {}
+        beta, gains = least - (least - constant) * height // HEIGHTS, dict[int, list[int]]()
+        for i, root, base in zip(found, roots, bases, strict=True):
+            # A root whose upper bound is this far below: its base and steps are rounded by less than one unit each.
+            if words.element(self.network.slot[i])[1] + 1 + len(words.masks) > beta:
+                self.add(words, root, beta - base, gains)
+        return beta, gains
+
+    def add(self, words: Any, root: Root, slack: int, gains: dict[int, list[int]]) -> None:
+        """The gains of a root that lacks `slack` to beta."""
+        masks = words.masks
+        able = [i for i in root.steps if masks[i] & 1 and masks[i] > 1]
+        most = {i: max(0, greatest(root.steps[i], masks[i])) if i in words.lacking else root.most[i] for i in able}
+        total = sum(sorted(most.values(), reverse=True)[: words.room])
+        if total > slack:
+            for i in able:
+                share, known = slack * most[i] // total, gains.get(i) or [0] * len(root.steps[i])
+                gains[i] = [max(before, step - share) for before, step in zip(known, root.steps[i], strict=True)]
+
+    def maximum(self, words: Any, function: Any, more: Sequence[tuple[int, Gains]]) -> int:
+        """The greatest sum, over the sentences of a region, of a function and of the gains times c, which are in units
+        of the grid; `more` has (c, gains) with c > 0, which count for the words that are not forced."""
+        if not any(gains for _, gains in more):
+            alone: int = self.space.maximum(words, function)
+            return alone << GRID
+        rises: Rises = self.space.rises(function)
+        masks, forced = words.masks, {i for i, _ in words.forced}
+        raised: dict[int, list[int]] = {}
+        for c, gains in more:
+            for i, each in gains.items():
+                before = raised.get(i) or [0] * len(each)
+                raised[i] = [x + c * y for x, y in zip(before, each, strict=True)]
+        found = [rises[i, masks[i]] << GRID for i in rises.added if i not in raised and i not in forced]
+        for i, each in raised.items():
+            own = rises.added.get(i) or [0] * len(each)
+            found.append(greatest([(x << GRID) + y for x, y in zip(own, each, strict=True)], masks[i]))
+        fixed = rises.base + sum([rises[key] for key in words.forced])
+        return (fixed << GRID) + sum([each for each in sorted(found, reverse=True)[: words.room] if each > 0])
