@@ -44,7 +44,7 @@ class ByAutograd:
         sentence, rows = np.array([subject.tokens], dtype=np.int64), np.zeros((0, plain.dimensions))
         try:
             here = found.logits(sentence, rows)[0].detach().numpy()
-        except (IndexError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
             raise Unsupported(f"torch fails on the graph ({str(error).splitlines()[0]})") from error
         there = plain.embedded.logits(sentence, rows)
         if here.shape != there.shape or not (np.abs(here - there) <= TOLERANCE * (1.0 + np.abs(there).max())).all():
@@ -72,9 +72,10 @@ class ByAutograd:
         rows = self.rows(sentences[places, positions])
         moved[places, positions] = self.plain.embedded.size + places
         logits, leaves = self.logits(moved, rows)
-        logits[:, label].sub(logits.logsumexp(dim=1)).sum().backward()  # type: ignore[no-untyped-call]
-        gradients = torch.cat([leaf.grad for leaf in leaves if leaf.grad is not None], dim=1)
-        return log_probability(logits.detach().numpy().astype(np.float64), label), gradients.numpy().astype(np.float64)
+        log = torch.log_softmax(logits, dim=1)[:, label].sum()
+        found = torch.autograd.grad(log, leaves, allow_unused=True, materialize_grads=True)
+        gradients = np.concatenate([part.numpy().astype(np.float64) for part in found], axis=1)
+        return log_probability(logits.detach().numpy().astype(np.float64), label), gradients
 
     def logits(self, sentences: Tokens, rows: Array) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """And the rows of each table, as what they are differentiated by."""

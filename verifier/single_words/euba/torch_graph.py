@@ -30,7 +30,8 @@ class Step:
 
     def __getitem__(self, place: int) -> torch.Tensor:
         found = self.inputs[place]
-        assert found is not None
+        if found is None:
+            raise Unsupported(f"torch does not compute for us what leaves out input {place}")
         return found
 
     def integers(self, place: int, attribute: str = "") -> list[int] | None:
