@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, Unsupported
-from ..onnx_files.computed import is_foreign
+from ..onnx_files.computed import MOVED, is_floating, is_foreign
 from ..onnx_files.constant_folding import Rounding
 from ..onnx_files.construction import Array, Builder, Known, Tokens, Value, Wire
 from ..onnx_files.model_ports import LENGTH, TOKENS, roles_of, type_named
@@ -78,7 +78,11 @@ def settled(proto: Any, path: Path, output: str, roles: Mapping[str, str] | None
 def computed(
     proto: Any, path: Path, output: str, values: dict[str, Value], inputs: set[str], length: int
 ) -> dict[str, Array]:
-    """What small constants it computes of constants alone for texts of this length; nothing where all can be read."""
+    """What small constants it computes of constants alone for texts of this length; nothing where all can be read.
+
+    Numbers that are only moved, and sizes, stay computed where certificates speak of that: in a batch of several
+    sentences they may be others.
+    """
     model = Model(path, proto, opset(proto), (), output, None)
     builder = Builder(moved, len(proto.graph.node), ((1,),) * length)
     values |= {name: Known(array) for name, array in model.constants.items()}
@@ -88,11 +92,12 @@ def computed(
             opaque.update(node.output)
             continue
         builder.number = position
+        rounds = False
         try:
             call = call_of(model, node, position, values)
             results = translate(builder, call)
         except Rounding as rounding:
-            results, unspoken = [Known(array) for array in rounding.results], True
+            results, rounds = [Known(array) for array in rounding.results], True
         except (BadInput, Unsupported):
             opaque.update(node.output)
             continue
@@ -108,10 +113,15 @@ def computed(
             for name, one in zip(node.output, results, strict=False)
             if isinstance(one, Known) and one.array.size <= SMALL
         }
-        found |= own
         empty = any(not array.size for array in own.values())
-        unspoken = unspoken or empty or is_foreign(node.op_type, call.attributes, arrays)
+        new = rounds or empty or is_foreign(node.op_type, call.attributes, arrays)
+        found |= {name: array for name, array in own.items() if new or is_computed(node.op_type, array)}
+        unspoken = unspoken or new
     return found if unspoken else {}
+
+
+def is_computed(operator: str, array: Array) -> bool:
+    return operator not in MOVED and is_floating(array)
 
 
 def opset(proto: Any) -> int:

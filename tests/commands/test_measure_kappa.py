@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from handmade import node, save
-from smooth_models import lstm
+from smooth_models import exported, lstm, torch_module
 from tiny import ROWS, WORDS, write_task
 
 from swapproof.encodings.onnx_files.onnx_reading import open_model
@@ -227,6 +227,17 @@ def test_the_gap_of_euba_on_an_lstm(recurrent: Path, tmp_path: Path, capsys: Cap
     assert "above the brute-force value" in " ".join(output.out.split())
     assert "sentences for gradients" in output.err
     assert "a step twice as long changes them by" in both["euba"]["gradients"]
+
+
+def test_torch_differentiates_what_it_computes(recurrent: Path, tmp_path: Path) -> None:
+    """Unstopped, EUBA finds every flip, whoever differentiates."""
+    pytest.importorskip("onnxscript")
+    exported(torch_module("transformer-2", len(WORDS), 6, seed=2), recurrent.parent / "model.onnx", 6, dynamo=False)
+    found = measured(recurrent, tmp_path / "run", "--brute-force", "--euba", "1000000")
+    assert 0 < found["rho"]["low"] < 1
+    assert found["euba"]["rho"] == found["rho"]["low"]
+    assert found["euba"]["gradients"] == "by torch, which computes the same graph"
+    assert "ByAutograd" in found["euba"]["kept_as"]
 
 
 def test_brute_force_out_of_time_leaves_an_interval_that_euba_narrows(

@@ -147,6 +147,25 @@ def test_attacks_alone_are_asked_for(compared: tuple[Path, Defences, InProcess],
     assert row.vacuous == tuple(f"seed None: {said}" for said in certified["vacuous"])
 
 
+def test_what_was_killed_is_no_answer_to_another_question(
+    compared: tuple[Path, Defences, InProcess], tmp_path: Path
+) -> None:
+    """The folder is about six texts, whatever ended there before; asked about four it begins anew."""
+    task, out = compared[0] / "out" / "small" / "smooth" / "seed-0" / "model" / "task.toml", tmp_path / "out"
+    four, six = (DefendOptions(asked=Asked(limit, attacks=("greedy",), certified=False)) for limit in (4, 6))
+    before = defend([task], out, four, command=InProcess())
+
+    def killed(arguments: Sequence[str]) -> Ended:
+        main(arguments)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        defend([task], out, six, command=killed)
+    commands = InProcess()
+    assert defend([task], out, four, command=commands) == before
+    assert [given[-1] for given in commands.given] == ["--no-resume"]
+
+
 def test_rho_by_force_is_the_rho_that_is_read_off_the_network(tmp_path: Path) -> None:
     """So that recurrent networks, off which none is read, have it too."""
     options = DefendOptions(("none",), training_texts=15, asked=Asked(limit=8, seconds=0.1, kappa=True))

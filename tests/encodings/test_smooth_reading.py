@@ -111,7 +111,8 @@ def test_torch_exports_are_read(kind: str, length: int, dynamo: bool, tmp_path: 
 @pytest.mark.parametrize("dynamo", [False, True], ids=["torchscript", "dynamo"])
 @pytest.mark.parametrize("kind", ["transformer", "masked"])
 def test_encoders_are_certifiable_once_their_constants_are_plain(kind: str, dynamo: bool, tmp_path: Path) -> None:
-    """The model that is made answers as the one given, padding included, and the checkers read it as we do."""
+    """The model that is made answers as the one given, padding included, also several sentences together, and the
+    checkers read it as we do."""
     pytest.importorskip("torch")
     import onnxruntime
 
@@ -124,6 +125,8 @@ def test_encoders_are_certifiable_once_their_constants_are_plain(kind: str, dyna
         write_model(made[0], path)
         assert any("numbers" in note for note in made[1].notes)
     sessions = [onnxruntime.InferenceSession(str(one), providers=["CPUExecutionProvider"]) for one in (given, path)]
+    expected, together = (session.run(None, {"tokens": sentences})[0] for session in sessions)
+    np.testing.assert_allclose(together, expected, atol=1e-5)
     for sentence in sentences:
         answers = [session.run(None, {"tokens": sentence[None]})[0] for session in sessions]
         np.testing.assert_allclose(answers[0], answers[1], atol=1e-5)

@@ -22,13 +22,15 @@ from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.single_words.brute_force import flips_by_force
 from swapproof.verifier.single_words.euba.euba_classifier import WholeSentences, replaced
 from swapproof.verifier.single_words.euba.euba_flips import VARIANTS, Euba
+from swapproof.verifier.single_words.euba.gradient_autograd import ByAutograd
 from swapproof.verifier.single_words.euba.gradient_differences import ByDifferences
 from swapproof.verifier.single_words.python_model import kappa_of_model
 from swapproof.verifier.single_words.subject import Subject
 
 ROWS, LENGTH = 20, 6
 WORDS = np.arange(2, ROWS)
-KINDS = ("lstm", "gru", "lstm-time-first", "transformer", "masked")
+RECURRENT = ("lstm", "gru", "lstm-time-first")
+KINDS = (*RECURRENT, "transformer", "masked")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,8 @@ def test_euba_of_an_lstm_finds_flips_only_and_unstopped_all(handmade: Replay, da
 
 @pytest.mark.parametrize(("kind", "dynamo"), [*((kind, False) for kind in KINDS), ("lstm", True), ("masked", True)])
 def test_exports_of_torch_give_the_gradients_of_autograd(kind: str, dynamo: bool, tmp_path: Path) -> None:
-    """Finite differences through onnxruntime, whichever exporter wrote the model; and the same log p."""
+    """Finite differences through onnxruntime, whichever exporter wrote the model; and the same log p. Torch computes
+    what is not recurrent, and differentiates it exactly."""
     pytest.importorskip("torch")
     pytest.importorskip("onnxscript")
     module = torch_module(kind, ROWS, LENGTH)
@@ -82,6 +85,13 @@ def test_exports_of_torch_give_the_gradients_of_autograd(kind: str, dynamo: bool
     )
     np.testing.assert_allclose(logs, expected_logs, atol=1e-5)
     assert np.linalg.norm(gradients - expected) < 0.01 * np.linalg.norm(expected)
+    if kind in RECURRENT:
+        with pytest.raises(Unsupported, match="torch does not compute"):
+            ByAutograd.of(model, subject)
+    else:
+        logs, gradients = ByAutograd.of(model, subject).gradients(sentences, np.array(subject.positions), subject.label)
+        np.testing.assert_allclose(logs, expected_logs, atol=1e-5)
+        np.testing.assert_allclose(gradients, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

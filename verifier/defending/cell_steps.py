@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from swapproof.encodings.errors import BadInput
 
@@ -38,6 +39,11 @@ class Step:
     @property
     def done(self) -> Path:
         return self.out.with_name(f"{self.out.name}.done")
+
+    @property
+    def begun(self) -> Path:
+        """What `out` is about, until that has ended."""
+        return self.out.with_name(f"{self.out.name}.begun")
 
     @property
     def question(self) -> list[str]:
@@ -119,28 +125,38 @@ def limited(limit: int | None) -> tuple[str, ...]:
 
 
 def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
-    """One step; what has ended with the same question is not taken again, with another it begins anew."""
+    """One step; what has ended with the same question is not taken again, with another it begins anew, also where that
+    was not ended."""
     arguments = list(step.arguments)
-    try:
-        before = json.loads(step.done.read_bytes())
-    except (OSError, ValueError):
-        before = None
-    if before is not None and before["arguments"] == step.question and step.out.is_dir():
-        return Ended(before["exit_code"], before["said"], before.get("cpu_seconds"))
-    if before is not None and arguments[0] in RESUMED:
+    ended, begun = note_in(step.done), note_in(step.begun)
+    if ended is not None and ended["arguments"] == step.question and step.out.is_dir():
+        return Ended(ended["exit_code"], ended["said"], ended.get("cpu_seconds"))
+    last = begun or ended
+    if last is not None and last["arguments"] != step.question and arguments[0] in RESUMED:
         arguments.append("--no-resume")
+    step.out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(step.begun, json.dumps({"arguments": step.question}).encode())
+    step.done.unlink(missing_ok=True)
     said(f"swapproof {' '.join(arguments)}")
-    if arguments[0] == "train" and (step.out / "training.json").is_file():
-        ended = Ended(HOLDS, "")  # killed between the training and this note of it
-    else:
-        ended = command(arguments)
-    if ended.code not in (*ANSWERED, 2):
-        raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {ended.code}: {ended.said}")
-    if ended.code in ANSWERED:
-        note: dict[str, object] = {"arguments": step.question, "exit_code": ended.code, "said": ended.said}
-        note["cpu_seconds"] = ended.cpu_seconds
+    trained = arguments[0] == "train" and (step.out / "training.json").is_file()  # and killed before its note
+    now = Ended(HOLDS, "") if trained else command(arguments)
+    if now.code not in (*ANSWERED, 2):
+        raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {now.code}: {now.said}")
+    if now.code in ANSWERED:
+        note: dict[str, object] = {"arguments": step.question, "exit_code": now.code, "said": now.said}
+        note["cpu_seconds"] = now.cpu_seconds
         write_atomically(step.done, json.dumps(note).encode())
-    return ended
+        step.begun.unlink()
+    return now
+
+
+def note_in(path: Path) -> dict[str, Any] | None:
+    """None where there is none that can be read."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def as_process(arguments: Sequence[str]) -> Ended:

@@ -156,11 +156,7 @@ class Graph:
             if tensor.name not in self.needed:
                 continue
             if is_weight(tensor):
-                zeros = onnx.helper.make_tensor("", tensor.data_type, [1], b"\0" * width(tensor), raw=True)
-                shape = onnx.numpy_helper.from_array(np.array(tensor.dims, dtype=np.int64), f"{tensor.name}/dims")
-                graph.initializer.append(shape)
-                node = onnx.helper.make_node("ConstantOfShape", [shape.name], [tensor.name], value=zeros)
-                graph.node.append(node)
+                graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
             else:
                 graph.initializer.append(onnx.numpy_helper.from_array(self.constants[tensor.name], tensor.name))
         for node in self.nodes:
@@ -178,6 +174,15 @@ class Graph:
         return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=providers)
 
     @cached_property
+    def weights(self) -> dict[str, Numbers]:
+        """Zeros, which take no memory before they are written to. As inputs they are not made anew for every run."""
+        import onnx
+
+        tensors = [one for one in self.proto.graph.initializer if one.name in self.needed and is_weight(one)]
+        kinds = [onnx.helper.tensor_dtype_to_np_dtype(one.data_type) for one in tensors]
+        return {one.name: np.zeros(one.dims, dtype=kind) for one, kind in zip(tensors, kinds, strict=True)}
+
+    @cached_property
     def tensors(self) -> list[str]:
         made = [name for node in self.nodes for name in node.output if name]
         return [*(given.name for given in self.inputs), *made]
@@ -189,7 +194,7 @@ class Graph:
 
     def run(self, feed: Feed) -> tuple[dict[str, tuple[int, ...]], dict[str, Numbers]]:
         read = {given.name for given in self.session.get_inputs()}
-        values = self.session.run(None, {name: array for name, array in feed.items() if name in read})
+        values = self.session.run(None, {name: array for name, array in feed.items() if name in read} | self.weights)
         sizes = {name: tuple(map(int, value)) for name, value in zip(self.tensors, values, strict=False)}
         sizes |= {one.name: tuple(one.dims) for one in self.proto.graph.initializer if one.name in self.needed}
         numbers = dict(zip(self.asked, values[len(self.tensors) :], strict=True))
@@ -236,11 +241,5 @@ def sizes_of(name: str) -> Any:
 def is_weight(tensor: Any) -> bool:
     import onnx
 
-    kinds = {"FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8", "BFLOAT16"}
+    kinds = {"FLOAT", "FLOAT16", "DOUBLE", "INT8", "UINT8"}
     return prod(tensor.dims) >= WEIGHT and onnx.TensorProto.DataType.Name(tensor.data_type) in kinds
-
-
-def width(tensor: Any) -> int:
-    import onnx
-
-    return int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)

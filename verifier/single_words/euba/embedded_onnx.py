@@ -36,9 +36,11 @@ NORMALISING = ("Softmax", "LogSoftmax")
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedModel:
-    """`tables` [rows, width] side by side are the embedding; `session` has an input of further rows for each."""
+    """`tables` [rows, width] side by side are the embedding; `proto`, in `session`, has an input of further rows for
+    each."""
 
     model: Model
+    proto: Any
     session: Any
     tables: tuple[Array, ...]
     inputs: tuple[str, ...]
@@ -57,7 +59,7 @@ class EmbeddedModel:
         for name, table in zip(names, tables, strict=True):
             add_rows(proto.graph, name, table, [gather for gather in gathers if gather.input[0] == name])
         stop_before_normalising(proto.graph)
-        return cls(model, session_in_memory(proto, model), tables, tuple(further(name) for name in names))
+        return cls(model, proto, session_in_memory(proto, model), tables, tuple(further(name) for name in names))
 
     @property
     def size(self) -> int:

@@ -19,6 +19,7 @@ from ..kappa_setting import Setting
 from ..replacements import ids_of
 from .euba_classifier import Classifier, WholeSentences
 from .euba_flips import Euba, Variant
+from .gradient_autograd import ByAutograd
 from .gradient_differences import ByDifferences
 from .known_network import KnownNetwork
 
@@ -36,27 +37,35 @@ class Method:
 
 
 def classifier_of(setting: Setting) -> Classifier:
-    """The network that was read, else the model with gradients by finite differences."""
+    """The network that was read, else the model with gradients by torch, or by finite differences."""
     if setting.network is not None:
         return KnownNetwork(setting.network, len(setting.answered.subjects[0].tokens))
-    model = ByDifferences.of(setting.replay)
-    model.refuse_other_readers(setting.answered.subjects[0])
-    return WholeSentences(model)
+    return WholeSentences(differentiated(setting))
+
+
+def differentiated(setting: Setting) -> ByAutograd | ByDifferences:
+    subject, plain = setting.answered.subjects[0], ByDifferences.of(setting.replay)
+    plain.refuse_other_readers(subject)
+    try:
+        return ByAutograd.of(plain, subject)
+    except Unsupported:
+        return plain
 
 
 def method_of(setting: Setting, classifier: Classifier, m: int, variant: Variant, seconds: float) -> Method:
     mask, token = mask_of(setting.inputs.vocabulary, setting.task)
     gradients = "of the network as read, by central differences in float64"
-    if (model := differences_of(classifier)) is not None:
-        gradients = model.accuracy(setting.answered.subjects[0], token)
+    named: object = classifier
+    if (model := paid_model(classifier)) is not None:
+        named, gradients = model, model.accuracy(setting.answered.subjects[0], token)
     euba = Euba(classifier, setting.candidates.tokens, token, m, variant, seconds)
-    of = f"{setting.level} answers by {type(classifier).__name__}"
+    of = f"{setting.level} answers by {type(named).__name__}"
     return Method(euba, f"euba {variant}, m = {m}, {seconds} seconds a text, {of}", mask, gradients)
 
 
-def differences_of(classifier: Classifier) -> ByDifferences | None:
+def paid_model(classifier: Classifier) -> ByAutograd | ByDifferences | None:
     """The model behind it, if its gradients have to be paid for in sentences."""
-    if isinstance(classifier, WholeSentences) and isinstance(classifier.model, ByDifferences):
+    if isinstance(classifier, WholeSentences) and isinstance(classifier.model, (ByAutograd, ByDifferences)):
         return classifier.model
     return None
 
@@ -73,16 +82,16 @@ def mask_of(vocabulary: Vocabulary, task: Task) -> tuple[str, int]:
 # ---- what it costs
 
 
-def gradient_sentences(setting: Setting, model: ByDifferences) -> int:
+def gradient_sentences(setting: Setting, model: ByAutograd | ByDifferences) -> int:
     return model.sentences_per_gradient * sum(len(subject.positions) for subject in setting.answered.subjects)
 
 
 def ways(setting: Setting) -> str:
     """What can be done about a model that we cannot read, and at what cost."""
     try:
-        sentences = gradient_sentences(setting, ByDifferences.of(setting.replay))
+        sentences = gradient_sentences(setting, differentiated(setting))
         euba = (
-            f"--euba 512 finds flips only, by {sentences:,} sentences for its gradients "
+            f"--euba 512 finds flips only, by the work of {sentences:,} sentences for its gradients "
             f"({cpu_seconds(sentences * setting.cost.each)}) and those that it tries"
         )
     except Unsupported as error:
@@ -95,13 +104,13 @@ def costs(setting: Setting, method: Method | None, *, brute_force: bool) -> list
     cost, said = setting.cost, []
     if brute_force:
         said.append(f"brute force: {cost.sentence}")
-    model = None if method is None else differences_of(method.euba.classifier)
+    model = None if method is None else paid_model(method.euba.classifier)
     if method is not None and model is not None:
         sentences = gradient_sentences(setting, model)
         least = 2 * min(method.euba.m, len(setting.candidates.words)) * len(setting.answered.subjects)
         said.append(
-            f"EUBA: {sentences:,} sentences for gradients, about {cpu_seconds(sentences * cost.each)}; then {least:,} "
-            f"or more are tried, {cpu_seconds(least * cost.each)} or more"
+            f"EUBA: the work of {sentences:,} sentences for gradients, about {cpu_seconds(sentences * cost.each)}; "
+            f"then {least:,} or more are tried, {cpu_seconds(least * cost.each)} or more"
         )
     return said
 

@@ -29,6 +29,10 @@ Variant = Literal["paper", "top1", "no-mask"]
 VARIANTS: tuple[Variant, ...] = ("paper", "top1", "no-mask")
 
 
+FEWEST = 64
+"""Sentences handed over together where fewer might do: before so many failures as end a phase no more are needed."""
+
+
 @dataclass(eq=False)
 class Euba:
     """Run text after text, in order: phase 2 looks at the successes so far. `queries` counts what the method asks."""
@@ -97,12 +101,13 @@ class Euba:
     def verify(self, subject: Subject, place: Array, word: Array, success: NDArray[np.bool_], deadline: float) -> None:
         """Try these in order, those of words that have succeeded left out, until m failures in a row."""
         own = np.array([subject.tokens[position] for position in subject.positions])
-        failures = 0
-        for start in range(0, len(word), AT_ONCE):
+        failures, start = 0, 0
+        while start < len(word):
             if time.monotonic() > deadline:
                 return
-            w, p = word[start : start + AT_ONCE], place[start : start + AT_ONCE]
-            new = ~success[w]
+            stop = start + min(AT_ONCE, max(FEWEST, self.m - failures))
+            w, p = word[start:stop], place[start:stop]
+            start, new = stop, ~success[w]
             w, p = w[new], p[new]
             if not len(w):
                 continue
