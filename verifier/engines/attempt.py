@@ -30,7 +30,7 @@ from ..interval import Level
 from ..process_copy import CORES, ProcessCopy
 from .all_rivals import AllRivals
 from .beside.lent_regions import Counts, Found, Lent, apart
-from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
+from .open_leaves import Rest, kept_relaxation, listed_in, of_rivals, rest_of, unwrapped
 from .proof_tree import Planter, against_all, is_open, joint_tree, refined_tree, tree_of
 from .protocol import Budget
 from .word_search import Bounds, Record, Search, Unfinished, Waiting
@@ -134,7 +134,9 @@ class Attempt:
     def run(self, kept: Node | None = None) -> Node:
         """The tree, going on from one that was left open. Raises Broken or Unclaimable."""
         before = of_rivals(kept, self.query.rivals)
-        self.records = 0 if kept is None else len(preorder(kept)) // NODES_A_RECORD
+        if kept is not None:
+            self.records = len(preorder(kept)) // NODES_A_RECORD
+            self.listed = sum(listed_in(tree, self.places, self.k) for tree in before.values())
         trees: dict[int, Node] = {}
         for number, rival in enumerate(self.query.rivals):
             known = before[rival]
@@ -162,7 +164,7 @@ class Attempt:
     def together(self) -> Node | None:
         """A tree of few regions that proves what it can against all rivals at once; None when it finds a doubt."""
         rivals = range(len(self.query.rivals))
-        first = self.linear_bounds(self.places, 0, self.k)
+        first = self.in_order(LinearBounds(self.places, 0, self.k))
         bounds = AllRivals(first.places, [self.threshold(rival) for rival in rivals], self.k)
         most = min(TOGETHER, TOGETHER_CELLS // first.cells) // len(rivals)
 
@@ -179,18 +181,17 @@ class Attempt:
     def linearly(self, places: Places, rival: int, k: int) -> Node:
         """Linear bounds; the region is a leaf when its own bound closes it, or with slopes and groups of its own."""
         bounds = LinearBounds(places, rival, k)
-        whole = bounds.whole()
-        if bounds.low(whole.states, whole.start, whole.left)[0] > self.threshold(rival):
+        if bounds.of_whole[0][0] > self.threshold(rival):
             return Linear()
         refined = self.refined(bounds, rival)
         if refined is not None:
             return refined
-        bounds = self.linear_bounds(places, rival, k)
+        bounds = self.in_order(bounds)
         return self.searched(bounds, rival, self.linear_parts(bounds, rival))
 
-    def linear_bounds(self, places: Places, rival: int, k: int) -> LinearBounds:
+    def in_order(self, bounds: LinearBounds) -> LinearBounds:
         """With the positions in the order in which they are decided."""
-        bounds = LinearBounds(places, rival, k)
+        places, rival, k = bounds.places, bounds.rival, bounds.k
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
         steps = STEPS if k > 2 else 1
         order = bounds.careful_order(self.threshold(rival), steps) if careful and k > 1 else bounds.order()
@@ -215,8 +216,7 @@ class Attempt:
                 return None
             if ascent.best > threshold:
                 multipliers = ascent.multipliers()
-                own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers), bounds.whole()
-                if own.low(whole.states, whole.start, whole.left)[0] > threshold:
+                if RefinedBounds(bounds.places, rival, bounds.k, multipliers).of_whole[0][0] > threshold:
                     return refined_tree(multipliers, self.layers, Linear())
         return None
 
@@ -287,7 +287,7 @@ class Attempt:
             bounds = JointBound(shallow, kept_relaxation(joint, slopes, shallow, self.layers, k), k)
             anew, patience = self.joint_parts(bounds, rival, self.layers), self.effort.patience
         else:
-            bounds = self.linear_bounds(places, rival, k)
+            bounds = self.in_order(LinearBounds(places, rival, k))
             anew, patience = self.linear_parts(bounds, rival), 0
         nodes, others = preorder(kept), dict[int, Node]()
         rest = list(rest_of(nodes, bounds.places, (joint is not None) + (slopes is not None)))
