@@ -6,8 +6,8 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,23 +55,29 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         from .interrupting import stopped_like_ctrl_c
 
-        anew = "--no-resume" in ctx.args
-        heard: list[int] = []
+        anew = "--no-resume" in ctx.args  # the command takes them out
         try:
-            with stopped_like_ctrl_c() as heard:
+            with stopped_like_ctrl_c() as heard, told_as_interrupt(heard):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             raise interrupted(ctx.invoked_subcommand, anew=anew) from None
-        except typer.Exit:
-            raise
-        except Exception as error:
-            if heard:  # an import that is interrupted says "initialization failed"
-                raise interrupted(ctx.invoked_subcommand, anew=anew) from None
-            if isinstance(error, BrokenPipeError):
-                raise unread() from None
-            if isinstance(error, EOFError):
-                raise RuntimeError("an end of file that was not foreseen") from error
-            raise
+        except BrokenPipeError:
+            raise unread() from None
+        except EOFError as error:
+            raise RuntimeError("an end of file that was not foreseen") from error
+
+
+@contextmanager
+def told_as_interrupt(heard: Sequence[int]) -> Iterator[None]:
+    """Whatever error an interrupt became: an import that it meets says "initialization failed"."""
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except Exception:
+        if heard:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def interrupted(command: str | None, *, anew: bool) -> typer.Exit:

@@ -124,7 +124,6 @@ class LinearBounds:
         # An element that few positions move needs no table for more swaps than these.
         self.depth = min(k, int(np.count_nonzero(down + up, axis=0).max(initial=0)))
         self.fall, self.rise = down, up
-        self.down, self.up = suffix_sums(down, self.depth), suffix_sums(up, self.depth)
         last = len(self.network.nodes) - 1
         self.last = last
         self.coefficients = np.zeros(self.network.nodes[last].size)
@@ -139,6 +138,16 @@ class LinearBounds:
         self.counted = counted_maxima(places, heights, up)
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
+    @cached_property
+    def down(self) -> Array:
+        """[P + 1, depth + 1, width]: how far so many swaps from a place on lower the cut."""
+        return suffix_sums(self.fall, self.depth)
+
+    @cached_property
+    def up(self) -> Array:
+        """The same upwards."""
+        return suffix_sums(self.rise, self.depth)
+
     def substitutes(self, node: Node) -> bool:
         return (
             isinstance(node.layer, Affine | Scaling | Sum) and self.network.nodes.index(node) not in self.network.linear
@@ -148,9 +157,13 @@ class LinearBounds:
         """All sentences with at most k swaps."""
         return Regions(self.base[None], np.zeros(1, dtype=np.int64), np.array([self.k]))
 
+    @cached_property
+    def of_whole(self) -> tuple[Array, Lines]:
+        return self.margin(self.whole())
+
     def order(self) -> Array:
         """The places, the one first whose swaps lower the bound of the whole space most."""
-        _, lines = self.margin(self.whole())
+        _, lines = self.of_whole
         return np.argsort(-lines.falls(self.places)[0, 0], kind="stable")
 
     def careful_order(self, enough: float, steps: int) -> Array:

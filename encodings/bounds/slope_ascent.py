@@ -22,7 +22,7 @@ from ..evaluation import NUMBERS, Batch, rectify, take_greatest
 from ..network import At, Maximum, Rectifier
 from ..walk import Meaning, forward
 from .chosen_slopes import Multipliers, grouped, joinable, on_grid, patterns
-from .linear_bounds import ElementBounds, LinearBounds, Regions
+from .linear_bounds import ElementBounds, LinearBounds
 from .relaxation import BELOW_CHORD, chord_slope, rectifier_lines, replaced_maximum
 from .substitution import Coefficients, substituted
 
@@ -42,11 +42,9 @@ class Met:
 class SlopeAscent:
     """One `step` after the other; `best` is the greatest bound so far."""
 
-    def __init__(self, linear: LinearBounds, region: Regions | None = None) -> None:
+    def __init__(self, linear: LinearBounds) -> None:
         self.linear, self.network = linear, linear.network
-        self.region = region or linear.whole()
-        self.state = self.region.states[0]
-        self.bounds = ElementBounds(self.linear, self.region)
+        self.bounds = ElementBounds(linear, linear.whole())
         self.first = joinable(self.network)
         self.slopes: dict[int, Array] = {}
         self.unstable: dict[int, Array] = {}
@@ -58,7 +56,6 @@ class SlopeAscent:
                 self.unstable[index] = (low < 0) & (high > 0) & (own < 1)
                 self.slopes[index] = np.where(high > -low, 1.0, own)
         self.groups: tuple[tuple[int, tuple[int, ...]], ...] = ()
-        self.of_group: dict[int, Array] = {}
         self.best, self.best_slopes = -np.inf, dict(self.slopes)
         self.guess()
 
@@ -137,8 +134,8 @@ class SlopeAscent:
         places = self.linear.places
         flat = self.linear.rows.reshape(places.swaps.size, self.linear.differences.width)
         swaps, fall = self.taken((flat @ -function).reshape(1, *places.swaps.shape))
-        state = self.state + flat[swaps[0]].sum(axis=0)
-        bound = constant + float(self.state @ function) - float(fall[0])
+        state = self.linear.base + flat[swaps[0]].sum(axis=0)
+        bound = constant + float(self.linear.base @ function) - float(fall[0])
         values, reached = self.followed(met, state)
         direction: dict[int, Array] = {}
         for index, layer in met.items():
@@ -200,16 +197,13 @@ class SlopeAscent:
             alone[which] = False
             bits = own + (1.0 - own) * patterns(len(which))
             functions = (bits - slopes[which]) * weights[which]
-            rows = self.linear.rows[:, :, first + which]
-            count, width, _ = rows.shape
-            gains = (functions @ rows.reshape(count * width, len(which)).T).reshape(-1, count, width)
-            swaps, rise = self.taken(gains)
-            values = functions @ self.state[first + which] + rise
+            rows, base = self.linear.rows[:, :, first + which], self.linear.base[first + which]
+            flat = rows.reshape(-1, len(which))
+            swaps, rise = self.taken((functions @ flat.T).reshape(-1, *rows.shape[:2]))
+            values = functions @ base + rise
             winner = int(values.argmax())
             total += float(values[winner])
-            reached[which] = self.state[first + which] + rows.reshape(count * width, len(which))[swaps[winner]].sum(
-                axis=0
-            )
+            reached[which] = base + flat[swaps[winner]].sum(axis=0)
         total += float((np.maximum(up, down) * weights)[alone].sum())
         return reached, total
 
@@ -226,23 +220,16 @@ class SlopeAscent:
         return Multipliers(slopes, self.groups)
 
     def taken(self, gains: Array) -> tuple[list[Array], Array]:
-        """For functions [m, P, C]: the swaps (p * C + c) of the region that give the most, and what they give [m]."""
-        region, there = self.region, self.linear.places.there
-        count, width = gains.shape[1:]
-        start, left = int(region.start[0]), int(region.left[0])
-        gains = np.where(there, gains, -np.inf)
+        """For functions [m, P, C]: the swaps (p * C + c) that give the most, and what they give [m]."""
+        linear, (count, width) = self.linear, gains.shape[1:]
+        gains = np.where(linear.places.there, gains, -np.inf)
         choice = gains.argmax(axis=2)
         best = np.take_along_axis(gains, choice[:, :, None], axis=2)[:, :, 0]
-        free = best[:, start:]
-        if left < count - start:
-            chosen = np.argpartition(-free, left, axis=1)[:, :left] + start
+        if linear.k < count:
+            chosen = np.argpartition(-best, linear.k, axis=1)[:, : linear.k]
         else:
-            chosen = np.tile(np.arange(start, count), (len(best), 1))
+            chosen = np.tile(np.arange(count), (len(best), 1))
         worth = np.take_along_axis(best, chosen, axis=1) > 0
-        if region.swapped is not None:
-            forced = int(region.swapped[0])
-            chosen = np.concatenate([chosen, np.full((len(best), 1), forced)], axis=1)
-            worth = np.concatenate([worth, np.ones((len(best), 1), dtype=bool)], axis=1)
         gained = np.where(worth, np.take_along_axis(best, chosen, axis=1), 0.0).sum(axis=1)
         swaps = chosen * width + np.take_along_axis(choice, chosen, axis=1)
         return [row[kept] for row, kept in zip(swaps, worth, strict=True)], gained

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -17,25 +18,40 @@ from oracles import all_sentences, loaded, query_of, won_by
 from random_networks import tiny, tiny_networks
 from settling import CLASSES, DEEP, JOINT, Long, Looks, case, checked_by, expect_truth, nodes_of, settle, statement_of
 
+from swapproof.encodings.bounds.selection import Places
+from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts
+from swapproof.proofs import check
 from swapproof.proofs.check import check_certificate
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.onnx_file import Unusable
-from swapproof.proofs.writing.certificate import Count, Joint, Open, encode_tree, write_certificate
+from swapproof.proofs.writing.certificate import (
+    Count,
+    Enumerate,
+    Joint,
+    Node,
+    Open,
+    Slopes,
+    Words,
+    encode_tree,
+    write_certificate,
+)
 from swapproof.proofs.writing.tree_reader import decode_tree
-from swapproof.verifier.engines import proof_tree, word_search
+from swapproof.verifier.engines import attempt, proof_tree, word_search
 from swapproof.verifier.engines.attempt import FAST, SMALL, Effort
 from swapproof.verifier.engines.exact_engine import Exact
+from swapproof.verifier.engines.open_leaves import listed_in, of_rivals
 from swapproof.verifier.interval import Cover
 from swapproof.verifier.ladder import open_part
 from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.open_part import counted
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.text_verdict import Known, Verdict
+from swapproof.verifier.screening.form.sentence_census import MOST_ENUMERATED
 
 JOINT_AT_ONCE = Effort(before_joint=-1)
 EFFORTS = (FAST, SMALL, JOINT_AT_ONCE, Effort(before_joint=-1, patience=0), Effort(before_joint=-1, refine=True))
@@ -164,6 +180,34 @@ def test_what_is_kept_is_not_searched_again(tmp_path: Path) -> None:
     rest = interrupted(query, replay, model, JOINT_AT_ONCE, 1_000_000, known_of(stopped, query))
     assert (rest.interval.low, rest.interval.high) == (whole.interval.low, whole.interval.high)
     assert rest.evaluations < whole.evaluations / 2
+
+
+@pytest.mark.parametrize(("text", "effort"), [(JOINT, JOINT_AT_ONCE), (DEEP, FAST)])
+def test_sentences_listed_are_those_that_end_in_such_a_leaf(text: Long, effort: Effort, tmp_path: Path) -> None:
+    model, query, replay = text.made(tmp_path)
+    covers = goes_on(query, replay, model, effort, 20)[1]
+    places = Places.of(Differences.of(query))
+    for cover in covers[::4]:
+        (tree,) = of_rivals(cover.tree, query.rivals).values()
+        ends = [leaf_of(tree, query, sentence) for sentence in all_sentences(query.space, cover.swaps)]
+        assert listed_in(tree, places, cover.swaps) == sum(isinstance(leaf, Enumerate) for leaf in ends)
+    assert any(isinstance(node, Enumerate) for cover in covers[::4] for node in nodes_of(cover.tree))
+
+
+def test_the_search_stops_listing_where_the_checkers_do() -> None:
+    said = re.findall(r"self\.enumerated <= ([\d_]+)", Path(check.__file__).read_text(encoding="utf-8"))
+    assert {attempt.MOST_LISTED} == {MOST_ENUMERATED} == {int(number) for number in said}
+
+
+def leaf_of(tree: Node, query: Query, sentence: tuple[int, ...]) -> Node:
+    while isinstance(tree, Words | Joint | Slopes):
+        if isinstance(tree, Words):
+            position = query.space.swappable[tree.word]
+            option = query.space.choices[position].index(sentence[position])
+            tree = tree.left if option in tree.left_options else tree.right
+        else:
+            tree = tree.inner
+    return tree
 
 
 def test_a_count_is_cut_to_the_leaves_that_dispose_of_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from faulty_work import FaultyWork, text_of
 
+from swapproof.verifier.process_copy import COPIES
 from swapproof.verifier.runs import workers
 from swapproof.verifier.runs.work import Lost, Settled
 from swapproof.verifier.runs.workers import Bounds, settle_in_processes
@@ -33,9 +34,14 @@ def test_hanging_growing_and_crashing_texts_are_lost_and_no_others(tmp_path: Pat
     assert not lost
 
 
-def test_what_a_killed_worker_started_is_killed_with_it(tmp_path: Path) -> None:
-    found = settled(tmp_path, ["starts another"], Bounds(seconds=6.0), jobs=1)
+COPIED = pytest.param("dies beside its copy", marks=pytest.mark.skipif(not COPIES, reason="no copies here"))
+
+
+@pytest.mark.parametrize("word", ["starts another", COPIED])
+def test_what_a_killed_worker_started_is_killed_with_it(word: str, tmp_path: Path) -> None:
+    found = settled(tmp_path, [word], Bounds(seconds=6.0), jobs=1)
     assert isinstance(found[0], Lost)
+    assert ("killed" in found[0].reason) == (word == "starts another")  # of a worker that died itself one hears at once
     child = int((tmp_path / "child").read_text())
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and running(child):
@@ -48,6 +54,12 @@ def running(process: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except OSError:
         return False
+
+
+@pytest.mark.skipif(not COPIES, reason="no copies here")
+def test_the_last_text_has_the_cores_of_all(tmp_path: Path) -> None:
+    found = settled(tmp_path, ["good", "waits for cores", "good", "good"], Bounds(seconds=60.0), jobs=3)
+    assert all(isinstance(one, Settled) for one in found.values())
 
 
 def test_a_text_has_far_more_time_than_it_was_given_before_its_worker_is_killed(

@@ -1,4 +1,5 @@
-"""Work whose texts do what their words say: hang, crash, grow, die once, or start a process that outlives them."""
+"""Work whose texts do what their words say: hang, crash, grow, die once, start a process that outlives them, or
+wait until they have the cores of others."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 
 from swapproof.encodings.space import SwapSpace
 from swapproof.models.encoded import Encoded
+from swapproof.verifier.process_copy import CORES, ProcessCopy
 from swapproof.verifier.runs.run_folder import Run
 from swapproof.verifier.runs.store import Store
 from swapproof.verifier.runs.work import Lost, Settled
@@ -68,4 +70,11 @@ class FaultyWork:
                 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
                 (self.folder / "child").write_text(str(child.pid))
                 time.sleep(600)
+            case "dies beside its copy":
+                copy = ProcessCopy.begin(lambda: time.sleep(600))
+                (self.folder / "child").write_text(str(copy.pid))
+                os._exit(9)
+            case "waits for cores":
+                while CORES.count < 3:
+                    time.sleep(0.01)
         return Settled(text.id, {"id": text.id, "status": "open"}, None)

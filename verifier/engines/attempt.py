@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +27,10 @@ from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slop
 from swapproof.proofs.writing.tree_reader import preorder, replaced
 
 from ..interval import Level
+from ..process_copy import CORES, ProcessCopy
 from .all_rivals import AllRivals
-from .open_leaves import Rest, kept_relaxation, of_rivals, rest_of, unwrapped
+from .beside.lent_regions import Counts, Found, Lent, apart
+from .open_leaves import Rest, kept_relaxation, listed_in, of_rivals, rest_of, unwrapped
 from .proof_tree import (
     Planter,
     against_all,
@@ -45,6 +49,8 @@ Array = NDArray[Any]
 Anew = Callable[[Array, int, int], Node]
 """(swaps made p * C + c, start, left) -> the tree of a search of its own for this region."""
 
+LOOK = 0.05
+"""Seconds between two looks at how many cores there are, while a copy is waited for."""
 JOINT_STAGES = ((16, 24), (256, 32), (256, 32))
 """Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
 AGAIN_STAGES = ((256, 16),)
@@ -134,11 +140,17 @@ class Attempt:
     heights: Heights = field(default_factory=dict)
     """Those set above the tree that is being made."""
     doubtful: list[Array] = field(default_factory=list)
+    searches: list[Search] = field(default_factory=list)
+    """Those that go on, each inside the one before it."""
+    copies: list[ProcessCopy[Found]] = field(default_factory=list)
+    """Of this process, which search regions of them."""
 
     def run(self, kept: Node | None = None) -> Node:
         """The tree, going on from one that was left open. Raises Broken or Unclaimable."""
         before = of_rivals(kept, self.query.rivals)
-        self.records = 0 if kept is None else len(preorder(kept)) // NODES_A_RECORD
+        if kept is not None:
+            self.records = len(preorder(kept)) // NODES_A_RECORD
+            self.listed = sum(listed_in(tree, self.places, self.k) for tree in before.values())
         trees: dict[int, Node] = {}
         for number, rival in enumerate(self.query.rivals):
             known = before[rival]
@@ -171,8 +183,7 @@ class Attempt:
 
     def closes(self, bounds: LinearBounds, rival: int) -> bool:
         """Whether the bound of the whole space does."""
-        whole = bounds.whole()
-        return bool(bounds.low(whole.states, whole.start, whole.left)[0] > self.threshold(rival))
+        return bool(bounds.of_whole[0][0] > self.threshold(rival))
 
     def below_heights(self, rival: int, kept: Node) -> Node:
         groups = self.layers is not None and self.k >= 2 and is_shallow(self.query.network)
@@ -192,7 +203,7 @@ class Attempt:
     def together(self) -> Node | None:
         """A tree of few regions that proves what it can against all rivals at once; None when it finds a doubt."""
         rivals = range(len(self.query.rivals))
-        first = self.linear_bounds(self.places, 0, self.k)
+        first = self.in_order(LinearBounds(self.places, 0, self.k))
         bounds = AllRivals(first.places, [self.threshold(rival) for rival in rivals], self.k)
         most = min(TOGETHER, TOGETHER_CELLS // first.cells) // len(rivals)
 
@@ -214,12 +225,12 @@ class Attempt:
         refined = self.refined(bounds, rival)
         if refined is not None:
             return refined
-        bounds = self.linear_bounds(places, rival, k)
+        bounds = self.in_order(bounds)
         return self.searched(bounds, rival, self.linear_parts(bounds, rival))
 
-    def linear_bounds(self, places: Places, rival: int, k: int) -> LinearBounds:
+    def in_order(self, bounds: LinearBounds) -> LinearBounds:
         """With the positions in the order in which they are decided."""
-        bounds = LinearBounds(places, rival, k, self.heights)
+        places, rival, k = bounds.places, bounds.rival, bounds.k
         careful = any(isinstance(node.layer, Maximum) for node in self.query.network.nodes)
         steps = STEPS if k > 2 else 1
         order = bounds.careful_order(self.threshold(rival), steps) if careful and k > 1 else bounds.order()
@@ -244,8 +255,8 @@ class Attempt:
                 return None
             if ascent.best > threshold:
                 multipliers = ascent.multipliers()
-                own, whole = RefinedBounds(bounds.places, rival, bounds.k, multipliers, self.heights), bounds.whole()
-                if own.low(whole.states, whole.start, whole.left)[0] > threshold:
+                own = RefinedBounds(bounds.places, rival, bounds.k, multipliers, self.heights)
+                if own.of_whole[0][0] > threshold:
                     return refined_tree(multipliers, self.layers, Linear())
         return None
 
@@ -291,19 +302,20 @@ class Attempt:
         return anew
 
     def searched(self, bounds: Bounds, rival: int, anew: Anew | None, patience: int = 0) -> Node:
-        search = self.search(bounds, rival, anew, patience)
-        try:
+        with self.search(bounds, rival, anew, patience) as search:
             return tree_of(search.run(), bounds.places)
+
+    @contextmanager
+    def search(self, bounds: Bounds, rival: int, anew: Anew | None, patience: int) -> Iterator[Search]:
+        judge, threshold = self.judge(bounds, rival), self.threshold(rival)
+        search = Search(bounds, threshold, judge, self.pause, anew, patience, self.room, returned=self.returned)
+        self.searches.append(search)
+        try:
+            yield search
         finally:
-            self.spend(search)
-
-    def search(self, bounds: Bounds, rival: int, anew: Anew | None, patience: int) -> Search:
-        judge = self.judge(bounds, rival)
-        return Search(bounds, self.threshold(rival), judge, self.pause, anew, patience, self.room)
-
-    def spend(self, search: Search) -> None:
-        self.unfinished |= search.unfinished
-        self.budget.evaluations += search.evaluations
+            self.searches.pop()
+            self.unfinished |= search.unfinished
+            self.budget.evaluations += search.evaluations
 
     def further(self, places: Places, rival: int, k: int, kept: Node) -> Node:
         """The kept tree with its open leaves searched: those of one search together, those of others one by one."""
@@ -315,17 +327,14 @@ class Attempt:
             bounds = JointBound(shallow, kept_relaxation(joint, slopes, shallow, self.layers, k), k)
             anew, patience = self.joint_parts(bounds, rival, self.layers), self.effort.patience
         else:
-            bounds = self.linear_bounds(places, rival, k)
+            bounds = self.in_order(LinearBounds(places, rival, k, self.heights))
             anew, patience = self.linear_parts(bounds, rival), 0
         nodes, others = preorder(kept), dict[int, Node]()
         rest = list(rest_of(nodes, bounds.places, (joint is not None) + (slopes is not None)))
         together = [one for one in rest if isinstance(one.tree, Open) and one.leads]
-        search = self.search(bounds, rival, anew, patience)
         waiting = waiting_of(together, bounds)
-        try:
+        with self.search(bounds, rival, anew, patience) as search:
             search.go_on(waiting)
-        finally:
-            self.spend(search)
         planter = Planter(bounds.places, bounds.k)
         others |= {one.number: planter.region(record)[0] for one, record in zip(together, waiting.records, strict=True)}
         for one in rest:
@@ -345,6 +354,64 @@ class Attempt:
         self.regions += regions
         if self.regions > self.allowed or self.full or self.out_of_time:
             raise Unfinished
+        self.lend(CORES.count - 1)
+
+    def lend(self, cores: int) -> None:
+        """Copies of this process get regions that wait, of the outermost search that has some."""
+        if cores < 1 or self.allowed < math.inf or self.out_of_time:
+            return
+        self.copies = [copy for copy in self.copies if not copy.done_within(0)]
+        with suppress(OSError):  # no room for another process
+            for search in self.searches:
+                while search.divides and len(self.copies) < cores and search.lend(partial(self.lent, search)):
+                    pass
+
+    def lent(self, search: Search, regions: Waiting) -> Lent:
+        copy = ProcessCopy.begin(lambda: self.found(search, regions))
+        self.copies.append(copy)
+        return Lent(regions, copy)
+
+    def found(self, search: Search, regions: Waiting) -> Found:
+        """What a copy does with these regions of a search, its own counters beginning with 0."""
+        self.regions = self.records = self.listed = self.budget.evaluations = 0
+        self.doubtful, self.unfinished, raised = [], False, None
+        own = Counts(search.regions, search.evaluations, search.listed)
+        search.stack = [regions]
+        try:
+            search.work()
+        except Unfinished:
+            self.unfinished = True
+        except (Broken, Unclaimable) as met:
+            raised = met
+        planter = Planter(search.bounds.places, search.bounds.k)
+        planted = [] if raised else [planter.region(record) for record in regions.records]
+        return Found(
+            [apart(tree) for tree, _ in planted],
+            [cost for _, cost in planted],
+            Counts(search.regions, search.evaluations, search.listed).since(own),
+            Counts(self.regions, self.budget.evaluations, self.listed, self.records),
+            self.doubtful,
+            self.unfinished,
+            raised,
+        )
+
+    def returned(self, lent: Lent) -> Found | None:
+        """None when the copy died, or there is no room for what it found: where that ends is found here."""
+        while not lent.copy.done_within(LOOK):
+            if self.full:
+                return None
+            self.lend(CORES.count)  # this process only waits
+        found = lent.copy.result()
+        if found is None or self.records + found.all.records > MOST_RECORDS:
+            return None
+        if self.listed + found.all.listed > MOST_LISTED:
+            return None
+        self.regions += found.all.regions
+        self.records += found.all.records
+        self.listed += found.all.listed
+        self.budget.evaluations += found.all.evaluations
+        self.doubtful += found.doubtful
+        return found
 
     def room(self, records: int, listed: int) -> None:
         self.records += records

@@ -11,8 +11,9 @@ from swapproof.encodings.bounds.chosen_slopes import GRID, Relaxation
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.errors import BadInput
+from swapproof.encodings.sentence_counts import counts, up_to
 from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
-from swapproof.proofs.writing.tree_reader import below
+from swapproof.proofs.writing.tree_reader import below, preorder
 
 Choices = frozenset[int]
 
@@ -63,6 +64,35 @@ def unwrapped(tree: Node) -> tuple[Joint | None, Slopes | None, Node]:
 
 def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]:
     """What is left to search of the tree of these nodes in preorder, from the node `first` on."""
+    for number, now in parts_of(nodes, places, first):
+        if isinstance(node := nodes[number], Open | Joint | Slopes):
+            yield rest(number, node, now)
+
+
+def listed_in(tree: Node, places: Places, k: int) -> int:
+    """Sentences with at most k swaps that the leaves of a tree against one rival list."""
+    nodes, ways, total = preorder(tree), places.there.sum(axis=1).tolist(), 0
+    free: dict[frozenset[int], list[int]] = {}
+    """Rows decided -> sentences with at most j swaps at the others."""
+    for number, now in parts_of(nodes, places, 0, inside=True):
+        if not isinstance(nodes[number], Enumerate):
+            continue
+        rows = frozenset(now)
+        if rows not in free:
+            (free[rows],) = up_to([counts((ways[row] for row in range(places.count) if row not in rows), k)])
+        made = [1]
+        """[j]: ways to make j swaps at the rows decided."""
+        for swapped, stays in ((len(choices - {0}), 0 in choices) for choices in now.values() if choices != {0}):
+            made = [stays * same + swapped * fewer for same, fewer in zip([*made, 0], [0, *made], strict=True)]
+        total += sum(found * free[rows][k - count] for count, found in enumerate(made[: k + 1]))
+    return total
+
+
+def parts_of(
+    nodes: Sequence[Node], places: Places, first: int, *, inside: bool = False
+) -> Iterator[tuple[int, Mapping[int, Choices]]]:
+    """Of a tree in preorder, from the node `first` on: the nodes that split no word, and what is decided above them;
+    `inside`: those below joint groups and slopes too."""
     rows = {int(word): row for row, word in enumerate(places.words)}
     full = [frozenset(range(int(there.sum()) + 1)) for there in places.there]
     now: dict[int, Choices] = {}
@@ -85,10 +115,12 @@ def rest_of(nodes: Sequence[Node], places: Places, first: int) -> Iterator[Rest]
                 at = rows[node.word]
                 right = now.get(at, full[at]) - node.left_options
                 waiting += [(ends[number + 1], at, right), (number + 1, at, node.left_options)]
-            case Open() | Joint() | Slopes():
-                yield rest(number, node, now)
-            case Linear() | Enumerate():
-                pass
+            case Open() | Linear() | Enumerate():
+                yield number, now
+            case Joint() | Slopes():
+                yield number, now
+                if inside:
+                    waiting.append((number + 1, -1, None))
             case _:
                 raise BadInput(f"a kept tree with a node {type(node).__name__}")
 

@@ -110,6 +110,8 @@ class Planter:
 
     def region(self, record: Record, ways: int = 1) -> tuple[Node, float]:
         """Several `ways` to get there only with a last swap left, when all parts are listed."""
+        if record.tree is not None and record.cost is not None:
+            return record.tree, record.cost
         if record.tree is not None:
             return record.tree, OPEN if is_open(record.tree) else LEAF * leaves(record.tree)
         if not record.expanded:

@@ -9,7 +9,8 @@ that the bound does not exclude are evaluated.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,10 +20,16 @@ from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.pools.next_swaps import NextSwaps
 from swapproof.proofs.writing.certificate import Node
 
+from .beside.lent_regions import Found, Lent
+
 Array = NDArray[Any]
 
 BATCH = 128
 """Regions expanded together."""
+LENT_ANEW = 4
+"""Searches of their own that a copy of the process makes."""
+LENT_FROM = 2_000
+"""Regions of a search before others may help: most are done sooner than a copy of the process is made."""
 REGIONS = 1024
 """Regions bounded between two looks at the clock."""
 CELLS = 1 << 22
@@ -96,6 +103,8 @@ class Record:
     """Position -> choices -> their region (None: closed by its bound). Choices not listed are closed together."""
     tree: Node | None = None
     """Instead of all that: what another search proved the region with."""
+    cost: float | None = None
+    """What this tree costs a checker, where that is known."""
     expanded: bool = False
     """Whether the region was gone through; else all of it is open."""
 
@@ -139,17 +148,20 @@ class Waiting:
     start: Array
     left: Array
     records: list[Record]
+    anew: bool | None = None
+    """Whether each has a search of its own; None: that is not known yet."""
 
     def split(self, count: int) -> tuple[Waiting, Waiting]:
         at = max(0, len(self.records) - count)
         first, second = (
-            Waiting(self.paths[part], self.start[part], self.left[part], self.records[part])
+            Waiting(self.paths[part], self.start[part], self.left[part], self.records[part], self.anew)
             for part in (slice(0, at), slice(at, None))
         )
         return first, second
 
     def ordered(self, order: Array) -> Waiting:
-        return Waiting(self.paths[order], self.start[order], self.left[order], [self.records[i] for i in order])
+        records = [self.records[i] for i in order]
+        return Waiting(self.paths[order], self.start[order], self.left[order], records, self.anew)
 
 
 @dataclass(eq=False)
@@ -178,7 +190,9 @@ class Search:
     listed: int = 0
     unfinished: bool = False
     """Whether parts were left open."""
-    stack: list[Waiting] = field(default_factory=list)
+    stack: list[Waiting | Lent] = field(default_factory=list)
+    returned: Callable[[Lent], Found | None] | None = None
+    """Waits for what was found of regions that were lent, and counts it; None: they are to be searched here."""
 
     def run(self) -> Record | None:
         """None: the whole space is closed by its bound."""
@@ -211,28 +225,82 @@ class Search:
             self.unfinished = True
 
     def work(self) -> None:
+        try:
+            self.go_through()
+        except Unfinished:
+            for lent in reversed(self.lent()):  # to copies that are out of time now, too
+                with suppress(Unfinished):
+                    self.take_back(lent)
+            raise
+        finally:
+            for lent in self.lent():
+                lent.copy.end()
+
+    def go_through(self) -> None:
         while self.stack:
-            rest, batch = self.stack.pop().split(BATCH)
+            last = self.stack.pop()
+            if isinstance(last, Lent):
+                self.take_back(last)
+                continue
+            rest, batch = last.split(1 if last.anew else BATCH)
             if rest.records:
                 self.stack.append(rest)
-            if self.anew is not None and self.regions > self.patience:
-                batch = self.handed_over(batch)
-            if batch.records:
+            if batch.anew is None and self.anew is not None and self.regions > self.patience:
+                self.stack += [part for part in self.told_apart(batch) if part.records]
+                continue
+            if batch.anew and self.anew is not None:
+                self.search_anew(batch, self.anew)
+            elif batch.records:
                 self.expand(batch)
             for record in batch.records:
                 record.expanded = True
 
-    def handed_over(self, nodes: Waiting) -> Waiting:
-        """Regions with many swaps left get searches of their own, with positions and slopes chosen for them."""
+    @property
+    def divides(self) -> bool:
+        """Whether from now on no batch depends on what was counted in those before it."""
+        alike = self.bounds.following is None or self.listed > SPARED
+        return alike and self.regions > LENT_FROM and (self.anew is None or self.regions > self.patience)
+
+    def lend(self, begin: Callable[[Waiting], Lent]) -> bool:
+        """One batch of what was put off first, the one that the search would take first; False where none waits."""
+        for place, waiting in enumerate(self.stack):
+            if isinstance(waiting, Waiting):
+                rest, batch = waiting.split(LENT_ANEW if waiting.anew else BATCH)
+                self.stack[place : place + 1] = [*([rest] if rest.records else []), begin(batch)]
+                return True
+        return False
+
+    def lent(self) -> list[Lent]:
+        return [waiting for waiting in self.stack if isinstance(waiting, Lent)]
+
+    def take_back(self, lent: Lent) -> None:
+        found = None if self.returned is None else self.returned(lent)
+        if found is None:
+            self.stack.append(lent.regions)
+            return
+        self.regions += found.own.regions
+        self.evaluations += found.own.evaluations
+        self.listed += found.own.listed
+        if found.raised is not None:
+            raise found.raised
+        for record, tree, cost in zip(lent.regions.records, found.trees, found.costs, strict=True):
+            record.tree, record.cost = tree, cost
+        if found.unfinished:
+            raise Unfinished
+
+    def told_apart(self, nodes: Waiting) -> tuple[Waiting, Waiting]:
+        """Those to go through, and those with many swaps left: these get searches of their own, with positions and
+        slopes chosen for them."""
         places_left = nodes.start < self.bounds.places.count
         many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k) & places_left
         many[many] = self.low(nodes.paths[many], nodes.start[many], nodes.left[many]) < self.far
-        for n in np.flatnonzero(many)[::-1].tolist():
+        here, anew = nodes.ordered(np.flatnonzero(~many)), nodes.ordered(np.flatnonzero(many))
+        return replace(here, anew=False), replace(anew, anew=True)
+
+    def search_anew(self, nodes: Waiting, anew: Callable[[Array, int, int], Node]) -> None:
+        for path, start, left, record in zip(nodes.paths, nodes.start, nodes.left, nodes.records, strict=True):
             self.pause(0)
-            if self.anew is not None:
-                path = nodes.paths[n]
-                nodes.records[n].tree = self.anew(path[path >= 0], int(nodes.start[n]), int(nodes.left[n]))
-        return nodes.ordered(np.flatnonzero(~many))
+            record.tree = anew(path[path >= 0], int(start), int(left))
 
     def states(self, paths: Array) -> Array:
         """What neighbours in the list have in common but for their last swap is added up once."""

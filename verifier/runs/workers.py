@@ -1,8 +1,9 @@
 """Texts settled one after the other in this process, or several at a time in processes that may die.
 
 A text that kills its worker, hangs or takes all memory costs nothing but itself: another worker takes the dead one's
-place, the text is tried again after all others, and is reported lost when it does the same again. What is found does
-not depend on how many workers there are.
+place, the text is tried again after all others, and is reported lost when it does the same again. When no texts are
+left to give, those that are worked on may use the cores of the others. What is found does not depend on how many
+workers there are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.solver_process import megabytes_of
 
+from ..process_copy import COPIES
 from .jobs.worker_process import Crash, Ready, Refusal, Worker, settle_here
 from .work import Lost, Settled, Work
 
@@ -153,6 +155,8 @@ class Crew:
             for worker in self.workers:
                 if worker.ready and len(worker.texts) <= self.ahead(len(waiting)) // 2:
                     self.give(worker, waiting, again, taken)
+            if COPIES:
+                self.share_cores(bool(waiting or again))
             busy = any(worker.texts for worker in self.workers)
             if found and (not busy or len(found) >= MOST_TOGETHER or time.monotonic() - since >= GATHERING):
                 yield found
@@ -198,6 +202,13 @@ class Crew:
         if texts:
             taken(texts, worker.name)
             worker.give(texts)
+
+    def share_cores(self, all_busy: bool) -> None:
+        """Workers that have nothing to do leave their cores to the others: one text may use several."""
+        working = [worker for worker in self.workers if worker.texts]
+        for number, worker in enumerate(working):
+            idle = 0 if all_busy else self.jobs - len(working)
+            worker.may_use(1 + idle // len(working) + (number < idle % len(working)))
 
     def hear(self, worker: Worker, answer: Ready | Refusal | Crash) -> None:
         match answer:

@@ -24,6 +24,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from ...interrupting import leave_interrupts_to_parent, stops_held_back
+from ...process_copy import CORES, Cores
 from ..work import Lost, Settled, Settler
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class Worker:
     """The one it works on, and those after it."""
     started: float = 0.0
     """When it began with its text."""
+    cores: int = 1
+    """How many it was told that it may use."""
 
     @classmethod
     def start(cls, work: Opened) -> Worker:
@@ -105,6 +108,11 @@ class Worker:
             self.started = time.monotonic()
         self.texts.extend(texts)
         self.send(list(texts))
+
+    def may_use(self, cores: int) -> None:
+        if cores != self.cores:
+            self.cores = cores
+            self.send(Cores(cores))
 
     def done(self) -> None:
         """With the first of its texts."""
@@ -172,7 +180,11 @@ def receive(pipe: Connection, asked: queue.SimpleQueue[Any]) -> None:
     """Ends the process when nobody waits for the answer any more: a killed parent cannot dismiss its workers."""
     with suppress(EOFError, OSError):
         while True:
-            asked.put(pipe.recv())
+            message = pipe.recv()
+            if isinstance(message, Cores):
+                CORES.count = message.count
+            else:
+                asked.put(message)
     os._exit(1)
 
 
