@@ -160,3 +160,16 @@ def test_what_is_sunk_may_be_low(level: str, cases: list[Case], leaves: Sequence
     write_certificates(tmp_path, certificates)
     expected = [is_believed for is_believed, _ in cases for _ in leaves]
     assert list(verdicts_of("check.js", tmp_path).values()) == expected
+
+
+def test_terms_whose_coefficients_add_up_to_0_are_none(tmp_path: Path) -> None:
+    g = Graph()
+    logits = g.mean(g.scores)
+    read = g.call("Add", g.call("Exp", g.differences), g.call("Tanh", g.differences))
+    model = g.model(with_weight_0(g, logits, read))
+    (tmp_path / "model.onnx").write_bytes(model)
+    lower = claim("real", 2, ATTENTION) | {"recipe": "smooth-1"}
+    text = one_by_one([[0, 2], [2, 1], [0, 1, 2]])
+    write_certificates(tmp_path, [certificate("model.onnx", model, text, 1, lower=lower)])
+    for checker in ("check.js", "check.py"):
+        assert list(verdicts_of(checker, tmp_path).values()) == [True], checker
