@@ -2318,7 +2318,7 @@ function swapproofChecker() {
     const readByExp = new Uint8Array(size);
     for (const layer of layers) if (layer.curve === CURVES.Exp) layer.ids.forEach((id) => (readByExp[id] = 1));
     return {
-      ...network, border, frontDen, denOf, back, readByExp, margins: new Map(),
+      ...network, border, frontDen, denOf, back, readByExp, margins: new Map(), roots: new Map(), rootCount: 0,
       constants: layers[0],
       front: layers.filter((layer) => layer.front),
       nonlinear: layers.filter(isNonlinear),
@@ -2514,6 +2514,7 @@ function swapproofChecker() {
       this.smooth = new Map();
       this.byWord = undefined;
       this.rows = new Array(network.size);
+      this.known = new Array(network.size); // by id, see borderIn
       this.zeros = new Float64Array(this.swaps);
       this.rounding = null;
     }
@@ -2576,21 +2577,26 @@ function swapproofChecker() {
       }
       return this.deltas[element];
     }
-    // One element in floating point, over 2^shift to be below 2^64: its value for the original, and what swaps add to
-    // it. most: the greatest of these in magnitude, exactly.
     row(id) {
-      if (this.rows[id] === undefined) {
-        const slots = [...this.slots[id]];
-        const changes = slots.flatMap(([, { amounts }]) => amounts);
-        const most = [this.original[id], ...changes].map(absolute).reduce(larger);
-        const shift = Math.max(0, bitLength(most) - 64);
-        const asFloat = (x) => Number(x >> BigInt(shift));
-        this.rows[id] = {
-          swaps: Int32Array.from(slots.flatMap(([word, { amounts }]) => amounts.map((_, c) => this.firstOf[word] + c))),
-          base: asFloat(this.original[id]), changes: Float64Array.from(changes, asFloat), shift, most,
-        };
+      return (this.rows[id] ??= this.functionOf(this.original[id], this.slots[id]));
+    }
+    // A function of the words: its value for the original, and for some words what each swap adds to it. Both also in
+    // floating point, over 2^shift to be below 2^64. most: the greatest of these in magnitude, exactly.
+    functionOf(original, slots) {
+      const changes = [];
+      const swaps = [];
+      let most = absolute(original);
+      for (const [word, { amounts }] of slots) {
+        spend(amounts.length);
+        for (let c = 0; c < amounts.length; c++) {
+          changes.push(amounts[c]);
+          swaps.push(this.firstOf[word] + c);
+          most = larger(most, absolute(amounts[c]));
+        }
       }
-      return this.rows[id];
+      const shift = Math.max(0, bitLength(most) - 64);
+      const asFloat = (x) => Number(x >> BigInt(shift));
+      return { original, slots, swaps: Int32Array.from(swaps), base: asFloat(original), changes: Float64Array.from(changes, asFloat), shift, most };
     }
     // Changes the border of a sentence by one swap; gives what it was before.
     swap(border, word, option) {
@@ -2654,8 +2660,7 @@ function swapproofChecker() {
       });
       const isForced = Uint8Array.from(places, ({ cell }) => Number(cell.forced));
       const forced = isForced.reduce((all, one) => all + one, 0);
-      const bounds = new Array(this.words.network.size);
-      this.known = { words: this.words, places, placeOf, isForced, forced, most: this.most, free: this.most - forced, bounds };
+      this.known = { words: this.words, places, placeOf, isForced, forced, most: this.most, free: this.most - forced };
       return this.known;
     }
   }
@@ -2715,22 +2720,41 @@ function swapproofChecker() {
     }
     return slot;
   }
-  // The least and the greatest value of one element of the border.
-  function borderBounds(plan, id) {
-    const { words, places, placeOf } = plan;
-    const most = new Array(places.length).fill(0n);
-    const least = new Array(places.length).fill(0n);
-    for (const [word, slot] of words.slots[id]) {
-      const place = placeOf[word];
-      if (place < 0) continue;
-      const ends = rangeOf(slot, places[place].cell);
-      most[place] = ends.most;
-      least[place] = -ends.least;
+  // What a region makes of one element of the border depends on the words that reach it only: on what each may be (null
+  // if it cannot be swapped) and, up to their number, on how many are free to be. What the last region made of it is
+  // kept: its least and greatest value, and base, the greatest with the forced words swapped alone.
+  function borderIn({ words, places, placeOf, free }, id) {
+    const slots = words.slots[id];
+    const most = Math.min(free, slots.size);
+    const cells = [];
+    spend(slots.size);
+    for (const word of slots.keys()) cells.push(placeOf[word] < 0 ? null : places[placeOf[word]].cell);
+    const known = words.known[id];
+    if (known !== undefined && known.most === most && cells.every((cell, i) => cell === known.cells[i])) return known;
+
+    let low = words.original[id];
+    let base = low;
+    const [falls, rises] = [[], []];
+    let at = 0;
+    for (const slot of slots.values()) {
+      const cell = cells[at++];
+      if (cell === null) continue;
+      const range = rangeOf(slot, cell);
+      if (cell.forced) {
+        low += range.least;
+        base += range.most;
+      } else {
+        if (range.least < 0n) falls.push(-range.least);
+        if (range.most > 0n) rises.push(range.most);
+      }
     }
-    return [words.original[id] - bestTotal(plan, least), words.original[id] + bestTotal(plan, most)];
+    let high = base;
+    for (const fall of greatest(falls, most)) low -= fall;
+    for (const rise of greatest(rises, most)) high += rise;
+    return (words.known[id] = { most, cells, low, high, base, bounds: null, counted: null });
   }
 
-  // ---- The greatest value of a sum of x times elements of the border ----
+  // ---- The greatest value of a sum of x times functions of the words, of those of Words.functionOf ----
   // Floating point finds out which swaps can make it; exact numbers are looked at for these only. The same totals as
   // above have functions of their own here, because engines run code fast that meets one kind of numbers only.
   //
@@ -2791,13 +2815,12 @@ function swapproofChecker() {
     for (let i = 0; i < gains.length; i++) total += gains[i];
     return checkWhole(total);
   }
-  // A sum of x times elements, over 2^shift.
+  // A sum of x times functions, over 2^shift.
   function roughSum(plan, terms, shift) {
     const { words } = plan;
     const sums = new Float64Array(words.swaps);
     let total = 0;
-    for (const [id, x] of terms) {
-      const { swaps, base, changes, shift: own, most } = words.row(id);
+    for (const [{ swaps, base, changes, shift: own, most }, x] of terms) {
       if (x === 0n || most === 0n) continue;
       const over = Math.max(0, bitLength(x) - 64);
       // No less than 0 bits are left to divide by: x most has at most 7 bits fewer than both their lengths, see shiftFor.
@@ -2812,14 +2835,14 @@ function swapproofChecker() {
     for (let j = 0; j < swaps.length; j++) sums[swaps[j]] += Math.floor(factor * changes[j]);
   }
   // A shift that makes each product less than 2^49 / count.
-  function shiftFor({ words }, terms, count) {
-    const most = terms.map(([id, x]) => absolute(x) * words.row(id).most).reduce(larger, 0n);
+  function shiftFor(terms, count) {
+    const most = terms.map(([f, x]) => absolute(x) * f.most).reduce(larger, 0n);
     return Math.max(0, bitLength(most) + bitLength(BigInt(count)) - 49);
   }
 
   function greatestSum(plan, terms) {
     const { words, places, isForced, free } = plan;
-    const sum = roughSum(plan, terms, shiftFor(plan, terms, terms.length));
+    const sum = roughSum(plan, terms, shiftFor(terms, terms.length));
     const most = mostByPlace(plan, sum);
     const lag = lagOf(terms.length);
     // What a place must reach to be swapped though it is not forced.
@@ -2828,15 +2851,15 @@ function swapproofChecker() {
       if (isForced[place] === 0 && most[place] < least - lag) return 0n;
       const first = words.firstOf[word] - 1;
       const options = cell.swaps.filter((option) => sum.left[first + option] >= most[place] - lag);
-      return options.map((option) => exactAmount(words, terms, word, option)).reduce(larger);
+      return options.map((option) => exactAmount(terms, word, option)).reduce(larger);
     });
-    return terms.reduce((all, [id, x]) => all + x * words.original[id], bestTotal(plan, exact));
+    return terms.reduce((all, [f, x]) => all + x * f.original, bestTotal(plan, exact));
   }
-  function exactAmount({ slots }, terms, word, option) {
+  function exactAmount(terms, word, option) {
     let sum = 0n;
     spend(terms.length);
-    for (const [id, x] of terms) {
-      const slot = slots[id].get(word);
+    for (const [{ slots }, x] of terms) {
+      const slot = slots.get(word);
       if (slot !== undefined) sum += x * slot.amounts[option - 1];
     }
     return sum;
@@ -2845,7 +2868,8 @@ function swapproofChecker() {
   // ---- The linear recipe (section 7) ----
 
   // A linear leaf is { words, network, plan, region, bounds: by id, of elements, inputs: by nonlinear layer, low and high
-  // of its inputs, place by place, lines: by nonlinear layer, its relaxations }.
+  // of its inputs, place by place, lines: by nonlinear layer, the relaxations of its elements, made when they are asked
+  // for, gains: by id, of maxima that count swaps, and gainCount: of how many swaps in all }.
 
   const roundedOut = (low, high, den) => [floorDivide(low * ONE, den), ceilDivide(high * ONE, den)];
 
@@ -2856,8 +2880,8 @@ function swapproofChecker() {
     const layer = network.layers[network.layerOf[id]];
     const i = id - layer.first;
     if (layer.front) {
-      if (plan.bounds[id] === undefined) plan.bounds[id] = roundedOut(...borderBounds(plan, id), network.frontDen);
-      return plan.bounds[id];
+      const found = borderIn(plan, id);
+      return (found.bounds ??= roundedOut(found.low, found.high, network.frontDen));
     }
     if (layer.kind === "constant") return roundedOut(layer.num[i], layer.num[i], layer.den);
     if (layer.kind === "rectifier") {
@@ -2890,47 +2914,131 @@ function swapproofChecker() {
         [low[at], high[at]] = boundsIn(leaf, layer.ids[at], boundsOf);
       }
       leaf.inputs.set(layer, { low, high });
-      leaf.lines.set(layer, layer.kind === "maximum" ? maximumLines(layer, low, high) : rectifierLines(layer, low, high));
+      leaf.lines.set(layer, new Array(layer.size));
     }
   }
 
-  // For each element: exact slope (over alpha.den), or upper slope and constant, and lower slope (slopes over
-  // alpha.den 2^16, constants over alpha.den 2^80).
-  function rectifierLines({ alpha }, low, high) {
+  function lineOf(leaf, layer, i) {
+    const make = layer.kind === "maximum" ? maximumLine : rectifierLine;
+    return (leaf.lines.get(layer)[i] ??= make(layer, i, leaf.inputs.get(layer)));
+  }
+  // Exact slope (over alpha.den), or upper slope and constant, and lower slope (slopes over alpha.den 2^16, constants over
+  // alpha.den 2^80).
+  function rectifierLine({ alpha }, i, { low, high }) {
+    const [l, u] = [low[i], high[i]];
+    if (l >= 0n) return { exact: alpha.den };
+    if (u <= 0n) return { exact: alpha.num };
     const whole = alpha.den << 16n;
     const leak = alpha.num << 16n;
-    return low.map((l, i) => {
-      const u = high[i];
-      if (l >= 0n) return { exact: alpha.den };
-      if (u <= 0n) return { exact: alpha.num };
-      const width = (u - l) * alpha.den;
-      const s = floorDivide(((u * alpha.den - l * alpha.num) << 17n) + width, 2n * width) * alpha.den;
-      return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak };
-    });
+    const width = (u - l) * alpha.den;
+    const s = floorDivide(((u * alpha.den - l * alpha.num) << 17n) + width, 2n * width) * alpha.den;
+    return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak };
+  }
+  // The element of the window with the greatest l, and whether it is the maximum for sure; else the greatest u. upper: see
+  // upperOfMaximum.
+  function maximumLine(layer, i, { low, high }) {
+    const [start, end] = placesOf(layer, i);
+    let best = start;
+    spend(2 * (end - start));
+    for (let at = start; at < end; at++) if (low[at] > low[best]) best = at;
+    let exact = true;
+    for (let at = start; at < end; at++) if (at !== best && high[at] > low[best]) exact = false;
+    return { best: layer.ids[best], exact, top: greatestOf(layer, i, (at) => high[at]), upper: null };
   }
 
-  // For each window: the element with the greatest l, and whether it is the maximum for sure; else the greatest u.
-  function maximumLines(layer, low, high) {
-    const { size, starts } = layer;
-    return Array.from({ length: size }, (_, i) => {
-      const places = range(starts[i + 1] - starts[i]).map((k) => starts[i] + k);
-      spend(2 * places.length);
-      let [best] = places;
-      for (const at of places) if (low[at] > low[best]) best = at;
-      const exact = places.every((at) => at === best || high[at] <= low[best]);
-      return { best: layer.ids[best], exact, constant: greatestOf(layer, i, (at) => high[at]) };
-    });
+  // ---- Maxima that count swaps (section 7). Integers in units of 2^-64
+
+  // The roots of an element, and whether a rectifier is met on the way to one; null if it does not count swaps.
+  function rootsOf(network, id) {
+    const { roots } = network;
+    if (!roots.has(id)) {
+      const found = findRoots(network, id);
+      roots.set(id, found);
+      network.rootCount += found === null ? 0 : found.ids.length;
+      if (network.rootCount > LIMIT.reached) lackOfMemory("maxima of so many elements");
+    }
+    return roots.get(id);
+  }
+  function findRoots({ layers, layerOf }, id) {
+    const ids = [];
+    let isRectified = false;
+    const met = new Set([id]);
+    // What is added to a set while it is gone through has its turn.
+    for (const element of met) {
+      const layer = layers[layerOf[element]];
+      if (layer.front || layer.kind === "constant") {
+        ids.push(element);
+        continue;
+      }
+      if (!isNonlinear(layer)) return null;
+      if (layer.kind === "rectifier") isRectified = true;
+      const [start, end] = placesOf(layer, element - layer.first);
+      spend(end - start);
+      for (let at = start; at < end; at++) met.add(layer.ids[at]);
+    }
+    return { ids, isRectified };
+  }
+
+  // Of a root: base, total (S), and of each free word that can add to it { word, slot, cell, most (D) }.
+  function rootIn(plan, id) {
+    const { network } = plan.words;
+    const layer = plan.words.layer(id);
+    if (layer.kind === "constant") return { base: ceilDivide(layer.num[id - layer.first] * ONE, layer.den), total: 0n, parts: [] };
+    const found = borderIn(plan, id);
+    if (found.counted === null) {
+      const up = (x) => ceilDivide(x * ONE, network.frontDen);
+      const parts = [];
+      let at = 0;
+      for (const [word, slot] of plan.words.slots[id]) {
+        const cell = found.cells[at++];
+        if (cell === null || cell.forced || rangeOf(slot, cell).most <= 0n) continue;
+        slot.rounded ??= slot.amounts.map(up);
+        parts.push({ word, slot, cell, most: up(slot.most) });
+      }
+      const total = greatest(parts.map(({ most }) => most), found.most).reduce((all, one) => all + one, 0n);
+      found.counted = { base: up(found.base), total, parts };
+    }
+    return found.counted;
+  }
+
+  // The upper relaxation of a maximum whose greatest u is `top`: a constant, and for the words that add to it what each
+  // swap adds; without height the constant alone.
+  function upperOfMaximum({ words, plan, region }, layer, i, top) {
+    const height = region.slopes?.get(layer)?.get(i) ?? 64;
+    if (height === 64) return { constant: top, gains: new Map() };
+    const { ids, isRectified } = rootsOf(words.network, layer.first + i);
+    const roots = ids.map((id) => rootIn(plan, id));
+    const least = roots.map(({ base }) => base).reduce(larger, isRectified ? 0n : roots[0].base);
+    if (top <= least) return { constant: top, gains: new Map() };
+    const constant = least + ceilDivide((top - least) * BigInt(height), 64n);
+    const gains = new Map();
+    for (const { base, total, parts } of roots) {
+      const slack = constant - base;
+      if (total <= slack) continue;
+      for (const { word, slot, cell, most } of parts) {
+        if (!gains.has(word)) gains.set(word, { amounts: new Array(words.sizes[word] - 1).fill(0n) });
+        const { amounts } = gains.get(word);
+        const paid = (slack * most) / total;
+        spend(cell.swaps.length);
+        for (const option of cell.swaps) amounts[option - 1] = larger(amounts[option - 1], slot.rounded[option - 1] - paid);
+      }
+    }
+    return { constant, gains };
   }
 
   // The least value in the region that backward substitution shows for a sum of elements. forMargin turns on slopes and
   // joint groups.
   function leastOf(leaf, terms, forMargin) {
-    const { network, plan } = leaf;
+    const { words, network, plan, gains } = leaf;
     const sum = new Combination(network, terms);
     try {
       passBack(leaf, sum, forMargin);
-      const least = -greatestSum(plan, network.layers.flatMap((_, number) => sum.take(number)).map(([id, x]) => [id, -x]));
-      const den = sum.den * network.frontDen;
+      // What is left are elements of the border, and maxima, which stand for what swaps add to their upper relaxations.
+      const unit = gains.size === 0 ? network.frontDen : leastMultiple(network.frontDen, ONE);
+      const [ofBorder, ofGains] = [unit / network.frontDen, unit / ONE];
+      const left = network.layers.flatMap((_, number) => sum.take(number));
+      const least = -greatestSum(plan, left.map(([id, x]) => (gains.has(id) ? [gains.get(id), -x * ofGains] : [words.row(id), -x * ofBorder])));
+      const den = sum.den * unit;
       const common = leastMultiple(den, sum.constant.den);
       return { num: least * (common / den) + sum.constant.num * (common / sum.constant.den), den: common };
     } finally {
@@ -2964,13 +3072,26 @@ function swapproofChecker() {
       if (beta !== undefined) sum.add(layer.ids[i], (sum.den >> shift) * BigInt(-sign * beta));
     }
   }
+  function keepGains(leaf, id, gains) {
+    leaf.gains.set(id, gains);
+    leaf.gainCount += gains.swaps.length;
+    if (leaf.gainCount > LIMIT.reached) lackOfMemory("swaps that add to so many maxima");
+  }
   function passMaximum(leaf, sum, layer, number) {
-    const lines = leaf.lines.get(layer);
     let constant = 0n;
     for (const [id, x] of sum.take(number)) {
-      const { best, exact, constant: top } = lines[id - layer.first];
-      if (x > 0n || exact) sum.add(best, x);
-      else constant += x * top;
+      const i = id - layer.first;
+      const line = lineOf(leaf, layer, i);
+      if (x > 0n || line.exact) {
+        sum.add(line.best, x);
+        continue;
+      }
+      if (line.upper === null) {
+        line.upper = upperOfMaximum(leaf, layer, i, line.top);
+        if (line.upper.gains.size > 0) keepGains(leaf, id, leaf.words.functionOf(0n, line.upper.gains));
+      }
+      constant += x * line.upper.constant;
+      if (leaf.gains.has(id)) sum.add(id, x);
     }
     sum.addConstant(constant, sum.den * ONE);
   }
@@ -2981,16 +3102,15 @@ function swapproofChecker() {
     const taken = sum.take(number);
     if (taken.length === 0) return;
     spend(taken.length);
-    const lines = leaf.lines.get(layer);
     const jointly = forMargin ? passJointGroups(leaf, sum, layer, taken) : new Map();
     const slopes = forMargin ? region.slopes.get(layer) : undefined;
-    const shift = jointly.size > 0 || taken.some(([id]) => lines[id - first].exact === null) ? 16n : 0n;
+    const shift = jointly.size > 0 || taken.some(([id]) => lineOf(leaf, layer, id - first).exact === null) ? 16n : 0n;
     const before = sum.den;
     sum.refine(alpha.den << shift);
     let constant = 0n;
     for (const [id, x] of taken) {
       const i = id - first;
-      const line = lines[i];
+      const line = lineOf(leaf, layer, i);
       let slope;
       if (jointly.has(i)) {
         slope = (jointly.get(i) * alpha.den) << 10n;
@@ -3060,9 +3180,9 @@ function swapproofChecker() {
     const { words } = plan;
     const dens = ids.map((id) => network.denOf(words.layer(id)));
     const den = dens.reduce(leastMultiple);
-    const members = ids.map((id, j) => weights[j].map((weight) => [id, weight * (den / dens[j])]));
+    const members = ids.map((id, j) => weights[j].map((weight) => [words.row(id), weight * (den / dens[j])]));
     const count = members.length * (words.sizes.length + 1);
-    const shift = shiftFor(plan, members.flat(), count);
+    const shift = shiftFor(members.flat(), count);
     const patternsOf = (part) => {
       const choices = part.reduce((all, pair) => all.flatMap((terms) => pair.map((term) => [...terms, term])), [[]]);
       return choices.map((terms, number) => ({ ...roughSum(plan, terms, shift), terms, number }));
@@ -5030,7 +5150,7 @@ function swapproofChecker() {
       if (layer.kind === "constant") return smooth.copy(to, at, smooth.constants, id - layer.first);
       if (!layer.front) return smooth.copy(to, at, this.stores[layer.number], id - layer.first);
       if (!this.bounds.has(id)) {
-        const [low, high] = borderBounds(this.plan, id);
+        const { low, high } = borderIn(this.plan, id);
         this.bounds.set(id, [smooth.ends(low, this.network.frontDen)[0], smooth.ends(high, this.network.frontDen)[1]]);
       }
       return smooth.putFront(to, at, id, this.bounds.get(id));
@@ -5374,7 +5494,7 @@ function swapproofChecker() {
   function recipeShows(space, region, level, pairs) {
     const { words, plan } = space;
     if (plan.free < 0) return true;
-    const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map() };
+    const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), gainCount: 0 };
     findBounds(leaf);
     const judge = { words, level, closer: once(() => leafErrors(leaf)) };
     const { logits } = words.network;
@@ -5448,10 +5568,10 @@ function swapproofChecker() {
   }
   const undoAll = (undos) => () => undos.forEach((undo) => undo());
 
-  function readRectifier(reader, layers) {
+  function readLayer(reader, layers, kinds) {
     const number = reader.number();
     const layer = layers[number + 1];
-    if (layer === undefined || layer.kind !== "rectifier") refuse(`layer ${number} is not a rectifier of the network`);
+    if (layer === undefined || !kinds.includes(layer.kind)) refuse(`layer ${number} of the network is no ${kinds.join(" or ")}`);
     return layer;
   }
   // Pairs of an element and a value up to `highest`, the elements ascending.
@@ -5470,12 +5590,12 @@ function swapproofChecker() {
     return entries;
   }
   // Layers in ascending order, each with its elements; at least `fewest`.
-  function readTable(reader, layers, highest, fewest) {
+  function readTable(reader, layers, highest, fewest, kinds = ["rectifier"]) {
     const count = reader.number();
     if (count < fewest) refuse("a table without layers");
     const entries = [];
     for (let i = 0; i < count; i++) {
-      const layer = readRectifier(reader, layers);
+      const layer = readLayer(reader, layers, kinds);
       if (i > 0 && layer.number <= entries[i - 1][0].number) refuse("the layers of a table do not ascend");
       entries.push([layer, readElements(reader, layer, highest)]);
     }
@@ -5530,7 +5650,7 @@ function swapproofChecker() {
     const { layers } = words.network;
     const space = new Space(words, swaps);
     const region = {
-      slopes: new Map(), // layer -> element -> value
+      slopes: new Map(), // layer -> element -> value: slopes of rectifiers, heights of maxima
       joint: new Map(), // layer -> groups: values (by element), and what is known of their patterns
       rivals,
       precision: 32,
@@ -5602,14 +5722,18 @@ function swapproofChecker() {
         split(...halves(mask, region.rivals, "rivals").map((part) => () => narrow(keep(region, "rivals", part))));
       },
       8() { // slopes
-        const entries = readTable(reader, layers, 64, 1);
+        const entries = readTable(reader, layers, 64, 1, ["rectifier", "maximum"]);
+        for (const [layer, pairs] of entries) {
+          if (layer.kind === "rectifier") continue;
+          if (pairs.some(([i]) => rootsOf(words.network, layer.first + i) === null)) refuse("a height of a maximum that does not count swaps");
+        }
         split(() => undoAll(entries.map(([layer, pairs]) => keepIn(region.slopes, layer, pairs))), null);
       },
       10() { // joint
         const count = reader.number();
         const joint = new Map();
         for (let i = 0; i < count; i++) {
-          const layer = readRectifier(reader, layers);
+          const layer = readLayer(reader, layers, ["rectifier"]);
           if (!layer.ids.every((id) => words.layer(id).front || words.layer(id).kind === "constant")) refuse("a joint group behind a nonlinear layer");
           const values = new Map(readElements(reader, layer, 64));
           if (values.size > 8) refuse("a joint group of more than 8 elements");
@@ -5984,7 +6108,7 @@ function swapproofChecker() {
           clamps.set(layer.ids[i], clamp);
         }
       }
-      const leaf = { network: this.network, region, clamps, bounds: new Map(), inputs: new Map(), lines: new Map() };
+      const leaf = { network: this.network, region, clamps, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), gainCount: 0 };
       leaf.boundsOf = (...given) => this.bounds(...given);
       findBounds(leaf, leaf.boundsOf);
       region.found = leaf;
@@ -6100,7 +6224,7 @@ function swapproofChecker() {
         walk.split(() => changed(atEnd(region.high, i, x, smaller)), () => changed(atEnd(region.low, i, x, larger)));
       },
       5() { // phase
-        const layer = readRectifier(reader, layers);
+        const layer = readLayer(reader, layers, ["rectifier"]);
         const i = reader.number();
         if (i >= layer.size) refuse("a phase of an element beyond its layer");
         if (region.phases.get(layer)?.has(i)) refuse("a phase of an element that has one");

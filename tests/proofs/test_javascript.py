@@ -279,9 +279,10 @@ def random_tree(text: Text, rivals: list[int], layers: list[Layer], source: rand
     have them, or split what is whole."""
     sizes = [len(options) for _, options in text.words]
     rectifiers = [number for number, layer in enumerate(layers) if layer.kind == 3]
+    bent = [number for number, layer in enumerate(layers) if layer.kind in (3, 4)]
 
     def grow(depth: int, chosen: Choices, left_rivals: list[int]) -> bytes:
-        kinds = ["words"] * 4 + ["rivals"] + ["slopes", "joint"] * bool(rectifiers)
+        kinds = ["words"] * 4 + ["rivals"] + ["slopes"] * bool(bent) + ["joint"] * bool(rectifiers)
         kind = source.choice(kinds) if depth else "leaf"
         several = [word for word, options in enumerate(chosen) if len(options) > 1]
         if kind == "words" and several:
@@ -296,7 +297,7 @@ def random_tree(text: Text, rivals: list[int], layers: list[Layer], source: rand
             node = bytes([7]) + mask([rivals.index(rival) for rival in first], len(rivals))
             return node + b"".join(grow(depth - 1, chosen, part) for part in (first, left_rivals[len(first) :]))
         if kind in ("slopes", "joint"):
-            number = source.choice(rectifiers)
+            number = source.choice(bent if kind == "slopes" else rectifiers)
             node = bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source)
             return node + grow(depth - 1, chosen, left_rivals)
         return bytes([source.choice([1, 1, 1, 1, 2])])

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from both_checkers import CHECKERS, verdicts_of
 from javascript_networks import Text, certificate, claim, random_text, write_certificates
+from long_numbers import products
 from tree_bytes import deltas, leb128, mask
 
 onnx = pytest.importorskip("onnx")
@@ -112,19 +113,6 @@ class Network:
         first = [x if place % 2 else none for place, x in enumerate(row)]
         second = [none if place % 2 else -x for place, x in enumerate(row)]
         return [first + factors, second + [none] * len(factors)]
-
-
-def products(number: Fraction, bits: int) -> tuple[Row, Row]:
-    """Numbers of so many bits times powers of two, each about as large as the other, whose sum is this number."""
-    digits, factors = [Fraction(0)], [Fraction(0)]
-    denominator = number.denominator
-    assert denominator & (denominator - 1) == 0
-    rest, exponent = abs(number.numerator), 1 - denominator.bit_length()
-    while rest:
-        digits.append(Fraction(rest % 2**bits * (1 if number > 0 else -1)) * Fraction(2) ** (exponent // 2))
-        factors.append(Fraction(2) ** (exponent - exponent // 2))
-        rest, exponent = rest >> bits, exponent + bits
-    return digits, factors
 
 
 def drawer(least: int, most: int, source: random.Random) -> Any:

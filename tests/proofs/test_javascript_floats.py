@@ -44,7 +44,7 @@ for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter
     network, sizes: sizes.map((n) => n + 1), firstOf, swaps, slots, rows: [], zeros: new Float64Array(swaps),
     original: elements.map(({ original }) => integer(original)),
   });
-  const terms = factors.map((x, id) => [id, integer(x)]);
+  const terms = factors.map((x, id) => [words.row(id), integer(x)]);
   const pairs = weights.map((pair) => pair.map(integer));
   const group = { keeps: true, known: null };
   let cells = [];

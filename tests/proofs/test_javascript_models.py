@@ -38,12 +38,14 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
 
 def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes:
-    """One or two splits by words, slopes and joint groups for the rectifiers of the network, and leaves."""
+    """One or two splits by words, slopes, heights and joint groups for the network, and leaves."""
     sizes = [len(options) for _, options in text.words]
     splits = [word for word, size in enumerate(sizes) if size > 1]
     rectifiers = [number for number, layer in enumerate(layers) if layer.kind == 3]
+    bent = [number for number, layer in enumerate(layers) if layer.kind in (3, 4)]
     leaf = source.choice([b"\1", b"\1", b"\1", b"\2"])
-    kind = source.choice(["leaf", "leaf"] + ["words"] * bool(splits) + ["slopes", "slopes", "joint"] * bool(rectifiers))
+    kinds = ["leaf", "leaf"] + ["words"] * bool(splits) + ["slopes"] * 2 * bool(bent) + ["joint"] * bool(rectifiers)
+    kind = source.choice(kinds)
     if kind == "words":
         first, second = source.choice(splits), source.choice(splits)
         node = bytes([4]) + leb128(first) + mask([0], sizes[first])
@@ -53,7 +55,7 @@ def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes
         return node + b"\1" + bytes([4]) + leb128(second) + others + b"\1" + leaf
     if kind == "leaf":
         return leaf
-    number = source.choice(rectifiers)
+    number = source.choice(bent if kind == "slopes" else rectifiers)
     return bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source) + b"\1"
 
 
