@@ -633,7 +633,7 @@ class Tree:
         """Named by its place among all layers; where `kinds` are more, it may be one of these."""
         index, layers = self.number(), self.space.network.layers
         layer = layers[index] if index < len(layers) else None
-        require(isinstance(layer, kinds), f"layer {index} is none that a value can be set for here")
+        require(isinstance(layer, kinds), f"layer {index} is not a rectifier, nor a maximum where a table may name one")
         return layer
 
     def values(self, most: int, highest: int, kinds: Any = Rectifier) -> tuple[Layer, dict[int, int]]:
