@@ -29,16 +29,16 @@ LONG = ((JOINT, ANEW), (DEEP, FAST))
 def lent_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module, name, value in (
         (word_search, "BATCH", 2),
-        (word_search, "REGIONS", 4),
         (word_search, "ANEW", 2),
         (word_search, "SHARE", 0.0),
-        (word_search, "LENT_FROM", 0),
+        (word_search, "LENT_FROM", 10),
         (exact_engine, "DIRECT", 0),
         (proof_tree, "LEAF", 3),
     ):
         monkeypatch.setattr(module, name, value)
     yield
-    CORES.count = 1
+    CORES.may_use(1)
+    assert not CORES.take()
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[ProcessCopy[Any]]:
 def answer(text: Long, effort: Effort, folder: Path, cores: int) -> tuple[Any, ...]:
     """All that one can see of it."""
     _, query, replay = text.made(folder)
-    CORES.count = cores
+    CORES.may_use(cores)
     budget = Budget()
     verdict = climb(query, replay, [Exact(effort=effort)], budget, lambda bound: None)
     evidence, cover = verdict.interval.low_evidence, verdict.interval.cover

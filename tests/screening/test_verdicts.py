@@ -17,7 +17,8 @@ from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.proofs import check
 from swapproof.proofs.lower import read_model
 from swapproof.proofs.writing import certificate as c
-from swapproof.verifier.screening import Screen
+from swapproof.verifier.process_copy import COPIES, CORES, ProcessCopy
+from swapproof.verifier.screening import Screen, screen
 
 SCREENED = {
     "bag", "enumerated", "limits", "masked", "paper", "plane", "residual", "straight", "two_layers", "with-joint",
@@ -105,6 +106,28 @@ def test_no_broken_tree_is_accepted_that_the_checker_refuses(path: Path) -> None
         lower["swaps"] = max(0, lower["swaps"] + chosen.choice((-1, 0, 0, 0, 1)))
         data = json.dumps({**top, "lower": lower, "upper": None}, sort_keys=True, separators=(",", ":")).encode()
         same_or_nothing(screen, data)
+
+
+@pytest.mark.skipif(not COPIES, reason="processes are not copied here")
+def test_several_cores_say_what_one_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And give the same reason where they say nothing; a copy that dies changes nothing either."""
+    monkeypatch.setattr(screen, "MOST_LEAVES", 1)
+    monkeypatch.setattr(screen, "WORTH_A_COPY", 1)
+    (path,) = (path for path in ACCEPTED if path.stem == "residual")
+    top = json.loads(path.read_bytes())
+    lower = top["lower"]
+    claims = [top, *({**top, "upper": None, "lower": {**lower, "swaps": lower["swaps"] + more}} for more in (1, 2))]
+    said: list[Any] = []
+    for cores, dies in ((1, False), (2, False), (3, False), (3, True)):
+        CORES.may_use(cores)
+        if dies:
+            monkeypatch.setattr(ProcessCopy, "result", ProcessCopy.end)
+        found = screen_of(path.parent, top)
+        said.append(([found.verdict(one, 60.0) for one in claims], found.reasons))
+        CORES.may_use(1)
+    assert said[0][0][0] is not None
+    assert any(reason.startswith("a linear leaf") for reason in said[0][1])
+    assert all(one == said[0] for one in said)
 
 
 def test_another_reading_of_the_model_is_noticed(tmp_path: Path) -> None:

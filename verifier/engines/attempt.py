@@ -142,8 +142,6 @@ class Attempt:
     doubtful: list[Array] = field(default_factory=list)
     searches: list[Search] = field(default_factory=list)
     """Those that go on, each inside the one before it."""
-    copies: list[ProcessCopy[Found]] = field(default_factory=list)
-    """Of this process, which search regions of them."""
 
     def run(self, kept: Node | None = None) -> Node:
         """The tree, going on from one that was left open. Raises Broken or Unclaimable."""
@@ -352,29 +350,28 @@ class Attempt:
         self.regions += regions
         if self.regions > self.allowed or self.full or self.out_of_time:
             raise Unfinished
-        self.lend(CORES.count - 1)
+        self.lend()
 
-    def lend(self, cores: int) -> None:
+    def lend(self) -> None:
         """Copies of this process get regions that wait, of the outermost search that has some."""
-        if cores < 1 or self.allowed < math.inf or self.out_of_time:
+        if self.allowed < math.inf or self.out_of_time:
             return
-        self.copies = [copy for copy in self.copies if not copy.done_within(0)]
         with suppress(OSError):  # no room for another process
             for search in self.searches:
-                while search.divides and len(self.copies) < cores and search.lend(partial(self.lent, search)):
-                    pass
+                while search.divides and CORES.take():
+                    if not search.lend(partial(self.lent, search)):
+                        CORES.give()
+                        break
 
     def lent(self, search: Search, regions: Waiting) -> Lent:
-        copy = ProcessCopy.begin(lambda: self.found(search, regions))
-        self.copies.append(copy)
-        return Lent(regions, copy)
+        return Lent(regions, ProcessCopy.begin(lambda: self.found(search, regions)))
 
     def found(self, search: Search, regions: Waiting) -> Found:
         """What a copy does with these regions of a search, its own counters beginning with 0."""
         self.regions = self.records = self.listed = self.budget.evaluations = 0
         self.doubtful, self.unfinished, raised = [], False, None
         own = Counts(search.regions, search.evaluations, search.listed)
-        search.stack = [regions]
+        search.stack, self.searches = [regions], [search]
         try:
             search.work()
         except Unfinished:
@@ -395,10 +392,14 @@ class Attempt:
 
     def returned(self, lent: Lent) -> Found | None:
         """None when the copy died, or there is no room for what it found: where that ends is found here."""
-        while not lent.copy.done_within(LOOK):
-            if self.full:
-                return None
-            self.lend(CORES.count)  # this process only waits
+        CORES.give()  # this process only waits
+        try:
+            while not lent.copy.done_within(LOOK):
+                if self.full:
+                    return None
+                self.lend()
+        finally:
+            CORES.take_back()
         found = lent.copy.result()
         if found is None or self.records + found.all.records > MOST_RECORDS:
             return None

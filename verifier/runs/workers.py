@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.solver_process import megabytes_of
 
-from ..process_copy import COPIES
 from .jobs.worker_process import Crash, Ready, Refusal, Worker, settle_here
 from .work import Lost, Settled, Work
 
@@ -150,13 +149,13 @@ class Crew:
         found: list[Settled | Lost] = []
         since = 0.0
         while waiting or again or found or any(worker.texts for worker in self.workers):
-            while (waiting or again) and len(self.workers) < self.jobs:
+            wanted = min(self.jobs, len(waiting) + len(again) + sum(bool(worker.texts) for worker in self.workers))
+            while len(self.workers) < wanted:
                 self.workers.append(Worker.start(self.work))
             for worker in self.workers:
                 if worker.ready and len(worker.texts) <= self.ahead(len(waiting)) // 2:
                     self.give(worker, waiting, again, taken)
-            if COPIES:
-                self.share_cores(bool(waiting or again))
+            self.share_cores(bool(waiting or again))
             busy = any(worker.texts for worker in self.workers)
             if found and (not busy or len(found) >= MOST_TOGETHER or time.monotonic() - since >= GATHERING):
                 yield found

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum, Rectifier
 from swapproof.encodings.pools.first_maxima import beyond_cut, pool_of
 
+from ..process_copy import CORES, divided
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
@@ -45,6 +46,8 @@ Flags = NDArray[np.bool_]
 AT_ONCE = 1 << 22
 """Numbers of the widest table of a batch: bounds memory."""
 MOST_LEAVES = 512
+WORTH_A_COPY = 4
+"""Batches that are screened sooner by a copy of the process, with that it is made."""
 ONE_LEAF = bytes([LINEAR])
 MOST_EXACT = 1_000
 """Sentences of one block that are evaluated over the rationals: beyond, check.py does that as well."""
@@ -118,11 +121,27 @@ class Screening:
                 linear.append(leaf)
         # Regions that share their free positions share tables.
         linear.sort(key=lambda leaf: leaf.free)
-        for start in range(0, len(linear), self.at_once):
-            self.look_at_the_clock()
-            self.linear(linear[start : start + self.at_once])
+        batches = [linear[start : start + self.at_once] for start in range(0, len(linear), self.at_once)]
+        parts = 1
+        while parts < len(batches) // WORTH_A_COPY and CORES.take():
+            parts += 1
+        unsure = divided(
+            partial(self.first_unsure, batches), [range(first, len(batches), parts) for first in range(parts)]
+        )
+        if first := min(filter(None, unsure), default=()):
+            raise Unsure(first[1])
         self.enumerate(listed)
         return Tally(census.sentences(self.everything) if self.counting else 0, self.broken, self.open)
+
+    def first_unsure(self, batches: Sequence[list[Leaf]], numbers: Sequence[int]) -> tuple[int, str] | tuple[()]:
+        """The number of the first of these batches that does not surely hold, and why."""
+        for number in numbers:
+            try:
+                self.look_at_the_clock()
+                self.linear(batches[number])
+            except Unsure as reason:
+                return number, str(reason)
+        return ()
 
     def look_at_the_clock(self) -> None:
         if time.monotonic() >= self.stop:

@@ -79,7 +79,7 @@ def settle_texts(
     most = None if work.seconds is None or hands.cluster is not None else work.seconds / jobs
     settling: Generator[Sequence[Settled | Lost], None, None]
     if hands.cluster is None:
-        settling = settle_all(work, todo, jobs, apart=apart, taken=taken)
+        settling = settle_all(work, todo, hands.jobs, apart=apart, taken=taken)
     else:
         from .ray_cluster import settle_on_cluster
 

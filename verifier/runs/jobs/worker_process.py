@@ -24,7 +24,7 @@ from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
 
 from ...interrupting import leave_interrupts_to_parent, stops_held_back
-from ...process_copy import CORES, Cores
+from ...process_copy import CORES
 from ..work import Lost, Settled, Settler
 
 if TYPE_CHECKING:
@@ -37,6 +37,13 @@ SACRIFICE = "800"
 @dataclass(frozen=True)
 class Ready:
     """A worker has loaded the model."""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """So many cores, itself included, may a worker use from now on."""
+
+    cores: int
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Worker:
     def may_use(self, cores: int) -> None:
         if cores != self.cores:
             self.cores = cores
-            self.send(Cores(cores))
+            self.send(Allowed(cores))
 
     def done(self) -> None:
         """With the first of its texts."""
@@ -181,8 +188,8 @@ def receive(pipe: Connection, asked: queue.SimpleQueue[Any]) -> None:
     with suppress(EOFError, OSError):
         while True:
             message = pipe.recv()
-            if isinstance(message, Cores):
-                CORES.count = message.count
+            if isinstance(message, Allowed):
+                CORES.may_use(message.cores)
             else:
                 asked.put(message)
     os._exit(1)
