@@ -550,7 +550,7 @@ class Attention(sums.Text):
         """The least, and its scale."""
         margin = self.intervals.margin(self.space.label, rival)
         elements = margin.pick([*range(len(self.network.owner))]) if margin.coefficients else ()
-        found = view.together([*zip(elements, margin.coefficients, strict=True)])
+        found = view.together([(i, c) for i, c in zip(elements, margin.coefficients, strict=True) if c])
         low = found.low + view.least(found.lows) + (margin.constant << 2 * self.q)
         return low, margin.scale << 2 * self.q
 

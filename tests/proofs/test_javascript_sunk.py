@@ -160,3 +160,15 @@ def test_what_is_sunk_may_be_low(level: str, cases: list[Case], leaves: Sequence
     write_certificates(tmp_path, certificates)
     expected = [is_believed for is_believed, _ in cases for _ in leaves]
     assert list(verdicts_of("check.js", tmp_path).values()) == expected
+
+
+@pytest.mark.parametrize("checker", ["check.py", "check.js"])
+def test_terms_that_cancel_are_not_looked_at_by_the_leaf_attention(checker: str, tmp_path: Path) -> None:
+    """Of two logits that are the same, behind a line that is masked whole."""
+    g, leaves = Graph(), {ATTENTION: True, BOXES: False}
+    model = g.model(g.call("MatMul", g.mean(g.masked(g.scores, LOW, LOW, LOW)), g.numbers(np.ones((2, 2)))))
+    (tmp_path / "alike.onnx").write_bytes(model)
+    text = one_by_one([[0, 2], [2, 1], [0, 1, 2]])
+    claims = [claim("real", 2, leaf) | {"recipe": "smooth-1"} for leaf in leaves]
+    write_certificates(tmp_path, [certificate("alike.onnx", model, text, 0, lower=lower) for lower in claims])
+    assert [*verdicts_of(checker, tmp_path).values()] == [*leaves.values()]
