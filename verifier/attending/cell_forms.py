@@ -83,7 +83,7 @@ class Cells:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
                 self.compute(shape.network.layers[number], by_layer[number])
             if not np.abs(self.numbers[:, by_layer[number]]).max(initial=0.0) < LARGEST:
-                raise TooLoose("numbers that are too large")
+                raise Unfit("numbers that are too large")
 
     def read_cut(self, slots: Indices, base: Floats, gains: Floats, sizes: Floats) -> None:
         cut = [at for at, row in enumerate(self.plan.rows) if row.kind == CUT]

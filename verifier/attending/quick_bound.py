@@ -104,7 +104,7 @@ class QuickLeaf:
                 differs = np.where(whole.word != word, down - before, 0.0)
                 lows[at[word, place]] += low - first + float(others.least(differs[None])[0])
         if not max(abs(margin.constant / margin.scale), abs(constant), np.abs(lows).max(initial=0.0)) < LARGEST_MARGIN:
-            raise TooLoose("margins that are too large")
+            raise Unfit("margins that are too large")
         return (constant, lows), own, room
 
     def cells(self, terms: Sequence[int], moving: int, own: Sequence[tuple[int, ...]]) -> list[Cell]:
