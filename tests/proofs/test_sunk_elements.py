@@ -16,6 +16,7 @@ from smooth_cases import LENGTH, WIDTH, cell, model
 
 from swapproof.proofs import check
 from swapproof.proofs.attention_leaf import Attention
+from swapproof.verifier.attending.quick_bound import QuickLeaf
 
 Q, UNIT = 48, Fraction(1, 2**48)
 LOWEST = float(np.finfo(np.float32).min)
@@ -56,6 +57,8 @@ def test_they_are_bounded_as_if_they_were_not_there(tmp_path: Path) -> None:
             leaf = Attention(each.space.ruled(Q, False))
             bounds.append(Fraction(*leaf.margin(leaf.view(each.space.masks, 2), 1)))
         assert abs(bounds[0] - bounds[1]) < 2**20 * UNIT
+        quick = QuickLeaf(here.space).bound(tuple(CHOICES), 2, 1).least
+        assert bounds[0] - Fraction(1, 1000) < quick <= bounds[0]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from swapproof.encodings.network import Floats, Indices
 from swapproof.proofs import exact_network as exact
 
 from .cell_moves import CellMoves
-from .cell_plan import CUT, POWER, SEVERAL, SINGLE, Plan, Shape, TooLoose, Unfit
+from .cell_plan import CUT, FAR, POWER, SEVERAL, SINGLE, Plan, Shape, TooLoose, Unfit
 from .secant_slopes import Bent, needs_positive, slopes, value
 
 UNIT = 2.0**-32
@@ -25,6 +25,7 @@ LARGEST = 2.0**12
 EPS = 2.0**-42
 """What computing a sum over the words loses beside what it reads has lost, for numbers of 1: far above float64, and
 above the units of the exact leaf at 48 bits."""
+HIDES_LESS = "a mask that hides less than it should"
 SUM, SHIFTED, OPENED, QUOTIENT, FORM = "sum", "shifted", "opened", "quotient", "form"
 
 Turns = dict[int, Floats]
@@ -60,6 +61,8 @@ class Cells:
         self.errors = np.zeros((self.views, self.count))
         self.losses = np.zeros((self.views, self.count))
         """Of sums and what is above quotients: how far a number, alone or with a move, may be from the truth."""
+        self.sunk = shape.raised[self.elements]
+        """[views, rows]: raised, or a sum with what is."""
         self.kinds = [""] * self.count
         self.below = [-1] * self.count
         """What is below quotients, as a row; of sums with a shift a number below -1."""
@@ -82,8 +85,27 @@ class Cells:
         for number in sorted(by_layer):
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no bound
                 self.compute(shape.network.layers[number], by_layer[number])
+            if shape.raised.any():
+                self.sink(shape.network.layers[number], by_layer[number])
             if not np.abs(self.numbers[:, by_layer[number]]).max(initial=0.0) < LARGEST:
-                raise TooLoose("numbers that are too large")
+                raise Unfit("numbers that are too large")
+
+    def sink(self, layer: exact.Layer, rows: list[int]) -> None:
+        """What hangs on raised numbers is to be far below the greatest beside it."""
+        for at in rows:
+            row, values = self.plan.rows[at], self.values([at])[:, 0]
+            low = self.sunk[:, list(row.reads)].any(axis=1)
+            if isinstance(layer, exact.Affine):
+                low = self.sunk[:, at] = low | self.shape.raised[self.elements[:, at]]
+                fits = (values.max(axis=1) < -FAR / 2) & (row.kind == SINGLE)
+            elif isinstance(layer, exact.Maximum):
+                fits = (values.min(axis=1) > 700 - FAR / 2) & (row.kind == SINGLE)
+            elif row.kind == POWER:
+                fits = self.values(row.reads[1:]).max(axis=(1, 2)) > 700 - FAR / 2
+            else:  # exp
+                fits = values.max(axis=1) == 0
+            if not fits[low].all():
+                raise Unfit(HIDES_LESS)
 
     def read_cut(self, slots: Indices, base: Floats, gains: Floats, sizes: Floats) -> None:
         cut = [at for at, row in enumerate(self.plan.rows) if row.kind == CUT]
@@ -93,6 +115,8 @@ class Cells:
         self.losses[:, cut] = EPS * (1 + sizes[own])
         for at in cut:
             self.kinds[at] = SUM
+        if not (self.values(cut).max(axis=2, initial=-np.inf)[self.sunk[:, cut]] < -FAR / 2).all():
+            raise Unfit(HIDES_LESS)
 
     def greatest_of(self, rows: Sequence[int]) -> Floats:
         """[views, rows]: the greatest magnitude of their numbers."""

@@ -26,6 +26,11 @@ CUT, SINGLE, POWER, SEVERAL = "cut", "single", "power", "several"
 """An element affine in the words; of one word at most; a power; and all others."""
 
 
+FAR = 1 << 11
+"""Scores under a mask are lowered by so much instead of more, which float64 would lose: the share of what is 700 below
+the greatest is nothing in either case."""
+
+
 class Unfit(ValueError):
     """A network, or a region, that only the exact leaf is for."""
 
@@ -64,8 +69,17 @@ class Weights:
 class Shape:
     """The layers of one network, and the words of its elements."""
 
-    def __init__(self, network: exact.Network, words: Sequence[tuple[int, Sequence[Any]]]) -> None:
+    def __init__(self, network: exact.Network, words: Sequence[tuple[int, Sequence[Any]]], firm: bytearray) -> None:
         self.network = network
+        self.sinking = np.frombuffer(firm, dtype=np.uint8) == 0
+        """[elements]: what only maxima, exp and other such elements read."""
+        self.raised = np.zeros(len(network.owner), dtype=np.bool_)
+        """[elements]: whether a bias, or a number, that hides them is raised to -FAR."""
+        for layer in network.later:
+            if isinstance(layer, exact.Affine):
+                low = np.array([b < -FAR * layer.bias_scale for b in layer.biases])
+                here = slice(layer.start, layer.start + layer.size)
+                self.raised[here] = low & self.sinking[here]
         self.words = smooth_blocks.words_of_elements(network, words)
         self.number = {id(layer): at for at, layer in enumerate(network.layers)}
         self.weights: dict[int, Weights] = {}
@@ -78,7 +92,9 @@ class Shape:
         key = id(layer)
         if key not in self.weights:
             lists = [np.array([w / layer.size_scale for w in row]) for row in layer.weights]
-            self.weights[key] = Weights(np.array([b / layer.bias_scale for b in layer.biases]), lists)
+            biases = np.array([b / layer.bias_scale for b in layer.biases])
+            biases[self.raised[layer.start : layer.start + layer.size]] = -FAR
+            self.weights[key] = Weights(biases, lists)
         return self.weights[key]
 
     def count(self, i: int, moving: int) -> int:

@@ -18,7 +18,7 @@ from swapproof.proofs import check
 
 from .cell_forms import Cells
 from .cell_moves import CellMoves
-from .cell_plan import Plan, Shape, TooLoose, Unfit
+from .cell_plan import FAR, Plan, Shape, TooLoose, Unfit
 
 BITS = 48
 """The precision of leaves that are believed without the exact leaf: its own rounding counts for nothing there."""
@@ -43,11 +43,14 @@ class QuickLeaf:
 
     def __init__(self, space: check.Space) -> None:
         self.space, network = space, space.network
-        self.shape = Shape(network, space.words)
+        self.shape = Shape(network, space.words, space.ruled(BITS, False).blocks.firm)
         self.known: dict[tuple[tuple[tuple[int, ...], ...], int, int], QuickBound] = {}
         self.slots = np.full(len(network.owner), -1, dtype=np.int64)
         self.slots[list(network.cut)] = np.arange(len(network.cut))
         self.base = np.array([number / scale for number, scale in zip(space.base, space.scales, strict=True)])
+        cut = np.array(network.cut, dtype=np.int64)
+        self.shape.raised[cut] = self.shape.sinking[cut] & (self.base < -FAR)
+        self.base[self.shape.raised[cut]] = -FAR
         self.shifts = [np.zeros((len(options), len(self.base))) for _, options in space.words]
         for own, added in zip(self.shifts, space.shifts, strict=True):
             for slot, numbers in added.items():
@@ -104,7 +107,7 @@ class QuickLeaf:
                 differs = np.where(whole.word != word, down - before, 0.0)
                 lows[at[word, place]] += low - first + float(others.least(differs[None])[0])
         if not max(abs(margin.constant / margin.scale), abs(constant), np.abs(lows).max(initial=0.0)) < LARGEST_MARGIN:
-            raise TooLoose("margins that are too large")
+            raise Unfit("margins that are too large")
         return (constant, lows), own, room
 
     def cells(self, terms: Sequence[int], moving: int, own: Sequence[tuple[int, ...]]) -> list[Cell]:
