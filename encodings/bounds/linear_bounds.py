@@ -95,7 +95,7 @@ class Lines:
         return places.falls(self.parts, self.more(places.corners.flat))
 
     def more(self, swaps: Array) -> Array | None:
-        """[n, R, swaps]"""
+        """[n, R, swaps]: what maxima that count swaps add to the falls; None where none is met."""
         found = [one.falls(swaps) for one in self.raised]
         return np.sum(found, axis=0) if found else None
 
@@ -108,8 +108,8 @@ class LinearBounds:
     """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
 
     `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
-    `heights`: maximum -> how far its bound's constant lies from the text's own value to what swaps can make of it, at
-    which it counts swaps (`counted_swaps`); the others are bounded by constants.
+    `heights`: maxima that count swaps (`counted_swaps`), each with the height of beta: 0 is its value without swaps, 1
+    the constant that bounds it. All others are bounded by constants.
     """
 
     inherits = False

@@ -22,6 +22,10 @@ from ..network import Constant, Maximum, Network, Rearrangement, Rectifier
 Array = NDArray[Any]
 
 
+LOWEST = -1e300
+"""Where an element has fewer windows than others."""
+
+
 @dataclass(frozen=True, eq=False)
 class Roots:
     """Of the elements of a node: what each is the greatest of, but for rectifiers."""
@@ -32,7 +36,7 @@ class Roots:
     """[size]: the greatest constant among them, 0 for a rectifier; -inf where there is neither."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def roots_of(network: Network, index: int) -> Roots | None:
     """None where something else lies between the words and the node."""
     node = network.nodes[index]
@@ -90,17 +94,33 @@ class Counted:
         self.windows[rank, place, element] = element * self.columns.shape[1] + window
         self.raising[rank, place, element] = rise[place, column]
         self.rows[rank, place, :, element] = rows[place, :, column]
+        self.last: tuple[Array, tuple[Array, Array, Array]] | None = None
 
     def lines(self, base: Array, high: Array, highest: Array) -> Line:
         """In regions with these values `base` [n, width] of the cut without further swaps, and with these greatest
         values `high`; `highest` [n, E] are the constant bounds."""
-        nothing = np.full((len(base), 1), -np.inf)
-        own, most = (np.concatenate([end, nothing], axis=1)[:, self.columns] for end in (base, high))
-        least = np.maximum(own.max(axis=2, initial=-np.inf), self.floor)
+        own, most = self.at_windows(base), self.at_windows(high)
+        least = np.maximum(own.max(axis=2, initial=LOWEST), self.floor)
         beta = np.minimum(least + np.maximum(highest - least, 0.0) * self.height, highest)
-        exceeds = most > beta[:, :, None]
-        slack = np.where(exceeds, beta[:, :, None] - own, 1.0)
-        return Line(self, beta, (slack / np.where(exceeds, most - own, 1.0)).reshape(len(base), -1))
+        slack, rise = beta[:, :, None] - own, most - own
+        parts = np.ones_like(slack)
+        np.divide(slack, rise, out=parts, where=slack < rise)
+        return Line(self, beta, parts.reshape(len(base), -1))
+
+    def at_windows(self, cut: Array) -> Array:
+        """[n, E, most], of values [n, width] of the cut; LOWEST for none."""
+        if self.columns.max(initial=-1) == cut.shape[1]:
+            cut = np.concatenate([cut, np.full((len(cut), 1), LOWEST)], axis=1)
+        return cut.take(self.columns.reshape(-1), axis=1).reshape(len(cut), *self.columns.shape)
+
+    def laid(self, swaps: Array) -> tuple[Array, Array, Array]:
+        """[wide, E, swaps] each, of swaps numbered p * C + c: `windows` and `raising` of their places, and `rows`."""
+        if self.last is None or self.last[0] is not swaps:
+            place, choice = np.divmod(swaps, self.rows.shape[2])
+            found = self.windows[:, place], self.raising[:, place], self.rows[:, place, choice]
+            windows, raising, rows = (np.ascontiguousarray(part.transpose(0, 2, 1)) for part in found)
+            self.last = swaps, (windows, raising, rows)
+        return self.last[1]
 
 
 class Line:
@@ -119,12 +139,12 @@ class Line:
 
     def computed(self, swaps: Array) -> Array:
         counted = self.counted
-        place = swaps // counted.rows.shape[2]
         found = np.zeros((len(self.parts), counted.rows.shape[3], len(swaps)))
-        for windows, raising, rows in zip(counted.windows, counted.raising, counted.rows, strict=True):
-            share = (self.parts[:, windows] * raising).transpose(0, 2, 1)
-            flat = rows.reshape(-1, rows.shape[2])[swaps].T
-            np.maximum(found, flat - share[:, :, place], out=found)
+        for windows, raising, rows in zip(*counted.laid(swaps), strict=True):
+            gain = self.parts.take(windows, axis=1)
+            gain *= raising
+            np.subtract(rows, gain, out=gain)
+            np.maximum(found, gain, out=found)
         return found
 
 

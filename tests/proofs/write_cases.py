@@ -2,6 +2,7 @@
 
     python tests/proofs/write_cases.py              all of them
     python tests/proofs/write_cases.py smooth       those about smooth networks only
+    python tests/proofs/write_cases.py heights      those about maxima that count swaps only
 
 Each folder holds models, certificates, and `refused/reasons.tsv` (file, what the refusal says).
 """
@@ -592,18 +593,70 @@ def repeated() -> tuple[Json, bytes]:
     return alone(data, "joint-repeated", {0: 0, 1: 0})
 
 
-def write_smooth() -> None:
+def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
+    """The margin 4 - max(x, 0) - max(y, 0), x and y being 0 or 4, at one swap: 4 - 4 - 4 by constants, 0 by heights."""
+    models = {name: counting(name) for name in ("heights-counted", "heights-turned", "heights-later")}
+    files = {f"{name}.onnx": data for name, (data, _, _) in models.items()}
+
+    def claim(name: str, tree: bytes, swaps: int = 1) -> bytes:
+        data, layer, label = models[name]
+        case = made.Case(data, ((0, 1), (0, 1)), label, 2)
+        lower = c.Lower(swaps, "real", c.Linear())
+        value = json.loads(c.write_certificate(made.statement(case, lower=lower)))
+        value["model"] = {"file": f"{name}.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
+        return canonical(with_tree(value, bytes(layer if byte == 255 else byte for byte in tree)))
+
+    both, one, short = bytes([8, 1, 255, 2, 0, 0, 1, 0, 1]), bytes([8, 1, 255, 1, 0, 0, 1]), "does not hold"
+    good = {
+        "heights-counted.onnx": files["heights-counted.onnx"],
+        "heights-counted.json": claim("heights-counted", both),
+    }
+    bad = {
+        "heights-unset": (claim("heights-counted", b"\1"), short),
+        "heights-of-one": (claim("heights-counted", one), short),
+        "heights-of-constants": (claim("heights-counted", bytes([8, 1, 255, 2, 0, 64, 1, 64, 1])), short),
+        "heights-set-back": (claim("heights-counted", both[:-1] + bytes([8, 1, 255, 1, 1, 1, 1])), short),
+        "heights-of-two-swaps": (claim("heights-counted", both, 2), short),
+        "heights-of-a-tie": (claim("heights-turned", both), short),
+        "heights-above-one": (claim("heights-counted", bytes([8, 1, 255, 1, 0, 65, 1])), "out of range"),
+        "heights-beyond": (claim("heights-counted", bytes([8, 1, 255, 1, 2, 0, 1])), "out of range"),
+        "heights-joint": (claim("heights-counted", bytes([10, 1, 255, 1, 0, 0, 1])), "not a rectifier"),
+        "heights-of-a-later-layer": (claim("heights-later", both), "does not count swaps"),
+    }
+    return good, {
+        **{name: (data, "") for name, data in files.items()},
+        **{f"{n}.json": pair for n, pair in bad.items()},
+    }
+
+
+def counting(name: str) -> tuple[bytes, int, int]:
+    """A model, the layer of its maximum, and its label. Of `turned` the classes change places, and the tie is lost; of
+    `later` a product lies between rectifiers and the maximum."""
+    m = made.Maker(random.Random(0), 2)
+    x = m.call("Gather", m.constant(np.array([[0], [4]], np.float32)), "tokens")
+    if name == "heights-later":
+        x = m.call("MatMul", m.call("Relu", x), m.constant(np.array([[1]], np.float32)))
+    top = m.call("ReduceMax", m.call("Concat", x, m.constant(np.zeros((1, 2, 1), np.float32)), axis=2), axes=[2])
+    label = int(name == "heights-turned")
+    weights, bias = np.zeros((2, 2), np.float32), np.zeros(2, np.float32)
+    weights[:, label], bias[label] = -1, 4
+    flat = m.call("Flatten", top)
+    data = m.model(m.call("Gemm", flat, m.constant(weights), m.constant(bias)), 2)
+    layers = enumerate(made.network_of(data, 2).layers)
+    return data, next(index for index, layer in layers if isinstance(layer, check.Maximum)), label
+
+
+def write_apart(prefix: str, good: dict[str, bytes], bad: dict[str, tuple[bytes, str]]) -> None:
     """Leaves all others as they are."""
-    good, bad = smooth_certificates.files()
     for folder in ("accepted", "refused"):
-        for old in (HERE / folder).glob("smooth-*"):
+        for old in (HERE / folder).glob(f"{prefix}-*"):
             old.unlink()
     for name, data in good.items():
         (HERE / "accepted" / name).write_bytes(data)
     for name, (data, _) in bad.items():
         (HERE / "refused" / name).write_bytes(data)
     path = HERE / "refused" / "reasons.tsv"
-    lines = [line for line in path.read_text().splitlines() if not line.startswith("smooth-")]
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{prefix}-")]
     lines += [f"{name}\t{reason}" for name, (_, reason) in bad.items() if reason]
     path.write_text("".join(f"{line}\n" for line in sorted(lines)))
 
@@ -635,11 +688,15 @@ def main() -> None:
         (HERE / "refused" / name).write_bytes(data)
     lines = [f"{name}\t{reason}\n" for name, (_, reason) in sorted(bad.items()) if name.endswith(".json")]
     (HERE / "refused" / "reasons.tsv").write_text("".join(lines))
-    write_smooth()
+    for prefix, files in APART.items():
+        write_apart(prefix, *files())
+
+
+APART = {"smooth": smooth_certificates.files, "heights": heights}
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["smooth"]:
-        write_smooth()
+    if sys.argv[1:] and sys.argv[1] in APART:
+        write_apart(sys.argv[1], *APART[sys.argv[1]]())
     else:
         main()

@@ -150,14 +150,12 @@ class Attempt:
 
     def against(self, rival: int, kept: Node) -> Node:
         """With maxima that count swaps, unless the bound of the whole closes it without, or a kept tree has none."""
-        network = self.query.network
-        heights: Heights
-        heights, inner = kept_heights(kept, network)
-        if isinstance(kept, Open) and not self.closes(LinearBounds(self.places, rival, self.k), rival):
-            heights = self.usual_heights
-        self.heights = heights
+        network, usual = self.query.network, self.usual_heights
+        self.heights, inner = kept_heights(kept, network)
+        if isinstance(kept, Open) and usual and not self.closes(LinearBounds(self.places, rival, self.k), rival):
+            self.heights = usual
         try:
-            return with_heights(heights, network, self.below_heights(rival, inner))
+            return with_heights(self.heights, network, self.below_heights(rival, inner))
         finally:
             self.heights = NO_HEIGHTS
 

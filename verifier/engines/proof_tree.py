@@ -38,18 +38,22 @@ def counting_layers(network: Network) -> dict[int, int]:
 
 def with_heights(heights: Mapping[int, float], network: Network, inner: Node) -> Node:
     """The heights of maxima, by node, for a whole tree."""
+    if not heights:
+        return inner
     layers = counting_layers(network)
     values = {
         layers[index]: dict.fromkeys(range(network.nodes[index].size), round(height * GRID))
         for index, height in heights.items()
     }
-    return Slopes(values, inner) if values else inner
+    return Slopes(values, inner)
 
 
-def kept_heights(tree: Node, network: Network) -> tuple[dict[int, float], Node]:
+def kept_heights(tree: Node, network: Network) -> tuple[Mapping[int, float], Node]:
     """The heights that are set for a whole tree, one for each maximum, and the tree below: the inverse."""
+    if not isinstance(tree, Slopes):
+        return {}, tree
     nodes = {layer: index for index, layer in counting_layers(network).items()}
-    if not isinstance(tree, Slopes) or not tree.values.keys() <= nodes.keys():
+    if not tree.values.keys() <= nodes.keys():
         return {}, tree
     return {nodes[layer]: min(values.values()) / GRID for layer, values in tree.values.items()}, tree.inner
 
