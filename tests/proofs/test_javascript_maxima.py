@@ -1,7 +1,7 @@
 """Certificates with maxima that count swaps, at the border of acceptance.
 
 The margin of a leaf is worked out here from section 7 of FORMAT.md, sentence by sentence, over networks of rectifiers
-and maxima, some of which read each other. A constant then moves it to 0, or just below: check.js accepts at 0 alone.
+and maxima, some of which read each other. A constant then moves it to 0, or just below: the checkers accept at 0 alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from both_checkers import verdicts_of
+from both_checkers import CHECKERS, verdicts_of
 from javascript_networks import Text, certificate, claim, write_certificates
 from long_numbers import products
 from tree_bytes import deltas, leb128, mask
@@ -415,5 +415,35 @@ def test_a_leaf_with_heights_is_accepted_from_its_exact_margin_on(tmp_path: Path
             expected.append(accepted)
     names = write_certificates(folder, drafts)
     assert better > 10
-    for checker in ["check.js"]:
+    for checker in CHECKERS:
         assert verdicts_of(checker, folder) == dict(zip(names, expected, strict=True)), checker
+
+
+def test_a_table_names_maxima_that_count_swaps_with_heights_of_at_most_one(tmp_path: Path) -> None:
+    """In node 8 only, and whether or not a leaf asks for the height."""
+    growing = Growing(random.Random(3))
+    rectified = growing.rectifier(growing.affine(("flat", growing.flat), 3))
+    counting = growing.maximum(rectified, 2)
+    behind = growing.maximum(growing.affine(counting, 2), 1)
+    logits = growing.joined(counting, behind)
+    model = Network(growing, logits, [Fraction(0)] * 3).model(Fraction(1))
+    layer, other = counting[1][0].layer, behind[1][0].layer
+    trees = {
+        bytes([8, 1, layer, 2, 0, 0, 1, 64, 1]): True,
+        bytes([8, 2, layer - 1, 1, 0, 5, layer, 1, 1, 63, 1]): True,
+        bytes([8, 1, layer, 1, 1, 65, 1]): False,
+        bytes([8, 1, layer, 1, 2, 5, 1]): False,
+        bytes([8, 1, other, 1, 0, 64, 1]): False,
+        bytes([8, 1, other, 1, 0, 5, 2]): False,
+        bytes([8, 1, layer + 1, 1, 0, 5, 1]): False,
+        bytes([10, 1, layer, 1, 0, 5, 1]): False,
+        bytes([8, 2, layer, 1, 0, 5, layer, 1, 1, 5, 1]): False,
+    }
+    text = random_text(random.Random(3))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(model)
+    claims = [claim("real", 1, tree) for tree in trees]
+    names = write_certificates(folder, [certificate("model.onnx", model, text.parts(), 0, lower=c) for c in claims])
+    for checker in CHECKERS:
+        assert verdicts_of(checker, folder) == dict(zip(names, trees.values(), strict=True)), checker
