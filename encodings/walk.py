@@ -118,10 +118,10 @@ def gather(layer: Rearrangement, inputs: Sequence[Array], leading: int = 1) -> A
     if len(inputs) == 1:
         (x,) = inputs
         if layer.is_reshape and layer.index.size == prod(x.shape[leading:]):
-            return x.reshape(*batch, *layer.index.shape)
+            return x.reshape((*batch, *layer.index.shape))
         flat = x.reshape(*batch, -1)
     else:
         flat = np.concatenate([x.reshape(*batch, -1) for x in inputs], axis=-1)
     if layer.first is not None:
-        return flat[..., layer.first : layer.first + layer.index.size].reshape(*batch, *layer.index.shape)
-    return np.take(flat, layer.index.ravel(), axis=-1).reshape(*batch, *layer.index.shape)
+        return flat[..., layer.first : layer.first + layer.index.size].reshape((*batch, *layer.index.shape))
+    return np.take(flat, layer.index.ravel(), axis=-1).reshape((*batch, *layer.index.shape))

@@ -197,6 +197,8 @@ def test_inputs_are_laid_end_to_end_and_read_at_the_index() -> None:
         np.testing.assert_array_equal(gather(same, [x], len(batch)), x.reshape(*batch, 4, 1))
         some = Rearrangement(np.arange(2))
         np.testing.assert_array_equal(gather(some, [x], len(batch)), x.reshape(*batch, 4)[..., :2])
+        one = Rearrangement(np.array(3))
+        np.testing.assert_array_equal(gather(one, [x], len(batch)), x.reshape(*batch, 4)[..., 3])
 
 
 def test_what_two_readers_ask_is_added_and_stops_where_it_should() -> None:

@@ -108,7 +108,7 @@ def goes_on(query: Query, replay: Replay, model: Model, effort: Effort, looks: i
     for more in count():
         verdict = interrupted(query, replay, model, effort, looks + looks * more // 4 + more, known)
         assert verdict.contradiction is None
-        if verdict.status != "open" or "rounded back" in str(verdict.reason):
+        if verdict.status != "open" or "over the reals" in str(verdict.reason):
             return verdict, covers
         if verdict.interval.cover is not None:
             covers.append(verdict.interval.cover)

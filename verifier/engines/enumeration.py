@@ -12,7 +12,7 @@ from swapproof.proofs.writing.certificate import Enumerate
 from ..interval import Interval, Level
 from ..ladder.truth import Judge
 from .combinations import Tables
-from .protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
+from .protocol import NOT_IN_ONNXRUNTIME, Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
 
 
 @dataclass(frozen=True)
@@ -72,4 +72,4 @@ class Sweep:
             if provable:
                 self.harmless, self.level = size + 1, judge.level
         if not provable:
-            self.stopped = "sentences that break the network over the reals are rounded back by onnxruntime"
+            self.stopped = NOT_IN_ONNXRUNTIME

@@ -20,7 +20,7 @@ from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
 from .greedy import descent, exchanged
 from .proof_tree import rectifier_layers
-from .protocol import Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
+from .protocol import NOT_IN_ONNXRUNTIME, Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
 Array = NDArray[Any]
 
@@ -142,7 +142,7 @@ class Exact:
             except Broken as found:
                 interval = yield Sentence(found.tokens)
                 if interval is before:
-                    yield Stopped("a sentence that breaks the network over the reals is rounded back by onnxruntime")
+                    yield Stopped(NOT_IN_ONNXRUNTIME)
                     return
                 continue
             except Unclaimable as close:

@@ -19,6 +19,8 @@ from swapproof.proofs.writing.certificate import Node as Tree
 
 from ..interval import Cover, Interval, Level
 
+NOT_IN_ONNXRUNTIME = "sentences break the network over the reals, but not in onnxruntime both alone and in a batch"
+
 
 @dataclass(frozen=True)
 class Sentence:

@@ -156,7 +156,8 @@ class Step:
         first, second = (shapes[name] for shapes in self.shapes)
         if isinstance(kind, Rows):
             axis, outer = kind.axis, kind.outer
-            grows = len(first) == len(second) > axis and first[axis] % (SIZES[0] * outer) == 0 < first[axis]
+            alike = 0 <= axis < len(first) == len(second)
+            grows = alike and first[axis] % (SIZES[0] * outer) == 0 < first[axis]
             rest = first[:axis] + first[axis + 1 :] == second[:axis] + second[axis + 1 :]
             if not (grows and rest and second[axis] * SIZES[0] == first[axis] * SIZES[1]):
                 raise self.mixed(f"makes {list(first)} of {SIZES[0]} sentences and {list(second)} of {SIZES[1]}")
@@ -247,6 +248,13 @@ def moved_places(step: Step, places: Places, place: int) -> Places:
             if low == high > 0:
                 return Places(places.step * low, places.low * low, places.high * low)
     raise step.mixed("reads the places of sentences in the batch")
+
+
+def typed_alike(step: Step) -> Kind:
+    """The first input, in the type of the second, of which nothing else is read."""
+    if step.kinds[0] == SIZED:
+        raise step.mixed("reads the number of sentences")
+    return step.kinds[0]
 
 
 def keeps_wholes(step: Step) -> bool:
@@ -653,7 +661,7 @@ def made_alike(step: Step) -> Rows:
 
 EACH_NUMBER = (
     *("Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd", "BitwiseNot"),
-    *("BitwiseOr", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu", "Equal", "Erf"),
+    *("BitwiseOr", "Cast", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div", "Elu", "Equal", "Erf"),
     *("Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf"),
     *("IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg"),
     *("Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin"),
@@ -664,6 +672,7 @@ REDUCED = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum
 POOLED = ("AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool")
 RULES: dict[str, Rule] = {
     **dict.fromkeys(EACH_NUMBER, each_number),
+    "CastLike": typed_alike,
     **dict.fromkeys((f"Reduce{name}" for name in REDUCED), reduced),
     **dict.fromkeys(("ArgMax", "ArgMin"), greatest_place),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), softmax),

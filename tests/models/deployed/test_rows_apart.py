@@ -195,6 +195,7 @@ ACCEPTED: dict[str, Graph] = {
     "gathered": lambda b, x: b.call("GatherElements", x, b.call("ArgMax", x, axis=1), axis=1),
     "last word": last_word,
     "own words": own_words,
+    "a number of its type": lambda b, x: b.call("Mul", x, b.call("CastLike", b.constant(np.float64(0.5)), x)),
     "places of 32 bits": lambda b, x: cast_places(b, x, TensorProto.INT32),
     "own places": lambda b, x: flat_places(b, x, WIDTH, [0, WIDTH - 1]),
     "alternatives": lambda b, x: b.call("Pad", b.call("Tile", x, b.wholes(1, 2, 1)), b.wholes(0, 1, 0, 0, 0, 0)),
