@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 
 from .errors import BadInput, BrokenRows, Unsupported, one_line, unreadable
@@ -267,6 +268,28 @@ def class_of(value: str, labels: tuple[str, ...], spelt: tuple[tuple[str, str], 
     if spelt is None and not numbers and loosely(value) in map(str, range(len(labels))):
         return int(loosely(value))
     return None
+
+
+def refuse_other_order(
+    source: str | PathLike[str], classes: Sequence[str], labels: Sequence[str], spelt: Mapping[str, str] | None
+) -> None:
+    """A task that names the classes of a model as the model does, or else has them as keys of the map `spelt`, must
+    have them in the model's order."""
+    order = list(range(len(labels)))
+    names = {name: name for name in labels}
+    for known in (names, spelt or {}):
+        places = [class_of(name, tuple(labels), tuple(known.items())) for name in classes]
+        if places == order:
+            return
+        if len(places) != len(order) or set(places) != set(order):
+            continue
+        if known is names:
+            right = json.dumps([labels[place] for place in places if place is not None], ensure_ascii=False)
+        else:
+            ordered = sorted(known.items(), key=lambda item: places.index(labels.index(item[1])))
+            right = f"{{ {', '.join(f'{json.dumps(key)} = {json.dumps(name)}' for key, name in ordered)} }}"
+        own = ", ".join(classes)
+        raise BadInput(f"{source}: answers in the order {own}, and [model] labels in another: write labels = {right}")
 
 
 def loosely(value: str | int) -> str:

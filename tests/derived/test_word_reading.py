@@ -205,3 +205,21 @@ def test_three_classes_behind_a_norm_are_proved_about(tmp_path: Path) -> None:
         assert (line["level"], line["min_swaps"]["high"]) == ("real", least)
         assert line["status"] == {None: "unbreakable", 0: "already_wrong"}.get(least, "exact")
     assert main(["check", str(run), "--exact"]) == 0
+
+
+@pytest.mark.parametrize("road", ["read", "run"])
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ('scores = "probabilities"\nlabels = ["bad", "good"]', 'write scores = "logits"'),
+        ('labels = { good = "yes", bad = "no" }', 'write labels = { "bad" = "no", "good" = "yes" }'),
+    ],
+)
+def test_a_task_that_makes_another_answer_of_the_scores_than_predict_is_refused(
+    said: str, right: str, road: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, *linear())
+    task = tmp_path / "task.toml"
+    task.write_text(task.read_text().replace('labels = ["bad", "good"]', f'{said}\nroad = "{road}"'))
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
+    assert right in capsys.readouterr().err

@@ -248,6 +248,7 @@ class ModelSection(Section):
             fields=fields,
             moving=moving,
             labels=self.labels,
+            label_map=self.label_map,
             folder=self.folder,
             threads=threads,
             options=alone,
