@@ -10,6 +10,7 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -444,7 +445,7 @@ def _jsonl(path: Path, asked: Asked) -> Iterator[Record]:
             yield Defect(f"{path} line {blank}: a blank line between rows")
             blank = None
         try:
-            record = json.loads(line.rstrip("\r\n"))
+            record = json.loads(line.rstrip("\r\n"), object_pairs_hook=_once)
         except json.JSONDecodeError as error:
             yield Defect(f"{where}: not JSON ({error.msg}, column {error.pos + 1})")
         except (ValueError, RecursionError) as error:
@@ -459,7 +460,7 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
     if broken := next((line for _, line in lines if isinstance(line, Defect)), None):
         raise BadInput(broken.what)
     try:
-        records = json.loads("".join(line for _, line in lines if isinstance(line, str)))
+        records = json.loads("".join(line for _, line in lines if isinstance(line, str)), object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
     except (ValueError, RecursionError) as error:
@@ -468,6 +469,15 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
         raise BadInput(f"{path}: not a list of objects but {_shown(records)}; one object a line is a .jsonl file")
     for number, record in enumerate(records):
         yield _object(f"{path} item {number} (counted from 0)", record, asked.columns)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON keeps the last of two values of a key, and people see the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
 def _object(where: str, record: object, columns: Sequence[str]) -> Record:
