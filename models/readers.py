@@ -10,10 +10,12 @@ import gzip
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 
 from .errors import BadInput, BrokenRows, Unsupported, one_line, unreadable
@@ -269,6 +271,28 @@ def class_of(value: str, labels: tuple[str, ...], spelt: tuple[tuple[str, str], 
     return None
 
 
+def refuse_other_order(
+    source: str | PathLike[str], classes: Sequence[str], labels: Sequence[str], spelt: Mapping[str, str] | None
+) -> None:
+    """A task that names the classes of a model as the model does, or else has them as keys of the map `spelt`, must
+    have them in the model's order."""
+    order = list(range(len(labels)))
+    names = {name: name for name in labels}
+    for known in (names, spelt or {}):
+        places = [class_of(name, tuple(labels), tuple(known.items())) for name in classes]
+        if places == order:
+            return
+        if len(places) != len(order) or set(places) != set(order):
+            continue
+        if known is names:
+            right = json.dumps([labels[place] for place in places if place is not None], ensure_ascii=False)
+        else:
+            ordered = sorted(known.items(), key=lambda item: places.index(labels.index(item[1])))
+            right = f"{{ {', '.join(f'{json.dumps(key)} = {json.dumps(name)}' for key, name in ordered)} }}"
+        own = ", ".join(classes)
+        raise BadInput(f"{source}: answers in the order {own}, and [model] labels in another: write labels = {right}")
+
+
 def loosely(value: str | int) -> str:
     """How a label is compared: without spaces around, in one case, whole numbers without decimals."""
     text = str(value).strip().casefold()
@@ -421,7 +445,7 @@ def _jsonl(path: Path, asked: Asked) -> Iterator[Record]:
             yield Defect(f"{path} line {blank}: a blank line between rows")
             blank = None
         try:
-            record = json.loads(line.rstrip("\r\n"))
+            record = json.loads(line.rstrip("\r\n"), object_pairs_hook=_once)
         except json.JSONDecodeError as error:
             yield Defect(f"{where}: not JSON ({error.msg}, column {error.pos + 1})")
         except (ValueError, RecursionError) as error:
@@ -436,7 +460,7 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
     if broken := next((line for _, line in lines if isinstance(line, Defect)), None):
         raise BadInput(broken.what)
     try:
-        records = json.loads("".join(line for _, line in lines if isinstance(line, str)))
+        records = json.loads("".join(line for _, line in lines if isinstance(line, str)), object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
     except (ValueError, RecursionError) as error:
@@ -445,6 +469,15 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
         raise BadInput(f"{path}: not a list of objects but {_shown(records)}; one object a line is a .jsonl file")
     for number, record in enumerate(records):
         yield _object(f"{path} item {number} (counted from 0)", record, asked.columns)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON keeps the last of two values of a key, and people see the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
 
 
 def _object(where: str, record: object, columns: Sequence[str]) -> Record:

@@ -58,7 +58,9 @@ def certify(
     """
     insist(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     insist(radius is None or radius >= 0, f"radius = {radius}: at least 0")
-    insist(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
+    insist(
+        seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0, and finite"
+    )
     insist(jobs >= 1, f"jobs = {jobs}: at least 1")
     run = Run(Path(out))
     refuse_foreign(run.folder)

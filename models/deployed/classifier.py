@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..encoded import Split
 from ..errors import BadInput
+from .decision import Answered
 from .swapped_text import Fields, SwapText
 
 Scores = NDArray[np.float64]
@@ -53,6 +54,7 @@ class Identity:
     """What a reader of the report must know."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys of [model] with which copies of these files, in a folder of their own, are opened again: names in it."""
+    answered: Answered | None = None
 
     @property
     def opened_by(self) -> Mapping[str, str]:
@@ -93,6 +95,8 @@ class Deployment:
     """Of pairs, the place of the text that the swaps move."""
     labels: tuple[str, ...] = ()
     """The classes in order, for models that name theirs."""
+    label_map: Mapping[str, str] | None = None
+    """What stands in the data -> class, which may be the model's own names."""
     folder: Path | None = None
     """Where a callable's module is looked for before all other places."""
     threads: int = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,16 @@ Array = NDArray[Any]
 Meaning = Literal["logits", "probabilities", "log_probabilities", "sigmoid"]
 NO_CLASS = -1
 """The answer where a score is NaN: nothing wins."""
+SHARES = frozenset({"probabilities", "sigmoid"})
+"""Compared alike."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the scores of a model mean and how many a text has, where its kind says so, so that it has an answer too."""
+
+    meaning: Meaning
+    outputs: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,15 @@ class Decision:
     def compares(self, outputs: int) -> bool:
         """Whether one of so many scores is compared with a border, so that what they mean decides."""
         return outputs == 1 or self.threshold is not None or self.column is not None
+
+    def refuse_other_meaning(self, source: str | PathLike[str], own: Answered) -> None:
+        """A score compared as what it is not would answer otherwise than the model itself."""
+        if self.meaning == own.meaning or {self.meaning, own.meaning} <= SHARES or not self.compares(own.outputs):
+            return
+        raise BadInput(
+            f'{source}: its scores are {own.meaning}, and [model] scores = "{self.meaning}" compares them with another '
+            f'border than the model\'s own: write scores = "{own.meaning}"'
+        )
 
     @property
     def border(self) -> float:

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..errors import BadInput, refuse_other_order
+from ..errors import BadInput
 from ..export.checkpoint_folder import read_checkpoint
 from ..export.hugging_face_folder import Exported, export_hugging_face, read_exported, refuse_foreign
+from ..readers import refuse_other_order
 from .classifier import Classifier, Deployment, Identity, Scores, Variants
+from .decision import Answered
 from .kinds import open_classifier
 from .swapped_text import Fields, SwapText
 
@@ -24,6 +26,10 @@ class Prepared:
     deployment: Deployment
     """Of kind "onnx". It has no length: tokenizer.json cuts, and the length of a batch is free."""
     exported: Exported
+
+    @property
+    def answered(self) -> Answered:
+        return Answered("logits", len(self.exported.labels))
 
 
 def prepare_hugging_face(deployment: Deployment, folder: Path, *, sentences: Sequence[Fields] = ()) -> Prepared:
@@ -42,7 +48,7 @@ def prepare_hugging_face(deployment: Deployment, folder: Path, *, sentences: Seq
         exported = export_hugging_face(
             source, folder, sentences=sentences, fields=deployment.fields, length=deployment.length
         )
-    refuse_other_order(source, exported.labels, deployment.labels)
+    refuse_other_order(source, exported.labels, deployment.labels, deployment.label_map)
     return Prepared(
         replace(
             deployment,
@@ -79,7 +85,14 @@ class ExportedClassifier:
             "SHA-256 of the folder": exported.sha256["source"],
             **exported.versions,
         }
-        return Identity("hf", self.name, inner.files, {**inner.facts, **facts}, (*exported.remarks, *inner.remarks))
+        return Identity(
+            "hf",
+            self.name,
+            inner.files,
+            {**inner.facts, **facts},
+            (*exported.remarks, *inner.remarks),
+            answered=self.prepared.answered,
+        )
 
     def scores(self, sentences: Sequence[Fields]) -> Scores:
         return self.opened.scores(sentences)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, Unsupported, one_line, refuse_other_order
+from ..errors import BadInput, Unsupported, one_line
+from ..readers import refuse_other_order
 from ..word_network import ReadTexts, Unreadable, WordNetwork
 from .classifier import Classifier, Deployment, Identity, NoAnswer, Rows, Scores, SpeltOut, Variants
 from .opening.file_facts import copy_of
@@ -156,14 +157,16 @@ def open_scikit_learn(deployment: Deployment) -> Classifier:
     model, remarks = load_pipeline(path, deployment.trust_pickle)
     pipeline = text_pipeline(model, str(path), deployment.output)
     names = tuple(map(str, pipeline.classes))
-    refuse_other_order(path, names, deployment.labels)
+    refuse_other_order(path, names, deployment.labels, deployment.label_map)
     facts = {
         "pipeline": ", ".join(type(part).__name__ for part in (*pipeline.before, pipeline.head)),
         "scores": pipeline.method,
         "classes": ", ".join(names),
         "scikit-learn": sklearn.__version__,
     }
-    identity = Identity("sklearn", path.name, (copy_of(path.name, path),), facts, remarks)
+    with quiet():
+        answered = pipeline.answered
+    identity = Identity("sklearn", path.name, (copy_of(path.name, path),), facts, remarks, answered=answered)
     return ScikitLearn(pipeline, identity, deployment.threads)
 
 

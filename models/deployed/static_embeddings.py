@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import BadInput, Unsupported, refuse_other_order
+from ..errors import BadInput, Unsupported
+from ..readers import refuse_other_order
 from .classifier import Classifier, Deployment, Identity, NoAnswer, Rows, Scores, SpeltOut, Variants
 from .opening.file_facts import copy_of
 from .static_models.hashed_lines import HashedLines
@@ -65,7 +66,8 @@ def open_static(deployment: Deployment) -> Classifier:
     path = Path(deployment.source)
     if path.is_dir() or path.suffix in (".bin", ".ftz"):
         classifier = open_folder(path) if path.is_dir() else open_binary(path)
-        refuse_other_order(path, json.loads(str(classifier.identity.facts.get("labels", "[]"))), deployment.labels)
+        own = json.loads(str(classifier.identity.facts.get("labels", "[]")))
+        refuse_other_order(path, own, deployment.labels, deployment.label_map)
         return classifier
     if not path.exists():
         raise BadInput(f"{path}: no such file")
@@ -84,7 +86,7 @@ def open_folder(path: Path) -> Classifier:
     }
     copied = f"{COPIED}/{path.name}"  # by its own name, which the copy is called by too
     files = tuple(copy_of(f"{copied}/{name}", path / name) for name in found.files)
-    identity = Identity("static", path.name, files, facts, found.remarks, {"static": copied})
+    identity = Identity("static", path.name, files, facts, found.remarks, {"static": copied}, found.head.answered)
     return StaticClassifier(identity, found.lines, found.vectors, found.head)
 
 
@@ -103,8 +105,8 @@ def open_binary(path: Path) -> Classifier:
         "of equal labels fastText answers the later one: its score is raised by the last bit",
     )
     files = (copy_of(path.name, path),)
-    identity = Identity("static", path.name, files, facts, remarks)
     head = LabelLoss(model.loss, model.outputs, model.label_counts)
+    identity = Identity("static", path.name, files, facts, remarks, answered=head.answered)
     return StaticClassifier(identity, HashedLines(model), model.vectors, head)
 
 

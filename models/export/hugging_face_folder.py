@@ -96,7 +96,7 @@ def export_hugging_face(
     if any(len(texts) != fields for texts in given):
         raise BadInput(f"export_hugging_face: sentences of {fields} texts are needed: fields says how many")
     remarks = [*check_vocabulary(folder, model, tokenizer)]
-    names = input_names(folder, model, tokenizer)
+    names = tuple(name for name in input_names(folder, model, tokenizer) if not ignored(model, name))
     tokenizer = tokenizer.cut_to(longest(model, tokenizer, length, fields, remarks))
     given = given or made_up(tokenizer, fields, min(tokenizer.length or PROBED, PROBED) + 1)
     unusual = awkward(tokenizer, fields)
@@ -165,6 +165,12 @@ def input_names(folder: Path, model: Any, tokenizer: FastTokenizer) -> tuple[str
             "of a batch would change its answers"
         )
     return names
+
+
+def ignored(model: Any, name: str) -> bool:
+    """Whether the model takes this and does nothing with it, as DeBERTa does with types that it has no rows for: no
+    exporter keeps such an input. What torch answers with it is compared all the same."""
+    return name == "token_type_ids" and getattr(model.config, "type_vocab_size", None) == 0
 
 
 def longest(model: Any, tokenizer: FastTokenizer, length: int | None, fields: int, remarks: list[str]) -> int | None:
@@ -246,7 +252,7 @@ def export_and_compare(
     remarks: list[str],
 ) -> tuple[TorchExport, FastTokenizer, Agreement]:
     """By the first exporter, and padded on the first side, with which every sentence is answered as torch does."""
-    original = torch_scores(model, tokenizer, names, sentences)
+    original = torch_scores(model, tokenizer, input_names(folder, model, tokenizer), sentences)
     example = tensors(tokenizer, names, sorted(sentences, key=lambda texts: sum(map(len, texts)))[:EXAMPLES])
     problems: list[Exception] = []
     for exporter in EXPORTERS:

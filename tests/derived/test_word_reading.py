@@ -125,6 +125,26 @@ def test_a_witness_that_the_deployed_model_withstands_is_refused_by_check(
     assert "the deployed model" in capsys.readouterr().out
 
 
+def test_a_deployed_model_that_was_changed_afterwards_is_refused_by_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where it answers every text and witness as before; a run that does not note its files says so."""
+    write(tmp_path, *linear())
+    run = tmp_path / "run"
+    assert main(["certify", str(tmp_path / "task.toml"), "--out", str(run)]) == 0
+    task, manifest = run / "deployed" / "task.toml", run / "manifest.json"
+    before = task.read_text()
+    task.write_text(before.replace('["bad", "good"]', '["good", "bad"]'))
+    assert main(["check", str(run)]) == 4
+    assert "deployed/task.toml is another file than manifest.json notes" in capsys.readouterr().out
+    task.write_text(before)
+    noted = json.loads(manifest.read_text())
+    assert set(noted["sha256"].pop("deployed")) == {"model.skops", "task.toml"}
+    manifest.write_text(json.dumps(noted))
+    assert main(["check", str(run)]) == 0
+    assert "deployed/ is not covered" in capsys.readouterr().out
+
+
 def test_what_no_network_is_made_of_is_run(tmp_path: Path) -> None:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -205,3 +225,21 @@ def test_three_classes_behind_a_norm_are_proved_about(tmp_path: Path) -> None:
         assert (line["level"], line["min_swaps"]["high"]) == ("real", least)
         assert line["status"] == {None: "unbreakable", 0: "already_wrong"}.get(least, "exact")
     assert main(["check", str(run), "--exact"]) == 0
+
+
+@pytest.mark.parametrize("road", ["read", "run"])
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ('scores = "probabilities"\nlabels = ["bad", "good"]', 'write scores = "logits"'),
+        ('labels = { good = "yes", bad = "no" }', 'write labels = { "bad" = "no", "good" = "yes" }'),
+    ],
+)
+def test_a_task_that_makes_another_answer_of_the_scores_than_predict_is_refused(
+    said: str, right: str, road: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, *linear())
+    task = tmp_path / "task.toml"
+    task.write_text(task.read_text().replace('labels = ["bad", "good"]', f'{said}\nroad = "{road}"'))
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
+    assert right in capsys.readouterr().err

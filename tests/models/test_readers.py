@@ -146,6 +146,7 @@ BROKEN: list[tuple[str, str, bytes, str]] = [
     ("NUL byte", "a.csv", b"text,label\ngo\0od,1\n", "line 2: holds a NUL byte"),
     ("escaped NUL", "a.jsonl", b'{"text": "a\\u0000", "label": 1}', "line 1: text holds a NUL character"),
     ("half a character", "a.jsonl", b'{"text": "\\ud83d", "label": 1}', "line 1: text holds half a surrogate pair"),
+    ("a key twice", "a.jsonl", b'{"text": "a", "text": "b", "label": 1}', "line 1: not JSON (the key 'text' is there"),
     ("broken JSON", "a.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', "line 2: not JSON"),
     ("deep JSON", "a.jsonl", b"[" * 100_000, "line 1: not JSON"),
     ("endless number", "a.jsonl", b'{"text": "a", "label": ' + b"1" * 5000 + b"}", "line 1: not JSON"),

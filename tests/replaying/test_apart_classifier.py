@@ -38,6 +38,19 @@ def ends(texts):
 
 def silent(texts):
     return [[float("nan"), 0.0] for _ in texts]
+
+
+def named(texts):
+    return [{"up": 1.0, "down": 0.0} for _ in texts]
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def speechless(texts):
+    raise Speechless
 """
 
 
@@ -67,6 +80,18 @@ def test_a_function_that_always_ends_its_process_is_one_line(tmp_path: Path, cap
     assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "exit code 0" in line
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [("named", "scores of up, down, and [model] labels are"), ("speechless", "raised Speechless; the text is")],
+)
+def test_a_mistake_of_the_function_is_one_line(function: str, said: str, tmp_path: Path, capsys: Capture) -> None:
+    """Also what this program refuses in the process of the function, and an exception that cannot say what it is."""
+    task = task_of(tmp_path / "task", function, FEW[:1])
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
 
 
 PREPARED = """

@@ -57,6 +57,8 @@ def test_a_function_is_found_in_the_folder_that_is_named(tmp_path: Path) -> None
     assert answers(task.model.deployment()) == [[1, 4], [4, 4]]
     with pytest.raises(BadInput, match=r"\[model\] folder has no effect with endpoint: remove it"):
         task_of(tmp_path, 'endpoint = "http://127.0.0.1/"\nfolder = "code"')
+    with pytest.raises(BadInput, match=r"\[model\] lowercase has no effect with callable: remove it"):
+        task_of(tmp_path, 'callable = "shield:score"\nlowercase = true')
 
 
 def test_processes_that_are_started_anew_find_it_too(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swapproof.models.encoded import Pattern
+from swapproof.models.plain_words import PlainWords
 from swapproof.models.vocabulary import Vocabulary, WordVocabulary, read_vocabulary
 from swapproof.verifier.synonyms.filters import Antonyms, Filter, MaxPerWord, StopWords
 from swapproof.verifier.synonyms.freezing import CUT, PADDING, UNKNOWN_WORD, WORD_OF_SEVERAL_TOKENS, Freezing, freeze
@@ -90,6 +91,14 @@ def test_a_vocabulary_that_keeps_case_keeps_the_spelling_of_text_and_table() -> 
     (text,) = frozen("Good", cased).texts
     assert text.words == (("Good", "great", "fine"),)
     assert text.space.choices[0] == (2, 3, 4)
+
+
+def test_candidates_that_are_one_once_they_have_the_capitals_of_the_word_count_once() -> None:
+    words = PlainWords()
+    found = freeze([(0, words.encode("Good"))], words, graph_of({"good": ["fine", "Fine", "x y", "X y"]}), [])
+    assert found.texts[0].words == (("Good", "Fine"),)
+    assert found.dropped == {("good", "X y", "not one word as texts are split"): 1}
+    assert found.considered == 2
 
 
 def test_subwords_words_of_several_tokens_stay_and_candidates_of_several_tokens_go(tmp_path: Path) -> None:

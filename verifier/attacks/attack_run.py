@@ -85,7 +85,7 @@ def attack(
     require(asked.seed >= 0, f"seed = {asked.seed}: at least 0")
     require(
         asked.seconds is None or (asked.seconds > 0 and math.isfinite(asked.seconds)),
-        f"seconds = {asked.seconds}: a time above 0",
+        f"seconds = {asked.seconds}: a time above 0, and finite",
     )
     recipe = recipe_named(method)
     run = Run(Path(out))

@@ -14,6 +14,7 @@ from swapproof.models.deployed.classifier import NoAnswer
 from swapproof.proofs.onnx_file import Refused
 
 from ..derived.deployed_beside import Beside
+from ..runs.manifest import deployed_uncovered
 from ..runs.run_folder import Run, existing
 from ..tasks.deployed_model import Trust
 from ..tasks.inputs import Text, read_plain
@@ -58,7 +59,8 @@ def audit_run(
         map(Fault, chain(differences(run, inputs), answered_otherwise(beside, proved))),
     )
     missing = len(inputs.texts) - sum(item.line is not None for item in items)
-    remarks = (*remarks, *said_of_unsettled(missing, len(inputs.texts)))
+    uncovered = deployed_uncovered(run)
+    remarks = (*remarks, *([] if uncovered is None else [uncovered]), *said_of_unsettled(missing, len(inputs.texts)))
     closing = None if again is None else again.said
     return Audit("certify", len(items), found, remarks, nothing_claimed(items), closing, missing)
 

@@ -26,8 +26,8 @@ from ..pages.sheets.measured_page import page_of_run
 from ..runs.binding import Binding, binding_of
 from ..runs.keys_once import once
 from ..runs.left_out_swaps import counts_differ, list_differs
+from ..runs.manifest import deployed_differs, read_manifest, settings_of
 from ..runs.manifest import differences as manifest_differences
-from ..runs.manifest import read_manifest, settings_of
 from ..runs.run_folder import Run
 from ..runs.run_folder import sha256 as sha256_of
 from ..runs.run_summary import STAGE, summarise, summary_from
@@ -159,6 +159,7 @@ def bound_otherwise(run: Run, inputs: Inputs, facts: Mapping[str, str], binding:
     yield from list_differs(run, inputs, facts, about["swaps"]["removed"])
     manifest = read_manifest(run.manifest.read_bytes())
     yield from manifest_differences(manifest, binding, inputs)
+    yield from deployed_differs(run, manifest)
     if manifest["sha256"]["task"] != facts["task"]:
         yield "manifest.json and store.sqlite were made from other tasks"
     if manifest["settings"] != settings_of(facts):

@@ -87,7 +87,9 @@ def measure_kappa(
     `require_of`: what must hold besides [require] of the task, such as "rho >= 0.9".
     """
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
-    require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
+    require(
+        seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0, and finite"
+    )
     require(euba is None or euba >= 1, f"euba = {euba}: at least 1 failure")
     variant = named(variant)
     run = Run(Path(out))

@@ -63,7 +63,7 @@ def defend(
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
     seconds = options.asked.seconds
-    require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0")
+    require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0, and finite")
     if options.synonyms is not None:
         read_synonyms(options.synonyms)
     for name in options.asked.attacks:

@@ -16,6 +16,7 @@ from swapproof.models.errors import visible
 
 from ..replaying.asking import Asking
 from ..runs.life import copied_task
+from ..runs.manifest import note_deployed
 from ..runs.run_folder import Run, copy_atomically, write_atomically
 from ..tasks.deployed_model import Trust, open_deployed
 from ..tasks.inputs import Text
@@ -92,3 +93,4 @@ def keep_deployed(run: Run, made: Made) -> None:
     copied = copied_task(run, task, own, "../")
     notes = ["The model as it is deployed; ../model.onnx is the network that was made of it."]
     write_atomically(run.deployed / "task.toml", copied.resolved(notes).encode())
+    note_deployed(run)

@@ -18,6 +18,7 @@ def exported_task(task: Task, limit: int | None, place: Path) -> tuple[Task, tup
     sentences = [text.fields for text in read_plain(task, limit).texts[:COMPARED]]
     deployment = task.model.deployment(fields=task.data.fields, moving=task.data.moving)
     prepared = prepare_hugging_face(deployment, place / "exported", sentences=sentences)
+    task.model.decision.refuse_other_meaning(deployment.source, prepared.answered)
     exported, made = prepared.exported, prepared.deployment
     model = task.model.model_copy(
         update={

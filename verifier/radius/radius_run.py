@@ -55,7 +55,7 @@ def measure_msr(
     require(units in ("raw", "scaled"), f"--units {units!r}: can be raw or scaled")
     refuse_words(words)
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
-    require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0")
+    require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0, and finite")
     require(lime >= 0, f"lime = {lime}: a number of samples")
     require(words == "one" or not (saliency or lime), "--saliency and --lime are of --words one")
     require(words == "one" or not same_part_of_speech, "--same-part-of-speech is of --words one")

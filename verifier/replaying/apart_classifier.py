@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from swapproof.encodings.errors import BadInput
 from swapproof.models.deployed.classifier import Classifier, Identity, NoAnswer, Rows, Scores, Variants
 from swapproof.models.deployed.swapped_text import Fields, SwapText
+from swapproof.models.errors import BadInput
 
 from ..runs.jobs.worker_process import Crash, Ready, Refusal, Worker
 from ..tasks.deployed_model import Trust, open_deployed

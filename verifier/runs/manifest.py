@@ -14,11 +14,14 @@ from ..tasks.task import Task
 from ..versions import AT_WORK, versions
 from .binding import Binding
 from .keys_once import once
-from .run_folder import Run, write_atomically
+from .run_folder import Run, sha256, write_atomically
 
 FORMAT, VERSION = "swapproof run", 1
 QUESTION = "measure"
 """The fact that says what a run of `measure` answers; runs of `certify` have none."""
+
+DEPLOYED = "deployed"
+"""Among the hashes: those of the copies of the deployed model, where the model of the run was made of it."""
 
 
 class Unlike(ValueError):
@@ -86,8 +89,43 @@ def read_manifest(data: bytes) -> dict[str, Any]:
 
 def differences(manifest: Mapping[str, Any], binding: Binding, inputs: Inputs) -> Iterator[str]:
     """Where it says another thing of the run's files than they are."""
-    stated = {name: value for name, value in manifest["sha256"].items() if name != "task"}
+    stated = {name: value for name, value in manifest["sha256"].items() if name not in ("task", DEPLOYED)}
     found = hashes(binding, inputs)
     for name in sorted(stated.keys() | found.keys()):
         if stated.get(name) != found.get(name):
             yield f"manifest.json notes another SHA-256 of the {name}"
+
+
+def note_deployed(run: Run) -> None:
+    """In the manifest that is there, the files of the deployed model as they lie beside the network made of it."""
+    manifest = read_manifest(run.manifest.read_bytes())
+    write_manifest(run, {**manifest, "sha256": {**manifest["sha256"], DEPLOYED: deployed_files(run)}})
+
+
+def deployed_files(run: Run) -> dict[str, str]:
+    """Name in their folder -> SHA-256."""
+    paths = (path for path in sorted(run.deployed.rglob("*")) if path.is_file())
+    return {path.relative_to(run.deployed).as_posix(): sha256(path) for path in paths}
+
+
+def deployed_differs(run: Run, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Where other files of the deployed model lie there than it notes, if it notes them."""
+    stated, found = manifest["sha256"].get(DEPLOYED), deployed_files(run)
+    if isinstance(stated, dict):
+        for name in sorted(stated.keys() | found.keys()):
+            if stated.get(name) != found.get(name):
+                what = "another file than" if name in found else "missing, and"
+                yield f"{DEPLOYED}/{name} is {what} manifest.json notes"
+    elif stated is not None:
+        yield f"manifest.json notes no files of {DEPLOYED}"
+
+
+def deployed_uncovered(run: Run) -> str | None:
+    """What to say of a deployed model that no hash covers: of runs that were made before these were noted."""
+    if not run.deployed.is_dir():
+        return None
+    try:
+        covered = DEPLOYED in read_manifest(run.manifest.read_bytes())["sha256"]
+    except (OSError, Unlike):
+        return None  # which is refused elsewhere
+    return None if covered else f"{DEPLOYED}/ is not covered: this run did not note the SHA-256 of its files"

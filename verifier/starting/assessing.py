@@ -52,6 +52,9 @@ def assess(
     """One for each way in which the scores may be meant: several where each column is a question of its own."""
     outputs = tried.scores.shape[1]
     meaning = meaning_of(tried.scores, head)
+    own = tried.classifier.identity.answered
+    if own is not None and outputs == 1:  # few of its numbers may all lie between 0 and 1
+        meaning = Scores(own.meaning, False, "as its kind of model answers", True)
     if "scores" in given:
         meaning = stated_meaning(str(given["scores"]), meaning, outputs)
     threshold = given.get("threshold")

@@ -142,7 +142,9 @@ def best_right(one: Assessment) -> int:
 def tried_so(begun: Beginning) -> list[Assessment]:
     few, given = begun.few, begun.given["model"]
     stated = given.get("labels")
-    spelt = stated if stated is not None else sorted(few.found) if len(few.found) > 1 else None
+    spelt = stated
+    if spelt is None and len(few.found) > 1 and begun.pointed.kind not in NAMING:
+        spelt = sorted(few.found)
     classifier = opened(begun.draft, len(few.sentences[0]), begun.moving, spelt, **begun.trust)
     tried = scored(classifier, few.sentences)
     names = begun.names or class_names(classifier)

@@ -249,7 +249,7 @@ class _Options:
 def _options(word: str, original: int, vocabulary: Vocabulary, graph: Graph, filters: Sequence[Filter]) -> _Options:
     candidates = neighbours(graph, word.lower())
     if vocabulary.follows_case:
-        candidates = tuple(cased_like(word, candidate) for candidate in candidates)
+        candidates = tuple(dict.fromkeys(cased_like(word, candidate) for candidate in candidates))
     fitting, removed = one_token(vocabulary, original, candidates)
     kept = tuple(fitting)
     for one in filters:

@@ -31,4 +31,6 @@ def open_deployed(task: Task, trust: Trust, threads: int = 1) -> Classifier:
         allow_endpoint=trust.endpoint,
     )
     classifier = open_classifier(deployment)
+    if (own := classifier.identity.answered) is not None:
+        task.model.decision.refuse_other_meaning(deployment.source, own)
     return Cached(classifier) if deployment.kind == "endpoint" else classifier  # a request costs more than memory

@@ -110,7 +110,9 @@ KINDS = ("onnx", "hf", "sklearn", "static", "callable", "endpoint", "smoothed")
 """Of models: keys of [model], one of which says where the model is."""
 ENDPOINT_KEYS = ("request", "response", "per_second", "attempts", "timeout", "batch")
 OF_KINDS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("vocabulary", "inputs", "pad", "pad_side", "cut_side", "unknown", "embeddings"), ("onnx",)),
+    **dict.fromkeys(
+        ("vocabulary", "inputs", "pad", "pad_side", "cut_side", "unknown", "lowercase", "embeddings"), ("onnx",)
+    ),
     **dict.fromkeys(("output", "length"), ("onnx", "hf")),
     "output": ("onnx", "hf", "sklearn"),
     **dict.fromkeys(ENDPOINT_KEYS, ("endpoint",)),
@@ -193,7 +195,7 @@ class ModelSection(Section):
             raise ValueError(f"has both {given[0]} and {given[1]}: keep the one to use")
         (kind,) = given
         for key, kinds in OF_KINDS.items():
-            if kind not in kinds and getattr(self, key) is not None:
+            if kind not in kinds and getattr(self, key) != ModelSection.model_fields[key].default:
                 raise ValueError(f"{key} has no effect with {kind}: remove it")
         if self.endpoint is not None and "@" in urlsplit(self.endpoint).netloc:
             from swapproof.models.deployed.http_endpoint import AUTHORIZATION
@@ -248,6 +250,7 @@ class ModelSection(Section):
             fields=fields,
             moving=moving,
             labels=self.labels,
+            label_map=self.label_map,
             folder=self.folder,
             threads=threads,
             options=alone,

@@ -14,9 +14,16 @@ from numpy.typing import NDArray
 
 from ...errors import BadInput, one_line
 from ..classifier import NoAnswer, Scores
+from ..decision import Answered, Meaning
 
-METHODS = ("decision_function", "predict_joint_log_proba", "predict_proba", "predict")
-"""In this order: the first two are what `predict` is computed from, and nothing in them is rounded to 0 or 1."""
+METHODS: dict[str, Meaning] = {
+    "decision_function": "logits",
+    "predict_joint_log_proba": "logits",
+    "predict_proba": "probabilities",
+    "predict": "probabilities",
+}
+"""What each answers. In this order: the first two are what `predict` is computed from, and nothing in them is rounded
+to 0 or 1."""
 FALSE_MAJORITIES = frozenset({"FixedThresholdClassifier", "TunedThresholdClassifierCV"})
 """Their `predict` does not follow their scores."""
 PROBES = ("one text", "another text, of a few more words")
@@ -58,11 +65,20 @@ class TextPipeline:
         predicted = np.asarray(self.head.predict(features)) if not self.chosen or self.method == "predict" else None
         if self.method == "predict" and predicted is not None:
             return np.asarray(self.numbers(predicted)[:, None] == np.arange(len(self.classes)), dtype=np.float64)
-        scores = np.asarray(getattr(self.head, self.method)(features), dtype=np.float64)
-        scores = scores[:, None] if scores.ndim == 1 else scores
+        scores = self.raw(features)
         if predicted is not None:
             self.compare(scores, predicted)
         return scores
+
+    def raw(self, features: Any) -> Scores:
+        """What the method answers, whatever `predict` says."""
+        scores = np.asarray(getattr(self.head, self.method)(features), dtype=np.float64)
+        return scores[:, None] if scores.ndim == 1 else scores
+
+    @cached_property
+    def answered(self) -> Answered:
+        outputs = len(self.classes) if self.method == "predict" else self.raw(self.features(PROBES)).shape[1]
+        return Answered(METHODS[self.method], outputs)
 
     def compare(self, scores: Scores, predicted: NDArray[Any]) -> None:
         told = ~np.isnan(scores).any(axis=1)
@@ -81,7 +97,7 @@ class TextPipeline:
     @property
     def border(self) -> float:
         """What the score of one question must exceed."""
-        return 0.5 if self.method == "predict_proba" else 0.0
+        return 0.5 if METHODS[self.method] == "probabilities" else 0.0
 
     def numbers(self, predicted: NDArray[Any]) -> NDArray[np.int64]:
         """By the order of the classes."""

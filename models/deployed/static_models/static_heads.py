@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..classifier import NoAnswer, Scores
+from ..decision import Answered
 
 Floats = NDArray[np.float64]
 NO_DIVISION = float(np.float32(1e-32))
@@ -39,6 +40,11 @@ class PooledLayers:
     @property
     def answers(self) -> str:
         return "logits" if self.activation == "identity" else "probabilities"
+
+    @property
+    def answered(self) -> Answered | None:
+        """Of a head that ends in no activation nobody but the task says what its numbers mean."""
+        return None if self.activation == "identity" else Answered("probabilities", len(self.layers[-1].bias))
 
     def scores(self, sums: Floats, counts: NDArray[np.int64]) -> Scores:
         return self.activated(self.logits(self.pooled(sums, counts)))
@@ -96,6 +102,10 @@ class LabelLoss:
     """How often each label was in the training data: they shape the tree of a hierarchical softmax."""
 
     answers = "probabilities"
+
+    @property
+    def answered(self) -> Answered:
+        return Answered("probabilities", len(self.counts))
 
     def scores(self, sums: Floats, counts: NDArray[np.int64]) -> Scores:
         if (counts == 0).any():

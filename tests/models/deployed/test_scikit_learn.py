@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from small_pipelines import all_rows, corpus, opened, swaps, trained
 
 from swapproof.models.deployed.classifier import Deployment, NoAnswer, SpeltOut
+from swapproof.models.deployed.decision import Decision
 from swapproof.models.deployed.pipelines.text_pipeline import text_pipeline
 from swapproof.models.deployed.scikit_learn import Counted, open_scikit_learn
 from swapproof.models.errors import BadInput
@@ -275,6 +277,31 @@ def test_labels_in_another_order_are_refused(tmp_path: Path) -> None:
         opened(model, tmp_path, labels=("positive", "negative"))
     for labels in (("negative", "positive"), ("bad", "good"), ()):
         assert opened(model, tmp_path, labels=labels).classes == ("negative", "positive")
+    spelt = {"Positive": "good", "negative": "bad", "x": "bad"}
+    with pytest.raises(BadInput, match=r'write labels = { "negative" = "bad", "x" = "bad", "Positive" = "good" }'):
+        opened(model, tmp_path, labels=("good", "bad"), label_map=spelt)
+    assert opened(model, tmp_path, labels=("bad", "good"), label_map=spelt).classes == ("negative", "positive")
+
+
+@pytest.mark.parametrize(
+    ("output", "decision", "refused"),
+    [
+        (None, Decision(2, "probabilities"), 'scores are logits, and .* write scores = "logits"'),
+        ("decision_function", Decision(2, "sigmoid"), "scores are logits"),
+        ("predict_proba", Decision(2, threshold=0.3), "scores are probabilities"),
+        ("predict_proba", Decision(2, "sigmoid", threshold=0.3), None),
+        ("predict_proba", Decision(2), None),
+        (None, Decision(2, threshold=0.3), None),
+    ],
+)
+def test_scores_that_would_be_compared_as_what_they_are_not_are_refused(
+    output: str | None, decision: Decision, refused: str | None, tmp_path: Path
+) -> None:
+    """A decision_function of 0.3 is positive to predict, and as a share it would be negative."""
+    own = opened(trained(CountVectorizer(), LogisticRegression()), tmp_path, output=output).identity.answered
+    assert own is not None
+    with nullcontext() if refused is None else pytest.raises(BadInput, match=refused):
+        decision.refuse_other_meaning("here", own)
 
 
 def test_a_threshold_of_its_own_is_followed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_transformers import BERT_TOKENS, CLASSES, KINDS, POSITIONS, change, save
+from tiny_transformers import BERT_TOKENS, CLASSES, KINDS, POSITIONS, TYPES, change, save
 
 from swapproof.models.deployed.classifier import Deployment
 from swapproof.models.deployed.hugging_face import prepare_hugging_face
@@ -114,6 +114,16 @@ def test_the_second_text_of_a_pair_has_types_of_its_own(folders: Callable[[str],
         for types in (first.type_ids, [0] * len(first.ids))
     )
     assert np.abs(with_types - without).max() > 0.01
+
+
+@pytest.mark.filterwarnings("ignore")  # transformers' own, of its pipelines
+def test_types_that_the_model_has_no_rows_for_are_left_out(tmp_path: Path) -> None:
+    """As in DeBERTa's folders: the tokenizer gives types, and the model takes them and does nothing with them."""
+    folder = save("deberta", tmp_path / "deberta", num_hidden_layers=1)
+    change(folder / "tokenizer_config.json", model_input_names=TYPES)
+    exported = export_hugging_face(folder, tmp_path / "out", sentences=TEXTS[:3])
+    assert list(exported.inputs) == ["input_ids", "attention_mask"]
+    np.testing.assert_allclose(answers(exported, TEXTS[:3]), deployed(folder, TEXTS[:3]), atol=1e-4)
 
 
 def test_texts_are_cut_to_the_length_asked_for(bert: Path, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def bench_deep(
     `json_file` receives a line about the machine, one for every answer as soon as it is there, and one with the totals.
     """
     if not (seconds > 0 and math.isfinite(seconds)):
-        raise BadInput(f"seconds = {seconds}: a time above 0")
+        raise BadInput(f"seconds = {seconds}: a time above 0, and finite")
     if radius < 1:
         raise BadInput(f"radius = {radius}: at least 1")
     task = read_task(task_path)

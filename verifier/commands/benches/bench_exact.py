@@ -64,7 +64,7 @@ def bench_exact(
     `json_file` receives a line about the machine, one for every answer as soon as it is there, and one with the totals.
     """
     if not (seconds > 0 and math.isfinite(seconds)):
-        raise BadInput(f"seconds = {seconds}: a time above 0")
+        raise BadInput(f"seconds = {seconds}: a time above 0, and finite")
     chosen = contestants(engines)
     if json_file is not None:
         refuse_to_replace(json_file, json_with("command", "processor", "seconds_per_text"), "--json")

@@ -85,7 +85,7 @@ def bench_growth(
         plan, seconds=plan.seconds if seconds is None else seconds, each=plan.each if texts is None else texts
     )
     if not (plan.seconds > 0 and math.isfinite(plan.seconds)):
-        raise BadInput(f"seconds = {plan.seconds}: a time above 0")
+        raise BadInput(f"seconds = {plan.seconds}: a time above 0, and finite")
     known = {"exact": None, **{rival.name: rival for rival in RIVALS}}
     unknown = [name for name in engines if name not in known]
     if unknown or not engines or len(set(engines)) < len(engines):

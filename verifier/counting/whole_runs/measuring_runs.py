@@ -90,7 +90,9 @@ def measured_radius(task: str | Path, out: str | Path, radius: int, options: PrO
     limit, seconds, sampling = options.limit, options.seconds, options.sampling
     require(limit is None or limit >= 1, f"limit = {limit}: at least 1")
     require(0 <= radius <= MOST, f"radius = {radius}: from 0 to {MOST}")
-    require(seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0")
+    require(
+        seconds is None or (seconds > 0 and math.isfinite(seconds)), f"seconds = {seconds}: a time above 0, and finite"
+    )
     require(options.jobs >= 1, f"jobs = {options.jobs}: at least 1")
     run = Run(Path(out))
     refuse_foreign(run.folder)

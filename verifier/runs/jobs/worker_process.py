@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.solvers.one_thread import ONE_THREAD
+from swapproof.models.errors import BadInput as Misshapen
 
 from ...interrupting import leave_interrupts_to_parent, stops_held_back
 from ...process_copy import CORES
@@ -177,7 +178,7 @@ def serve(pipe: Connection) -> None:
                     pipe.send(settle_here(station, text))
         except (BrokenPipeError, ConnectionResetError):
             raise
-        except (BadInput, NotImplementedError) as error:
+        except (BadInput, Misshapen, NotImplementedError) as error:
             pipe.send(Refusal(str(error)))
         except Exception:
             pipe.send(Crash(traceback.format_exc()))
