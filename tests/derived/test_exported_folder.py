@@ -51,6 +51,10 @@ def test_a_folder_is_exported_run_and_checked(tmp_path: Path, capsys: pytest.Cap
     again = (run / "results.jsonl").read_bytes()
     assert main(["certify", str(tmp_path / "task.toml"), "--out", str(run)]) == 0  # the same run, though exported anew
     assert (run / "results.jsonl").read_bytes() == again
+    read = tmp_path / "read.toml"
+    read.write_text((tmp_path / "task.toml").read_text().replace('hf = "model"', 'hf = "model"\nroad = "read"'))
+    assert main(["certify", str(read), "--out", str(tmp_path / "proved"), "--seconds", "5"]) in (0, 3)
+    assert main(["check", str(tmp_path / "proved")]) in (0, 3)
     told = (tmp_path / "task.toml").read_text().replace(json.dumps(names), json.dumps(names[::-1]))
     (tmp_path / "task.toml").write_text(told)
     assert main(["certify", str(tmp_path / "task.toml"), "--out", str(tmp_path / "other")]) == 2

@@ -26,7 +26,7 @@ from ..pages.sheets.measured_page import page_of_run
 from ..runs.binding import Binding, binding_of
 from ..runs.keys_once import once
 from ..runs.left_out_swaps import counts_differ, list_differs
-from ..runs.manifest import deployed_differs, read_manifest, settings_of
+from ..runs.manifest import deployed_differs, read_manifest, remarks_of_export, settings_of
 from ..runs.manifest import differences as manifest_differences
 from ..runs.run_folder import Run
 from ..runs.run_folder import sha256 as sha256_of
@@ -49,7 +49,7 @@ def differences(run: Run, inputs: Inputs) -> Iterator[str]:
 
     def others(facts: Mapping[str, str]) -> Iterator[str]:
         yield from files_differ(run, inputs, facts)
-        for fault in network_differs(opened_in(run), inputs, json.loads(facts["about"]), run.deployed.is_dir()):
+        for fault in network_differs(opened_in(run), inputs, json.loads(facts["about"]), run):
             yield f"store.sqlite {fault}"
         lines = lines_of(run)
         yield from pages_differ(run, facts, lines)
@@ -241,7 +241,7 @@ def page_of(run: Run, facts: Mapping[str, str], lines: Iterable[Mapping[str, Any
     return page(summary, facts, ordered, read_choices(run.spaces), beside(run, summary, ordered))
 
 
-def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_deployed: bool = False) -> Iterator[str]:
+def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], run: Run) -> Iterator[str]:
     """What the report says of the network, beside that of the first text."""
     network = network_for(model, inputs.texts[0].frozen.space, smooth=True)
     unnamed = network.vocabulary_size - inputs.vocabulary.size
@@ -252,7 +252,8 @@ def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], of_d
         free = name == "hidden_units" and several
         if about["model"][name] != found and not free:
             yield f"says {name} = {about['model'][name]} of the model, and it is {found}"
-    yield from remarks_differ(about["remarks"], remarks_on(model, network, unnamed), of_deployed)
+    found = [*remarks_on(model, network, unnamed), *remarks_of_export(run)]
+    yield from remarks_differ(about["remarks"], found, run.deployed.is_dir())
 
 
 def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
@@ -263,7 +264,7 @@ def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> It
         yield "remarks other things than that the network cannot be read"
 
 
-def remarks_differ(stated: Iterable[str], found: Sequence[str], of_deployed: bool = False) -> Iterator[str]:
+def remarks_differ(stated: Iterable[str], found: Sequence[str], of_deployed: bool) -> Iterator[str]:
     """What must be remarked, and nothing else but what only the machine that made the run could see; or, where a
     network was made of a deployed model, what that is."""
     for remark in found:

@@ -20,6 +20,7 @@ from ..runs.binding import binding_of
 from ..runs.jobs.text_by_text import Hands
 from ..runs.left_out_swaps import FACT, LEFT_OUT, left_out
 from ..runs.life import Outcome, RunPlan, begun, published, settle, settling_facts
+from ..runs.manifest import note_export
 from ..runs.run_folder import Run, write_atomically
 from ..runs.run_summary import summary_of
 from ..runs.store import Store
@@ -85,6 +86,8 @@ def certify_reading(
     with begun(plan, resume=asked.resume, shown=asked.progress):
         if made is not None:
             keep_deployed(run, made)
+        if remarks:
+            note_export(run, remarks)
         return settle_and_report(plan, work, asked)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from swapproof.encodings.onnx_files.model_ports import Given
@@ -22,6 +22,9 @@ QUESTION = "measure"
 
 DEPLOYED = "deployed"
 """Among the hashes: those of the copies of the deployed model, where the model of the run was made of it."""
+
+EXPORTED = "exported"
+"""What was remarked when the model of the run was exported, if it was."""
 
 
 class Unlike(ValueError):
@@ -100,6 +103,19 @@ def note_deployed(run: Run) -> None:
     """In the manifest that is there, the files of the deployed model as they lie beside the network made of it."""
     manifest = read_manifest(run.manifest.read_bytes())
     write_manifest(run, {**manifest, "sha256": {**manifest["sha256"], DEPLOYED: deployed_files(run)}})
+
+
+def note_export(run: Run, remarks: Sequence[str]) -> None:
+    write_manifest(run, {**read_manifest(run.manifest.read_bytes()), EXPORTED: list(remarks)})
+
+
+def remarks_of_export(run: Run) -> Sequence[str]:
+    """No remarks where its manifest is missing or wrong, which is refused elsewhere."""
+    try:
+        remarks = read_manifest(run.manifest.read_bytes()).get(EXPORTED)
+    except (OSError, Unlike):
+        return ()
+    return remarks if isinstance(remarks, list) else ()
 
 
 def deployed_files(run: Run) -> dict[str, str]:

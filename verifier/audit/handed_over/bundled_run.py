@@ -125,7 +125,7 @@ def beside_summary(run: Run, about: Mapping[str, Any], *, measured: bool) -> Ite
         yield from counts_differ(run, inputs, about["swaps"])
         return
     yield from about_differs(run, inputs, about, binding_as_it_lies(run, inputs))
-    yield from network_differs(opened_in(run), inputs, about)
+    yield from network_differs(opened_in(run), inputs, about, run)
 
 
 def parsed_lines(path: Path) -> Iterator[dict[str, Any]]:
