@@ -252,8 +252,8 @@ def network_differs(model: Model, inputs: Inputs, about: Mapping[str, Any], run:
         free = name == "hidden_units" and several
         if about["model"][name] != found and not free:
             yield f"says {name} = {about['model'][name]} of the model, and it is {found}"
-    found = [*remarks_on(model, network, unnamed), *remarks_of_export(run)]
-    yield from remarks_differ(about["remarks"], found, run.deployed.is_dir())
+    remarks = [*remarks_on(model, network, unnamed), *remarks_of_export(run)]
+    yield from remarks_differ(about["remarks"], remarks, run.deployed.is_dir())
 
 
 def unread_differs(model: Model, inputs: Inputs, about: Mapping[str, Any]) -> Iterator[str]:
