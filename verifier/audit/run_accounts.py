@@ -60,12 +60,13 @@ def differences(run: Run, inputs: Inputs) -> Iterator[str]:
 
 def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool) -> Iterator[str]:
     """The same of a run of `measure`, whose summary is compared elsewhere and which has no page."""
-    differing = unread_differs if deployed else network_differs
 
     def others(facts: Mapping[str, str]) -> Iterator[str]:
         yield from files_differ(run, inputs, facts)
         yield from page_differs(run)
-        for fault in differing(opened_in(run), inputs, json.loads(facts["about"])):
+        model, about = opened_in(run), json.loads(facts["about"])
+        faults = unread_differs(model, inputs, about) if deployed else network_differs(model, inputs, about, run)
+        for fault in faults:
             yield f"store.sqlite {fault}"
 
     return compared(run, stage, others)
