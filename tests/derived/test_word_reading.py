@@ -145,6 +145,17 @@ def test_a_deployed_model_that_was_changed_afterwards_is_refused_by_check(
     assert "deployed/ is not covered" in capsys.readouterr().out
 
 
+def test_a_witness_that_is_none_is_refused_by_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, *linear())
+    run = tmp_path / "run"
+    assert main(["certify", str(tmp_path / "task.toml"), "--out", str(run)]) == 0
+    lines = results(run)
+    changed = [json.dumps(line | {"witness": 1}) for line in lines]
+    (run / "results.jsonl").write_text("\n".join(changed) + "\n")
+    assert main(["check", str(run)]) == 4
+    assert "its witness has no swaps" in capsys.readouterr().out
+
+
 def test_what_no_network_is_made_of_is_run(tmp_path: Path) -> None:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression

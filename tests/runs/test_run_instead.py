@@ -42,6 +42,13 @@ def overflowing(proto: Any) -> None:
     relu.op_type, relu.input[0] = "Exp", "scaled"
 
 
+def alone(proto: Any) -> None:
+    """The shape of the scores is that of one sentence."""
+    proto.graph.node[-1].output[0] = "scores"
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([1, 2]), "one"))
+    proto.graph.node.append(helper.make_node("Reshape", ["scores", "one"], ["logits"]))
+
+
 def test_a_text_longer_than_the_places_leaves_only_itself_open(tmp_path: Path) -> None:
     """A network of seven places, read for lengths that fit; the longest text is of none that is tried first."""
     b = Builder()
@@ -69,7 +76,12 @@ def test_scores_that_look_like_probabilities_are_logits_where_the_task_says_so(t
     assert sum("every score lies in [0, 1]" in remark for remark in remarks) == 1
 
 
-CASES = {"table holds NaN": without_a_word, "infinity": switched_off, "it answers ": overflowing}
+CASES = {
+    "table holds NaN": without_a_word,
+    "infinity": switched_off,
+    "it answers ": overflowing,
+    "onnxruntime fails on ": alone,
+}
 
 
 @pytest.mark.parametrize("reason", CASES)

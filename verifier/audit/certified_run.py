@@ -101,7 +101,7 @@ def answered_otherwise(beside: Beside | None, items: Sequence[Item]) -> Iterator
             continue
         try:
             unfooled = beside.unfooled(text, swaps_in(line, text))
-        except (Refused, LookupError, ValueError) as error:  # its swaps are none of the text's
+        except (Refused, LookupError, TypeError, ValueError) as error:  # its swaps are none of the text's
             unfooled = str(error)
         if unfooled is not None:
             yield f"text {text.id}: {unfooled}"
@@ -119,6 +119,8 @@ def answers_to(beside: Beside, texts: Sequence[Text]) -> list[int | None]:
 
 
 def swaps_in(line: Mapping[str, Any], text: Text) -> tuple[tuple[int, int], ...]:
+    if not isinstance(line["witness"], dict):
+        raise Refused("its witness has no swaps")
     return tuple((position, token) for position, token in tokens(text, line["witness"]["swaps"]))
 
 

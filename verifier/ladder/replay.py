@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.errors import BadInput
+from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.model_ports import Given
 from swapproof.encodings.onnx_files.onnx_reading import Model
 from swapproof.encodings.space import Constants, SwapSpace
@@ -88,7 +88,9 @@ class Replay:
             (result,) = self.session.run([self.model.output], feeds)
         except Exception as error:
             reason = str(error).strip().split("\n")[0]
-            raise BadInput(f"{self.model.named}: onnxruntime fails on {len(ids)} sentences ({reason})") from None
+            # One at a time it may answer: models are run that are not read.
+            kind = BadInput if len(ids) == 1 else Unsupported
+            raise kind(f"{self.model.named}: onnxruntime fails on {len(ids)} sentences ({reason})") from None
         return np.asarray(result)
 
     def answers(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
