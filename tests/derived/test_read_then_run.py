@@ -165,6 +165,24 @@ def test_texts_are_run_of_which_float32_loses_what_proofs_would_speak_of(lowest:
     assert [line["level"] for line in lines_of(tmp_path / "run")] == ["real"] * 4 + ["replay"] * 4
 
 
+def hidden_lines(b: Builder, x: str, _: np.random.Generator) -> str:
+    """Padding looks at nothing, and counts with the weight 0."""
+    padding = b.call("Unsqueeze", b.call("Equal", "tokens", b.constant(np.array(0))), b.wholes(-1))
+    low = b.call("Where", padding, b.constant(np.float32(-1e30)), b.constant(np.float32(0)))
+    scores = b.call("Add", b.call("MatMul", x, b.call("Transpose", x, perm=[0, 2, 1])), low)
+    mixed = b.call("MatMul", b.call("Softmax", scores, axis=-1), x)
+    weights = b.call("Where", padding, b.constant(np.float32(0)), b.constant(np.float32(1)))
+    return b.call("ReduceSum", b.call("Mul", mixed, weights), b.wholes(1), keepdims=0)
+
+
+def test_lines_that_are_hidden_whole_are_run_though_nothing_comes_of_them(tmp_path: Path) -> None:
+    """check.py looks at them all the same."""
+    task = task_of(tmp_path, "", model(hidden_lines, 7, classes=2), (*TEXTS, "w1 w3", "w4"))
+    certify(task, tmp_path / "run")
+    levels = {(line["positions"] == LENGTH, line["level"]) for line in lines_of(tmp_path / "run")}
+    assert levels == {(True, "real"), (False, "replay")}
+
+
 def test_a_run_goes_on_where_it_was(tmp_path: Path, ran: list[dict[str, Any]]) -> None:
     task = task_of(tmp_path)
     certify(task, tmp_path / "run", limit=2)

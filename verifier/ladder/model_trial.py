@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -250,10 +250,13 @@ def network_read(model: Model, space: SwapSpace, *, smooth: bool) -> Network:
 
 
 def refuse_immense(model: Model, network: Network, space: SwapSpace) -> None:
-    """Proofs of smooth networks are of numbers below 2**40: Unsupported where a text as it stands makes larger ones."""
+    """Proofs of smooth networks are of numbers below 2**40: Unsupported where a text as it stands makes larger ones.
+
+    Also where nothing comes of them, as of lines that are hidden whole: layouts leave these out.
+    """
     if not network.is_smooth:
         return
-    question = question_of(Query.of(network, space, 0))
+    question = replace(question_of(Query.of(network, space, 0)), layout=None)
     _, ends = margins_of(question, question.whole(0), Ends(FINEST))
     if not np.isfinite(ends).all():
         raise Unsupported(
