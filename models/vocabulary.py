@@ -191,8 +191,6 @@ def vocabulary_of(
             raise BadInput(f"{name} is {json.dumps(given)}: it can be a token or an id, 0 or more")
     if file.split is not None and split not in (None, "whitespace"):
         raise BadInput(f"{source}: a tokenizer of Keras splits texts itself: leave out split = {split!r}")
-    if isinstance(unknown, str) and unknown and unknown not in file.ids:
-        raise BadInput(f"{source}: has no word {unknown!r} to read unknown words as: name one that it has, or an id")
     if unknown is None:
         unknown = UNKNOWN if file.unknown is None else file.unknown
     if pad is None:

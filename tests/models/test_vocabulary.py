@@ -142,13 +142,6 @@ def test_a_short_text_needs_the_padding_token() -> None:
         vocabulary.encode("good", 2)
 
 
-def test_an_unknown_token_that_the_vocabulary_lacks_is_refused_before_a_text_needs_it(tmp_path: Path) -> None:
-    path = saved(tmp_path, ["<pad>", "<unk>", "good"])
-    with pytest.raises(BadInput, match="has no word 'zzz' to read unknown words as: name one that it has, or an id"):
-        read_vocabulary(path, unknown="zzz")
-    assert read_vocabulary(path, unknown="").encode("good").tokens == (2,)
-
-
 def test_padding_and_the_unknown_token_may_be_ids_without_a_name(tmp_path: Path) -> None:
     """As Keras numbers words: from 1 on, 0 being padding. They are no replacements, and count as rows of the model."""
     path = saved(tmp_path, {"good": 2, "film": 3})
