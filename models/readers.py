@@ -445,7 +445,7 @@ def _jsonl(path: Path, asked: Asked) -> Iterator[Record]:
             yield Defect(f"{path} line {blank}: a blank line between rows")
             blank = None
         try:
-            record = json.loads(line.rstrip("\r\n"), object_pairs_hook=_once)
+            record = json.loads(line.rstrip("\r\n"), object_pairs_hook=keys_once)
         except json.JSONDecodeError as error:
             yield Defect(f"{where}: not JSON ({error.msg}, column {error.pos + 1})")
         except (ValueError, RecursionError) as error:
@@ -460,7 +460,7 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
     if broken := next((line for _, line in lines if isinstance(line, Defect)), None):
         raise BadInput(broken.what)
     try:
-        records = json.loads("".join(line for _, line in lines if isinstance(line, str)), object_pairs_hook=_once)
+        records = json.loads("".join(line for _, line in lines if isinstance(line, str)), object_pairs_hook=keys_once)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
     except (ValueError, RecursionError) as error:
@@ -471,12 +471,16 @@ def _json(path: Path, asked: Asked) -> Iterator[Record]:
         yield _object(f"{path} item {number} (counted from 0)", record, asked.columns)
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+class KeyTwice(ValueError):
+    """In one object of a JSON file."""
+
+
+def keys_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """JSON keeps the last of two values of a key, and people see the first."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice!r} is there twice")
+        raise KeyTwice(f"the key {twice!r} is there twice")
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from .encoded import Pattern, Split
 from .errors import BadInput, Unsupported, one_line, unreadable
+from .readers import KeyTwice, keys_once
 
 CONFIG = "tokenizer_config.json"
 """What Hugging Face keeps beside a tokenizer: its padding token and sides, and the longest text of the model."""
@@ -339,24 +339,16 @@ def _lines(path: Path) -> list[str]:
 
 
 def _json(path: Path) -> tuple[object, str]:
-    """The JSON of a file and its text; a key given twice is an error, for JSON keeps the last one silently."""
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        keys = dict(pairs)
-        if len(keys) < len(pairs):
-            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-            raise BadInput(f"{path}: {twice!r} is there twice")
-        return keys
-
+    """The JSON of a file and its text; a key given twice is an error."""
     text = _decoded(path)
     try:
-        return json.loads(text, object_pairs_hook=unique), text
+        return json.loads(text, object_pairs_hook=keys_once), text
     except json.JSONDecodeError as error:
         raise BadInput(f"{path} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
     except RecursionError as error:
         raise BadInput(f"{path}: JSON nested too deep") from error
-    except BadInput:
-        raise
+    except KeyTwice as error:
+        raise BadInput(f"{path}: {error}") from None
     except ValueError as error:
         raise BadInput(f"{path}: not JSON ({one_line(error)})") from error
 
