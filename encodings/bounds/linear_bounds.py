@@ -35,7 +35,7 @@ from ..pools.counted_swaps import Counted, Line, roots_of
 from ..pools.next_swaps import NextSwaps
 from ..walk import Meaning, gather
 from .relaxation import Picked, picked, replaced_by, replaced_maximum, replaced_rectifier
-from .selection import Part, Places, greatest_without_each, leaving, suffix_sums
+from .selection import Part, Places, greatest_without_each, leaving, suffix_sums, sums_of_greatest
 from .substitution import Coefficients, Relaxed, substituted
 from .swap_differences import Differences
 
@@ -137,6 +137,19 @@ class LinearBounds:
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
         self.counted = counted_maxima(places, heights, up)
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
+
+    def reached(self, start: Array, left: Array) -> tuple[Array, Array]:
+        """[n, width] each: how far so many swaps from these places on lower the cut, and how far they raise it."""
+        at = np.minimum(left, self.depth)
+        if not start.any():  # most bounds of a whole space are asked for once: no table of all places for them
+            return self.from_first[0][at], self.from_first[1][at]
+        return self.down[start, at], self.up[start, at]
+
+    @cached_property
+    def from_first(self) -> tuple[Array, Array]:
+        """[depth + 1, width] each: how far so many swaps of all places lower and raise the cut."""
+        down, up = sums_of_greatest(self.fall, self.depth), sums_of_greatest(self.rise, self.depth)
+        return down, up
 
     @cached_property
     def down(self) -> Array:
@@ -271,8 +284,8 @@ class ElementBounds:
     def __init__(self, linear: LinearBounds, regions: Regions, moving: Array | None = None) -> None:
         """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it."""
         self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
-        at = (regions.start, np.minimum(regions.left, linear.depth))
-        low, high = regions.states - linear.down[at], regions.states + linear.up[at]
+        down, up = linear.reached(regions.start, regions.left)
+        low, high = regions.states - down, regions.states + up
         self.base = regions.states
         """[n, width]: the greatest values of the cut without further swaps."""
         if regions.swapped is not None:

@@ -214,6 +214,12 @@ def greatest(best: Array, k: int) -> Array:
     return np.asarray(best.sum(axis=-1))
 
 
+def sums_of_greatest(best: Array, k: int) -> Array:
+    """[k + 1, M]: at j the sum of the j greatest of `best` [P, M]; k is at most P."""
+    chosen = best if k >= len(best) else np.partition(best, len(best) - k, axis=0)[len(best) - k :]
+    return np.concatenate([np.zeros((1, best.shape[1])), -np.cumsum(np.sort(-chosen, axis=0), axis=0)])
+
+
 def suffix_sums(best: Array, k: int) -> Array:
     """[P + 1, k + 1, M]: at (i, j) the sum of the j greatest of `best[i:]`; no number in `best` [P, M] is negative."""
     count, functions = best.shape
