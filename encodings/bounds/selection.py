@@ -216,7 +216,7 @@ def greatest(best: Array, k: int) -> Array:
 
 def sums_of_greatest(best: Array, k: int) -> Array:
     """[k + 1, M]: at j the sum of the j greatest of `best` [P, M]; k is at most P."""
-    chosen = best if k >= len(best) else np.partition(best, len(best) - k, axis=0)[len(best) - k :]
+    chosen = np.partition(best, len(best) - k, axis=0)[len(best) - k :] if 0 < k < len(best) else best[:k]
     return np.concatenate([np.zeros((1, best.shape[1])), -np.cumsum(np.sort(-chosen, axis=0), axis=0)])
 
 
