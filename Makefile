@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One thread each: the tests run side by side, and the models are small.
 export OMP_NUM_THREADS := 1
+# Tests start hundreds of processes: each would compile all it imports where nothing compiled may be kept.
+unexport PYTHONDONTWRITEBYTECODE
+# Neighbours have their set-up in common, so a worker gets a stretch of them, and from another's when it is done.
+SIDE_BY_SIDE := -n auto --dist worksteal
 
 .PHONY: demo test lint types nightly benchmark clean
 
@@ -14,7 +18,7 @@ test: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -q
+	$(BIN)/pytest $(SIDE_BY_SIDE) -q
 
 lint: $(VENV)/development
 	$(BIN)/ruff check --fix .
@@ -22,7 +26,7 @@ lint: $(VENV)/development
 
 # The same tests with many more random cases, and those that take long.
 nightly: $(VENV)/development
-	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n auto -q -m 'not benchmark'
+	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest $(SIDE_BY_SIDE) -q -m 'not benchmark'
 
 benchmark: $(VENV)/development
 	$(BIN)/pytest -m benchmark -s -q

@@ -205,7 +205,10 @@ def found_labels(rows: list[Row]) -> tuple[str, ...]:
 def class_numbers(rows: list[Row], names: Sequence[str], file: Path) -> list[int]:
     """A label is the name of a class, or its number."""
     if len(names) < 2:
-        raise BadInput(f"{file}: every text has the label {names[0]!r}; a classifier needs two classes or more")
+        raise BadInput(
+            f"{file}: every text has the label {names[0]!r}, and a classifier needs two classes or more: take a "
+            "file of several, or mend [data] label, which names another column, or only, which keeps too few rows"
+        )
     return [label_index(label_of(row), names, row.where) for row in rows]
 
 

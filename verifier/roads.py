@@ -6,13 +6,13 @@ Each road is imported when it is taken.
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from swapproof.encodings.solvers.one_thread import one_thread
 from swapproof.models.deployed.kinds import WORD_READERS
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from .runs.jobs.ray_cluster import connected
 from .runs.life import Outcome
@@ -69,8 +69,8 @@ def certify(
     settings = CertifyOptions(limit, radius, engines, seconds, jobs, resume, progress, trust, against, cluster)
     given = read_task(task).requiring(require)
     refuse_unmeasured(given.require, "certify")
-    with one_thread(), connected(cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
-        return certify_task(run, given, settings, Path(place))
+    with one_thread(), connected(cluster), PassingFolder() as place:
+        return certify_task(run, given, settings, place)
 
 
 def brief(said: str, task: Task) -> str:

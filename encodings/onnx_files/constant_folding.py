@@ -185,6 +185,8 @@ def perform(
         size = SIZES[operator](arrays, attributes)
         if size > LARGEST_CONSTANT:
             raise Unsupported(f"{where}: would make an array of {size} elements; at most {LARGEST_CONSTANT} are made")
+        if operator == "Trilu":
+            refuse_no_triangles(where, arrays)
         results = reference(operator, attributes, arrays, outputs, opset)
         if operator in EXACT or not any(np.issubdtype(result.dtype, np.floating) for result in results):
             return results, False
@@ -202,6 +204,17 @@ def perform(
             results,
         )
     return results, rounded
+
+
+def refuse_no_triangles(where: str, arrays: Arrays) -> None:
+    """The reference implementation makes a matrix of a row, and takes any number for a diagonal."""
+    if (found := given(arrays, 0)).ndim < 2:
+        raise BadInput(f"{where}: Trilu of shape {list(found.shape)}, which has no triangles; it takes matrices")
+    diagonal = arrays[1] if len(arrays) > 1 else None
+    if diagonal is not None and (diagonal.size != 1 or diagonal.dtype != np.int64):
+        raise BadInput(
+            f"{where}: Trilu from a diagonal of {diagonal.size} {diagonal.dtype}; it takes one number, of int64"
+        )
 
 
 def differs(

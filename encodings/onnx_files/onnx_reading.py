@@ -43,6 +43,10 @@ ROOM = 2**27
 LOOPS = (
     "loops are not supported: export the model with fixed branches, and Embedding with a mean or sum, no EmbeddingBag"
 )
+PLACES = (
+    "places of the largest number are not supported: where it is the last operator, export the model with its logits; "
+    'where it looks for the last word (as that of GPT-2 does), the model can only be run: without road = "read"'
+)
 READ_TOKENS = {
     "Cast", "Dropout", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Shape",
     "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
@@ -63,7 +67,9 @@ HINTS = {
     "Loop": LOOPS,
     "Scan": LOOPS,
     "SequenceEmpty": LOOPS,
-    "ArgMax": "the model must answer with its logits, not with a class",
+    "ArgMax": PLACES,
+    "ArgMin": PLACES,
+    "Trilu": "triangles of what depends on the text are not supported: use Mul or Where with a triangular constant",
     "TopK": "the model must answer with its logits, not with a class",
     "Equal": COMPARED,
     "Mod": SELECT,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from ..readers import refuse_other_order
 from .classifier import Classifier, Deployment, Identity, Scores, Variants
 from .decision import Answered
 from .kinds import open_classifier
+from .passing_folder import PassingFolder
 from .swapped_text import Fields, SwapText
 
 
@@ -103,12 +102,12 @@ class ExportedClassifier:
 
 def open_hugging_face(deployment: Deployment) -> Classifier:
     """From an export that lasts as long as the classifier."""
-    place = Path(tempfile.mkdtemp(prefix="swapproof-"))
+    place = PassingFolder()
     try:
-        prepared = prepare_hugging_face(deployment, place / "exported")
+        prepared = prepare_hugging_face(deployment, place.path / "exported")
         classifier = ExportedClassifier(prepared, open_classifier(prepared.deployment), Path(deployment.source).name)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        place.remove()
         raise
-    weakref.finalize(classifier, shutil.rmtree, place, ignore_errors=True)
+    place.owned_by(classifier)
     return classifier

@@ -65,6 +65,11 @@ def labels_of(found: Sequence[str], names: Sequence[str] | None, classes: int, w
             f"{where} holds {listed(found)}, and the model's classes are {listed(given)}: say which is which: "
             f"{to_fill(found)}"
         )
+    if len(found) == 1:
+        raise BadInput(
+            f"{where} has {found[0]!r} in every row, and the model has {classes} classes: take data of several "
+            'classes, or say which is which: --set \'labels=["...", "..."]\', in the order of the model\'s scores'
+        )
     if len(found) != classes:
         raise BadInput(
             f"{where} holds {len(found)} different labels ({listed(found)}), and the model has {classes} classes: say "

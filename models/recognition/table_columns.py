@@ -137,6 +137,13 @@ def label_in(sample: Sample, text: Choice, context: Choice | None, *, skip: bool
             f"{sample.path}: {listed} could all hold the labels: say which does: "
             f"--set label={quoted((named or fitting)[0].name)}"
         )
+    alone = [column for column in free if plain(column.name) in LABELS and len(column.spellings or ()) == 1]
+    if alone:
+        raise BadInput(
+            f"{sample.path}: column {alone[0].name!r} has one label in every row ({spellings(alone[0])}): take data of "
+            f"several classes, or say that it holds the labels, and what the model's classes are: --set "
+            f'label={quoted(alone[0].name)} --set \'labels=["...", "..."]\''
+        )
     others = described(sample, taken) if free else "none"
     raise BadInput(
         f"{sample.path}: no column of labels beside {text.name!r}; one has a value in every row and few "

@@ -51,6 +51,14 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.fixture
+def attacked(finished: Path, tmp_path: Path) -> Path:
+    """An attack's names of classes stand in its summary."""
+    task = str(finished.parent / "task" / "task.toml")
+    assert main(["attack", task, "--method", "greedy", "--limit", "2", "--out", str(tmp_path / "attacked")]) == 0
+    return tmp_path / "attacked"
+
+
 def change_fact(run: Path, name: str, change: Change) -> None:
     """Change a fact of the store, which is JSON, in place."""
     with closing(sqlite3.connect(run / "store.sqlite", isolation_level=None)) as store:
@@ -165,6 +173,30 @@ def test_a_changed_fact_of_the_store_is_refused(
         write_report(Run(run))
         (run / "summary.json").unlink()
         assert said in refusal(run, capsys)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda made: made["model"]["labels"].reverse(), "another task than the one whose SHA-256 it notes"),
+        (
+            lambda made: made["model"].update(labels=["worse", "better"]),
+            "were worse, better, and task.toml names",
+        ),
+        (lambda made: made["swaps"].update(max_per_word=3), "another task than"),
+        (lambda made: made["data"].update(blessed=True), "is no task: [data] unknown key 'blessed'"),
+        (lambda made: made.pop("swaps"), "is no task: [swaps] is missing"),
+    ],
+)
+@pytest.mark.parametrize("fixture", ["run", "attacked"])
+def test_a_manifest_that_says_it_was_made_from_something_else_is_refused(
+    request: pytest.FixtureRequest, capsys: Capture, fixture: str, change: Change, said: str
+) -> None:
+    folder: Path = request.getfixturevalue(fixture)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest["made_from"])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert said in refusal(folder, capsys)
 
 
 def test_the_store_cannot_override_what_follows_from_the_lines(run: Path, capsys: Capture) -> None:

@@ -107,6 +107,8 @@ def test_the_model_these_tests_spoil_is_good(tmp_path: Path) -> None:
         ("RandomNormalLike", {}, "random"),
         ("Bernoulli", {}, "random"),
         ("TopK", {}, "logits"),
+        ("ArgMax", {}, "export the model with its logits; where it looks for the last word"),
+        ("Trilu", {}, "with a triangular constant"),
     ],
 )
 def test_unsupported_operators(operator: str, attributes: dict[str, Any], hint: str, tmp_path: Path) -> None:
@@ -122,6 +124,22 @@ def test_unsupported_operators(operator: str, attributes: dict[str, Any], hint: 
     bad = node(operator, inputs.get(operator, ["words"]), outputs, name="culprit", **attributes)
     weights = {"w": floats(1, 8, 2), "r": floats(1, 8, 2), "k": wholes(1)}
     refused(tmp_path, model(between(bad), weights, opset=20), Unsupported, operator, "culprit", hint)
+
+
+@pytest.mark.parametrize(
+    ("constants", "met"),
+    [
+        ({"one": np.ones(3, np.float32)}, "Trilu of shape [3], which has no triangles; it takes matrices"),
+        ({"one": np.float32(1)}, "Trilu of shape []"),
+        ({"one": floats(3, 3), "k": wholes(1, 2)}, "a diagonal of 2 int64; it takes one number, of int64"),
+        ({"one": floats(3, 3), "k": np.float32(1)}, "a diagonal of 1 float32"),
+    ],
+)
+def test_triangles_of_constants_that_have_none(constants: dict[str, Array], met: str, tmp_path: Path) -> None:
+    constants = {name: np.asarray(array) for name, array in constants.items()}
+    three = node("Trilu", list(constants), ["three"], name="culprit")
+    added = node("Add", ["words", "three"], ["changed"])
+    refused(tmp_path, model(between(three, added), constants), BadInput, "culprit", met)
 
 
 def test_a_node_without_a_name_is_given_by_number(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from swapproof.verifier.engines.exact_engine import Exact
 from swapproof.verifier.engines.outside.milp_solvers import Milp
 from swapproof.verifier.engines.outside.smt_solver import Smt
 from swapproof.verifier.engines.outside.solver_asking import Here
-from swapproof.verifier.engines.protocol import Budget, Claimed, Engine, shared
+from swapproof.verifier.engines.protocol import Budget, Claimed, Engine
 from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.ladder.text_verdict import Verdict
@@ -282,11 +282,6 @@ class TestSelection:
     def test_a_wrong_name_is_told_the_right_one(self) -> None:
         with pytest.raises(BadInput, match="did you mean gurobi"):
             engines_named("gurobbi")
-
-    def test_time_is_left_for_solvers_that_come_later(self) -> None:
-        budget = Budget(deadline=time.monotonic() + 100.0)
-        assert shared(budget, [Exact()]) is budget
-        assert 40.0 < shared(budget, [Milp(HIGHS)]).seconds_left <= 50.0
 
     def test_certify_with_a_solver_records_its_claims(self, tmp_path: Path) -> None:
         task = tiny_task.write_task(tmp_path / "task", [("a good film", "positive")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +18,25 @@ from random_networks import swap_spaces, tiny_networks
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.query import Query
+from swapproof.encodings.solvers.solver_table import HIGHS
 from swapproof.proofs.writing.certificate import Enumerate, Linear
 from swapproof.verifier.engines import NAMES
 from swapproof.verifier.engines.attack_engines import ATTACKS
 from swapproof.verifier.engines.engine_table import ENGINES, OUTSIDE, SMALL_PROOFS, SMOOTH, engines_named
 from swapproof.verifier.engines.enumeration import Enumeration
 from swapproof.verifier.engines.greedy import Greedy
-from swapproof.verifier.engines.protocol import Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped, Unchecked
+from swapproof.verifier.engines.outside.milp_solvers import Milp
+from swapproof.verifier.engines.protocol import (
+    Bound,
+    Budget,
+    Doubtful,
+    Finding,
+    Findings,
+    Sentence,
+    Stopped,
+    Unchecked,
+    shared,
+)
 from swapproof.verifier.interval import Interval, Proof, Witness
 from swapproof.verifier.ladder.climbing import climb
 from swapproof.verifier.ladder.replay import Replay
@@ -101,6 +114,30 @@ def test_the_next_engine_may_settle_what_the_refused_one_did_not(breakable: tupl
     assert "leaf 0 fails" in verdict.contradiction
     assert [type(bound.tree) for bound in verdict.refused] == [Linear]
     assert late not in asked
+
+
+@dataclass(frozen=True)
+class Lingers:
+    """Takes all the time that it is given, and finds nothing."""
+
+    name: str = "lingers"
+
+    def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
+        time.sleep(max(0.0, budget.seconds_left))
+        return
+        yield
+
+
+def test_a_space_that_can_be_enumerated_in_time_is_not_left_open(breakable: tuple[Query, Replay]) -> None:
+    query, replay = breakable
+    verdict = climb(query, replay, (Lingers(), Enumeration()), Budget(time.monotonic() + 0.6), accepted)
+    assert (verdict.status, verdict.interval.low) == ("exact", 2)
+    now = Interval(ceiling=4)
+    budget = Budget(time.monotonic() + 100)
+    assert 99 < shared(budget, [Enumeration()], query, now).seconds_left < 99.8
+    assert 40 < shared(budget, [Enumeration(), Milp(HIGHS)], query, now).seconds_left <= 50
+    assert shared(budget, [Enumeration(most=1)], query, now) is budget
+    assert shared(budget, [], query, now) is budget
 
 
 def test_where_evidence_contradicts_evidence_no_engine_is_asked_on(breakable: tuple[Query, Replay]) -> None:

@@ -17,8 +17,10 @@ PRECISIONS = [16, 24, 32, 48, 64]
 
 
 def true_floor(function: int, x: int, q: int) -> int:
-    """By mpmath with as many bits as saturation needs, and by hand where it is beyond any."""
-    if abs(x) >> q > 3 * q and (x < 0 or function != enclosures.EXP):
+    """By mpmath with as many bits as saturation needs, and by hand where it is beyond any: erf(x) is nearer to 1 than
+    2^-q where x^2 > q, for 1 - erf(x) < exp(-x^2)."""
+    far = (abs(x) >> q) ** 2 > q if function == enclosures.ERF else abs(x) >> q > 3 * q
+    if far and (x < 0 or function != enclosures.EXP):
         whole = 1 << q
         if x > 0:
             return whole - 1

@@ -1,6 +1,8 @@
 """check.js and check.py, two checkers written apart from one page, never differ about what is accepted.
 
-Both run as a stranger would run them: as programs, on files. Certificates and trees are written here from FORMAT.md.
+Both are asked whole, with their command lines, about files, in processes that stay (resident_checkers.py); that these
+say what programs say that are started anew, test_javascript_program.py looks at. Certificates and trees are written
+here from FORMAT.md.
 """
 
 from __future__ import annotations
@@ -90,6 +92,11 @@ def test_a_run_of_all_accepted_certificates_has_one_merkle_root(tmp_path: Path) 
     """Both checkers accept the run and print the same root; so more than 16 leaves hash to the same tree."""
     folder = write_run(tmp_path / "run", numbered([read(name) for name in NAMES]))
     assert agree_on_run(folder) == {True: len(NAMES)}
+
+
+def test_a_root_beside_the_certificates_must_be_theirs(tmp_path: Path) -> None:
+    names = [name for name in NAMES if not name.startswith("smooth")][:20]
+    folder = write_run(tmp_path / "run", numbered([read(name) for name in names]))
     root = both(folder)["check.js"].stdout.splitlines()[-2].removeprefix("Merkle root ")
     (folder / "certificates" / "root").write_text(root + "\n")
     assert [result.returncode for result in both(folder).values()] == [0, 0]

@@ -22,6 +22,7 @@ from both_checkers import (
     read,
 )
 from javascript_networks import Text, canonical, one_by_one
+from resident_checkers import checked_by
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
@@ -61,8 +62,7 @@ def test_seconds_are_whole_and_0_of_them_are_too_few(tmp_path: Path, checker: st
     expected |= dict.fromkeys(["0.5", "1.0", "", "1e3", "+1", "-1", " 1", "1 ", "0x10", "\u0661", "1234567890"], 2)
     found = {}
     for seconds in expected:
-        command = [*CHECKERS[checker], "--seconds", seconds, str(file)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        result = checked_by(checker, "--seconds", seconds, str(file))
         assert ("time" in result.stdout) == (result.returncode == 4)
         found[seconds] = result.returncode
     assert found == expected
@@ -95,11 +95,11 @@ def run(tmp_path: Path) -> Path:
     certificate = {**read("external"), "id": 0}
     bring_files(certificate, folder)
     (folder / "certificates" / "000000.json").write_bytes(canonical(certificate))
-    result = alone(folder)
+    result = checked_by("check.js", str(folder))
     assert result.returncode == 0
     root = result.stdout.splitlines()[-2].removeprefix("Merkle root ")
     (folder / "certificates" / "root").write_text(root + "\n")
-    assert alone(folder).returncode == 0
+    assert checked_by("check.js", str(folder)).returncode == 0
     return folder
 
 
@@ -282,3 +282,20 @@ def test_another_root_of_any_length_is_a_refusal(run: Path, content: bytes) -> N
     for before in (b"", (run / "certificates" / "root").read_bytes()):
         (run / "certificates" / "root").write_bytes(before + content)
         assert {name: result.returncode for name, result in both(run).items()} == dict.fromkeys(CHECKERS, 4)
+
+
+def test_what_stays_for_many_files_says_what_the_programs_say(tmp_path: Path) -> None:
+    """Other tests ask processes that stay: to the byte they answer as those that are started anew."""
+    names = ("bag", "masked", "paper")
+    (tmp_path / "run" / "certificates").mkdir(parents=True)
+    for number, name in enumerate(names):
+        data = canonical({**read(name), "id": number + (name == "paper") * 7})
+        (tmp_path / "run" / "certificates" / f"{number:06}.json").write_bytes(data)
+        bring_files(read(name), tmp_path / "run")
+    (tmp_path / "none.json").write_text("{}")
+    model = tmp_path / "model.json"
+    model.write_bytes(canonical(read("bag")))
+    for target in (tmp_path / "run", tmp_path / "none.json", model, tmp_path / "nowhere", "--none"):
+        for name, found in both(Path(target)).items():
+            anew = subprocess.run([*CHECKERS[name], str(target)], capture_output=True, text=True, timeout=SECONDS)
+            assert (found.returncode, found.stdout, found.stderr) == (anew.returncode, anew.stdout, anew.stderr)

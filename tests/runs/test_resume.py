@@ -299,7 +299,7 @@ class TestDeath:
             if certificates >= 5 + 20 * killed and workers and killed < 2:
                 os.kill(workers[0], signal.SIGKILL)
                 killed += 1
-            time.sleep(0.001)
+            time.sleep(0.01)
         _, err = process.communicate()
         assert process.returncode == 0, err
         assert killed >= 1

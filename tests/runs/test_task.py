@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import tomllib
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from swapproof.models.errors import BadInput
-from swapproof.verifier.tasks.task import SECTIONS, Task, read_task
+from swapproof.verifier.tasks.task import SECTIONS, Task, read_task, task_dumped
 
 EXAMPLE = """
 [model]
@@ -282,6 +283,29 @@ def test_a_map_of_labels_gives_its_names_in_order_and_is_written_back_as_it_was(
     assert task.model.label_map == {"1": "positive", "0": "negative", "+": "positive"}
     assert read(folder, task.resolved()) == task
     assert task.digest != read(folder, EXAMPLE.replace('["negative", "positive"]', '["positive", "negative"]')).digest
+
+
+@pytest.mark.parametrize("content", [MAPPED, MINIMAL, BY_PATTERN, *(with_swaps(*lines) for lines in SWAPS)])
+def test_what_a_manifest_keeps_of_a_task_is_read_back_as_the_same(folder: Path, content: str) -> None:
+    task = read(folder, content)
+    kept = json.loads(json.dumps(task.placeless.model_dump(mode="json", exclude_none=True)))
+    again = task_dumped(kept)
+    assert again.digest == task.digest
+    assert again.placeless == task.placeless
+
+
+def test_classes_that_a_task_does_not_name_are_those_of_the_folder_of_the_model(folder: Path) -> None:
+    (folder / "bert").mkdir()
+    unnamed = MINIMAL.replace('onnx = "model.onnx", vocabulary = "vocabulary.json"', 'hf = "bert"')
+    named = unnamed.replace(', labels = ["negative", "positive"]', "")
+    with pytest.raises(BadInput, match="labels is missing"):
+        read(folder, named)
+    (folder / "bert" / "config.json").write_text('{"id2label": {"1": "ham", "0": "spam"}}')
+    assert read(folder, named).model.labels == ("spam", "ham")
+    assert read(folder, unnamed).model.labels == ("negative", "positive")
+    (folder / "bert" / "config.json").write_text('{"id2label": {"0": "spam"}}')
+    with pytest.raises(BadInput, match="two or more different names"):
+        read(folder, named)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Runs check.py and check.js on the same files, as a stranger would: as programs; and the kept certificates."""
+"""What check.py and check.js say of the same files; the commands that start them; and the kept certificates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from javascript_networks import canonical, claim
+from resident_checkers import checked, checked_by
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "proofs"
@@ -37,16 +38,8 @@ def bring_files(certificate: Certificate, folder: Path) -> None:
 
 
 def both(target: Path) -> dict[str, subprocess.CompletedProcess[str]]:
-    """Runs the two checkers at the same time."""
-    running = {
-        name: subprocess.Popen([*command, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for name, command in CHECKERS.items()
-    }
-    results = {}
-    for name, process in running.items():
-        out, err = process.communicate(timeout=SECONDS)
-        results[name] = subprocess.CompletedProcess(process.args, process.returncode, out, err)
-    return results
+    """What the two checkers say of it, at the same time."""
+    return checked(str(target))
 
 
 def verdicts(output: str) -> dict[str, bool]:
@@ -61,7 +54,7 @@ def verdicts(output: str) -> dict[str, bool]:
 
 def verdicts_of(checker: str, folder: Path) -> dict[str, bool]:
     """Those of one checker on a run."""
-    result = subprocess.run([*CHECKERS[checker], str(folder)], capture_output=True, text=True, timeout=SECONDS)
+    result = checked_by(checker, str(folder))
     assert result.returncode in (0, 4), (checker, result.stdout[-500:], result.stderr[-500:])
     return verdicts(result.stdout)
 

@@ -8,31 +8,34 @@ import hashlib
 import json
 import random
 import struct
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import product as every_choice
 from pathlib import Path
 from typing import Any
 
-CHECKER = Path(__file__).parents[2] / "proofs" / "check.js"
+from resident_checkers import Resident
+
 SECONDS = 240
+CHECKER = Path(__file__).parents[2] / "proofs" / "check.js"
 
 # Reads a statement with a model a line; answers with the hash of its network, and its bytes if they are wanted.
 DRIVER = r"""
 const { swapproofChecker } = require(process.argv[1]);
 const checker = swapproofChecker();
-for (const line of require("node:fs").readFileSync(0, "utf8").split("\n").filter((text) => text !== "")) {
+const said = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const { model, inputs, words, files, whole } = JSON.parse(line);
   const open = (name) => new Uint8Array(Buffer.from(files[name], "base64"));
   try {
     const { hash, bytes } = checker.lowered(new Uint8Array(Buffer.from(model, "base64")), { inputs, words }, open);
-    console.log(whole ? `${hash} ${checker.hex(bytes)}` : hash);
+    said(whole ? `${hash} ${checker.hex(bytes)}` : hash);
   } catch (error) {
-    console.log(`none: ${error.message}`);
+    said(`none: ${error.message}`);
   }
-}
+});
 """
 
 Inputs = list[list[Any]]
@@ -58,14 +61,14 @@ class Statement:
 
 
 def lowered(statements: Sequence[Statement], whole: bool = False) -> list[str]:
-    """What check.js says of each, in one process."""
-    text = "\n".join(statement.line(whole) for statement in statements)
-    command = ["node", "-e", DRIVER, str(CHECKER)]
-    result = subprocess.run(command, input=text, capture_output=True, text=True, timeout=SECONDS)
-    assert result.returncode == 0, result.stderr[-2000:]
-    lines = result.stdout.splitlines()
-    assert len(lines) == len(statements)
-    return lines
+    """What check.js says of each, in one process for all tests."""
+    process = lowering()
+    return [process.asked(statement.line(whole)) for statement in statements]
+
+
+@cache
+def lowering() -> Resident:
+    return Resident("node", "-e", DRIVER, str(CHECKER))
 
 
 def network_hashes(statements: Sequence[Statement]) -> list[str]:

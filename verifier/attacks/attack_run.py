@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.refusals import divides
 from swapproof.encodings.solvers.one_thread import one_thread
+from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
@@ -101,11 +101,11 @@ def attack(
     given = read_task(task)
     foreign = given.model.kind in FOREIGN
     refuse_unmeasured(given.require, "attack")
-    with one_thread(), connected(asked.cluster), tempfile.TemporaryDirectory(prefix="swapproof-") as place:
+    with one_thread(), connected(asked.cluster), PassingFolder() as place:
         if given.model.kind == "hf":
             from ..derived.exported_folder import exported_task
 
-            given, _ = exported_task(given, asked.limit, Path(place))
+            given, _ = exported_task(given, asked.limit, place)
         goal = goal_of(given, asked.target)
         plan, work = prepared(run, given, method, goal, asked)
         said_of_log: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ from ..pages.sheets.measured_page import page_of_run
 from ..runs.binding import Binding, binding_of
 from ..runs.keys_once import once
 from ..runs.left_out_swaps import counts_differ, list_differs
-from ..runs.manifest import deployed_differs, read_manifest, remarks_of_export, settings_of
+from ..runs.manifest import deployed_differs, made_otherwise, read_manifest, remarks_of_export, settings_of
 from ..runs.manifest import differences as manifest_differences
 from ..runs.run_folder import Run
 from ..runs.run_folder import sha256 as sha256_of
@@ -73,8 +73,10 @@ def measured_differences(run: Run, inputs: Inputs, stage: str, *, deployed: bool
 
 
 def files_noted_otherwise(run: Run) -> Iterator[str]:
-    """Where the manifest notes another hash of the spaces, or of the model where a copy of it lies there."""
-    noted = read_manifest(run.manifest.read_bytes())["sha256"]
+    """Where the manifest says another thing of the task, the spaces, or the model where a copy of it lies there."""
+    manifest = read_manifest(run.manifest.read_bytes())
+    yield from made_otherwise(run, manifest)
+    noted = manifest["sha256"]
     if sha256_of(run.spaces) != noted["spaces"]:
         yield "manifest.json notes another SHA-256 of the spaces"
     if run.model.exists() and sha256_of(run.model) != noted["model"]:
@@ -160,6 +162,7 @@ def bound_otherwise(run: Run, inputs: Inputs, facts: Mapping[str, str], binding:
     yield from list_differs(run, inputs, facts, about["swaps"]["removed"])
     manifest = read_manifest(run.manifest.read_bytes())
     yield from manifest_differences(manifest, binding, inputs)
+    yield from made_otherwise(run, manifest)
     yield from deployed_differs(run, manifest)
     if manifest["sha256"]["task"] != facts["task"]:
         yield "manifest.json and store.sqlite were made from other tasks"
@@ -177,6 +180,7 @@ def noted_otherwise(run: Run, inputs: Inputs, summary: Mapping[str, Any]) -> Ite
     """The manifest of a run without its store, beside its files and its summary."""
     manifest = read_manifest(run.manifest.read_bytes())
     yield from manifest_differences(manifest, binding_as_it_lies(run, inputs), inputs)
+    yield from made_otherwise(run, manifest)
     yield from versions_differ(manifest, summary, "summary.json")
 
 

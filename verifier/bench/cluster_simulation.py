@@ -13,11 +13,12 @@ import json
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from ..loaded_run import load
 from ..runs.jobs.ray_cluster import AHEAD, batch_size
@@ -130,8 +131,8 @@ def simulated(scene: Scene, samples: Sequence[tuple[int, float]], seed: int = 1)
 def seconds_of_writing(rounds: int = 20, lots: int = 10, lot: int = 10) -> tuple[float, float]:
     """What it takes this machine to have a text's certificate and line on the disk, in batches of so many: in the
     quickest round, and in all of them."""
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as place:
-        run = Run(Path(place))
+    with PassingFolder() as place:
+        run = Run(place)
         Store.create(run.store, {})
         line = {"id": 0, "text": "x" * 1000, "history": ["y" * 100] * 5}
         taken = []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import redirect_stdout
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.proofs import check as checker
 from swapproof.proofs.onnx_file import Refused, Unusable
 
@@ -123,8 +123,7 @@ def bundle(folder: Path, out: Path, key: Path | None = None, *, as_json: bool = 
 def verify(path: Path, public: Path | None = None) -> int:
     """Archive, hashes, signature, Merkle root, every certificate by our own checker; last line `accepted N of N`."""
     trusted = None if public is None else public_key(public)
-    with tempfile.TemporaryDirectory(prefix="swapproof-") as name:
-        folder = Path(name)
+    with PassingFolder() as folder:
         try:
             members = {member.name: member for member in read_archive(path, ALLOWED, folder)}
             if ENVELOPE not in members:

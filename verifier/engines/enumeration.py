@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.query import Query
@@ -14,6 +16,9 @@ from ..ladder.truth import Judge
 from .combinations import Tables
 from .protocol import NOT_IN_ONNXRUNTIME, Bound, Budget, Doubtful, Finding, Findings, Sentence, Stopped
 
+START, SENTENCES_A_SECOND = 0.25, 10_000
+"""A hundredth of what small networks reach, proof included: large ones and busy machines shall have enough."""
+
 
 @dataclass(frozen=True)
 class Enumeration:
@@ -21,6 +26,12 @@ class Enumeration:
 
     most: int = 200_000
     name: str = field(default="enumerate", init=False)
+
+    def needs(self, query: Query, interval: Interval) -> float:
+        """Seconds for all sentences with fewer swaps than are known to break the text, and for their proof."""
+        counts = query.space.counts()
+        sentences = sum(islice(counts, interval.high))
+        return math.inf if sentences > self.most else START + sentences / SENTENCES_A_SECOND
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
         """One bound at the end, for all that was swept: checking a proof costs more than finding it."""

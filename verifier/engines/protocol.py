@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,11 +102,26 @@ class Budget:
         return self.seconds_left <= 0
 
 
-def shared(budget: Budget, later: Sequence[object]) -> Budget:
-    """The budget of an engine: half of what is left when outside solvers come after it, to leave them some."""
-    if budget.deadline == float("inf") or not any(getattr(engine, "outside", False) for engine in later):
+def shared(budget: Budget, later: Sequence[object], query: Query, interval: Interval) -> Budget:
+    """The budget of an engine: half of what is left when outside solvers come after it, to leave them some; and without
+    what a later one needs that is sure to settle the text, if that is no more than half."""
+    if budget.deadline == float("inf"):
         return budget
-    return Budget(time.monotonic() + budget.seconds_left / 2)
+    left = budget.seconds_left
+    if any(getattr(engine, "outside", False) for engine in later):
+        return Budget(time.monotonic() + left / 2)
+    needs = [engine.needs(query, interval) for engine in later if isinstance(engine, Settling)]
+    kept = min((seconds for seconds in needs if seconds <= left / 2), default=0.0)
+    return Budget(budget.deadline - kept) if kept else budget
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """An engine that settles whatever text it has time for."""
+
+    def needs(self, query: Query, interval: Interval) -> float:
+        """Seconds; infinity where it is not sure to settle the text."""
+        ...
 
 
 class Engine(Protocol):

@@ -201,7 +201,7 @@ def climb(
     for number, engine in enumerate(engines):
         if state.interval.closed or state.contradiction or budget.spent:
             break
-        own, began = shared(budget, engines[number + 1 :]), time.monotonic()
+        own, began = shared(budget, engines[number + 1 :], query, state.interval), time.monotonic()
         if steps is None or not getattr(engine, "goes_on", False):
             ask(engine, state, own)
         else:

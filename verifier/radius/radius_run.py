@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from ..runs.jobs.ray_cluster import connected
 from ..runs.jobs.text_by_text import Hands
@@ -66,10 +67,10 @@ def measure_msr(
     )
     run = Run(Path(out))
     refuse_foreign(run.folder)
-    with connected(cluster), TemporaryDirectory(prefix="swapproof-") as folder:
+    with connected(cluster), PassingFolder() as folder:
         given = read_task(task)
         refuse_unmeasured(given.require, "measure --quantity msr")
-        setting = RadiusSetting.of(given, Path(folder), limit)
+        setting = RadiusSetting.of(given, folder, limit)
         if same_part_of_speech:
             require(bool(setting.same_part_of_speech.name), "no tagger")
         setting.widths(units)  # refused before a folder is made

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from swapproof.encodings.onnx_files.model_ports import Given
+from swapproof.models.errors import BadInput
 
 from ..tasks.inputs import Inputs
-from ..tasks.task import Task
+from ..tasks.task import Task, read_task, task_dumped
 from ..versions import AT_WORK, versions
 from .binding import Binding
 from .keys_once import once
@@ -99,6 +100,21 @@ def differences(manifest: Mapping[str, Any], binding: Binding, inputs: Inputs) -
             yield f"manifest.json notes another SHA-256 of the {name}"
 
 
+def made_otherwise(run: Run, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Where the task that it says the run was made from is none, is another than it hashed, or names other classes than
+    the run's own. How many texts were asked for, and the platform, nothing here can tell."""
+    try:
+        task = task_dumped(manifest["made_from"])
+    except BadInput as error:
+        yield f"manifest.json: what it says the run was made from is no task: {str(error).splitlines()[0]}"
+        return
+    if task.digest != manifest["sha256"].get("task"):
+        yield "manifest.json says that the run was made from another task than the one whose SHA-256 it notes"
+    made, own = task.model.labels, read_task(run.task, check_files=False).model.labels
+    if made != own:
+        yield f"manifest.json says that the classes were {', '.join(made)}, and task.toml names {', '.join(own)}"
+
+
 def note_deployed(run: Run) -> None:
     """In the manifest that is there, the files of the deployed model as they lie beside the network made of it."""
     manifest = read_manifest(run.manifest.read_bytes())
@@ -109,12 +125,16 @@ def note_export(run: Run, remarks: Sequence[str]) -> None:
     write_manifest(run, {**read_manifest(run.manifest.read_bytes()), EXPORTED: list(remarks)})
 
 
-def remarks_of_export(run: Run) -> Sequence[str]:
-    """No remarks where its manifest is missing or wrong, which is refused elsewhere."""
+def noted_in(run: Run) -> dict[str, Any] | None:
+    """Its manifest; None where that is missing or wrong, which is refused elsewhere."""
     try:
-        remarks = read_manifest(run.manifest.read_bytes()).get(EXPORTED)
+        return read_manifest(run.manifest.read_bytes())
     except (OSError, Unlike):
-        return ()
+        return None
+
+
+def remarks_of_export(run: Run) -> Sequence[str]:
+    remarks = (noted_in(run) or {}).get(EXPORTED)
     return remarks if isinstance(remarks, list) else ()
 
 
@@ -138,10 +158,7 @@ def deployed_differs(run: Run, manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def deployed_uncovered(run: Run) -> str | None:
     """What to say of a deployed model that no hash covers: of runs that were made before these were noted."""
-    if not run.deployed.is_dir():
+    noted = noted_in(run) if run.deployed.is_dir() else None
+    if noted is None or DEPLOYED in noted["sha256"]:
         return None
-    try:
-        covered = DEPLOYED in read_manifest(run.manifest.read_bytes())["sha256"]
-    except (OSError, Unlike):
-        return None  # which is refused elsewhere
-    return None if covered else f"{DEPLOYED}/ is not covered: this run did not note the SHA-256 of its files"
+    return f"{DEPLOYED}/ is not covered: this run did not note the SHA-256 of its files"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from swapproof.models.deployed.classifier import Classifier
+from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.models.encoded import Encoded, Pattern, empty
 from swapproof.models.errors import BadInput, BrokenRows, Unsupported
 from swapproof.models.recognition.data_sample import sample_of
@@ -104,8 +104,7 @@ def read_back(unfinished: Path) -> Task:
 
 def without_swaps(begun: Beginning) -> Task:
     """The task as it is so far, with a table of nothing for its synonyms."""
-    with TemporaryDirectory(prefix="swapproof-") as name:
-        folder = Path(name)
+    with PassingFolder() as folder:
         (folder / "none.json").write_text("{}")
         (folder / "task.toml").write_text(f'{begun.text(None)}file = "none.json"\n', encoding="utf-8")
         return read_task(folder / "task.toml")

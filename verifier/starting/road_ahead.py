@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from swapproof.encodings.onnx_files.refusals import RUN as RUN_INSTEAD
@@ -14,6 +13,7 @@ from swapproof.models.deployed.cached import Cached
 from swapproof.models.deployed.classifier import Classifier
 from swapproof.models.deployed.hugging_face import ExportedClassifier
 from swapproof.models.deployed.kinds import word_reader
+from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.models.recognition.model_kinds import Pointed
 
 from ..tasks.deployed_model import Trust
@@ -90,12 +90,12 @@ def road_of_task(task: Task, begun: Beginning, classifier: Classifier) -> Road:
         return road_of_onnx(exported.exported.model, exported.deployment.inputs)
     if pointed.kind not in READABLE:
         return road_of(pointed)
-    with TemporaryDirectory(prefix="swapproof-") as place:
+    with PassingFolder() as place:
         try:
             if pointed.kind == "onnx":
                 read(task, FEW_TEXTS)
             else:
-                read_words(task, FEW_TEXTS, trust, Path(place))
+                read_words(task, FEW_TEXTS, trust, place)
         except NotImplementedError as error:
             said = bare(str(error), pointed.path)
             return all_refusals(task, pointed.path, said) if pointed.kind == "onnx" else run(said)

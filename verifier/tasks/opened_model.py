@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import weakref
 from dataclasses import replace
-from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
 from swapproof.encodings.errors import BadInput, Unsupported
 from swapproof.encodings.onnx_files.adaptation import adapted, write_model
 from swapproof.encodings.onnx_files.model_ports import Given, Scores
 from swapproof.encodings.onnx_files.onnx_reading import Model, open_model
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from ..runs.run_folder import Run
 from .task import Task, onnx_of, read_task
@@ -27,16 +24,17 @@ def opened(task: Task) -> Model:
     if made is None:
         return open_model(path, said.inputs)
     proto, given = made
-    folder = Path(mkdtemp(prefix="swapproof-"))
+    place = PassingFolder()
+    folder = place.path
     try:
         write_model(proto, folder / path.name)
         model = replace(open_model(folder / path.name, said.inputs), given=given)
     except BaseException as error:
-        rmtree(folder, ignore_errors=True)
+        place.remove()
         if isinstance(error, BadInput | Unsupported):
             raise type(error)(str(error).replace(str(folder / path.name), str(path))) from None
         raise
-    weakref.finalize(model, rmtree, folder, ignore_errors=True)
+    place.owned_by(model)
     return model
 
 

@@ -179,6 +179,19 @@ class ModelSection(Section):
 
     @model_validator(mode="before")
     @classmethod
+    def _names_of_the_model(cls, value: Any, info: ValidationInfo) -> Any:
+        """Where the task names no classes, those that config.json of a Hugging Face folder names, in its order."""
+        if not isinstance(value, dict) or "labels" in value or not isinstance(value.get("hf"), str):
+            return value
+        from swapproof.models.recognition.folder_contents import labels_in
+        from swapproof.models.recognition.whole_files import read_object
+
+        config = (info.context or {})["folder"] / value["hf"] / "config.json"
+        names = labels_in(read_object(config)) if config.is_file() else None
+        return value if names is None else {**value, "labels": names}
+
+    @model_validator(mode="before")
+    @classmethod
     def _beside_the_task(cls, value: Any) -> Any:
         """A callable's module is looked for in the task's folder, wherever the task is written to afterwards."""
         if isinstance(value, dict) and "callable" in value:

@@ -89,6 +89,18 @@ class Task(Section):
         return hashlib.sha256(f"swapproof task 2\n{text}".encode()).hexdigest()
 
 
+def task_dumped(content: Mapping[str, Any]) -> Task:
+    """The task of which this is `placeless`, as JSON; raises Problems where it is of none."""
+    model = content.get("model")
+    if isinstance(model, dict) and "label_map" in model:
+        others = {key: value for key, value in model.items() if key != "label_map"}
+        content = {**content, "model": {**others, "labels": model["label_map"]}}
+    try:
+        return Task.model_validate(content, context={"folder": Path("/")})
+    except ValidationError as error:
+        raise Problems(list(problems_of(error.errors()))) from None
+
+
 UNHASHED = ("limit", "sample", "rows", "shard_of", "rejected")
 SECTIONS: dict[str, type[Section]] = {
     "model": ModelSection,

@@ -48,6 +48,7 @@ def test_known_pairs_are_pairs(tmp_path: Path) -> None:
         ("one,two,label", [f"{LONG},{LONG} too,{n % 2}" for n in range(20)], "'one', 'two' all hold texts"),
         ("text,a,b", [f"{LONG},{n % 2},{n % 3}" for n in range(20)], "'a', 'b' could all hold the labels"),
         ("text,number", [f"{LONG},{n}" for n in range(20)], "no column of labels beside 'text'"),
+        ("text,label", [f"{LONG},ham" for n in range(20)], "'label' has one label in every row (ham): take data of"),
         ("label,number", [f"{n % 2},{n}" for n in range(20)], "no column of texts"),
         ("label,text", [f"{LONG} {n},{n % 2}" for n in range(20)], "their names are swapped"),
         (f"{LONG},0", [f"{LONG} {n},{n % 2}" for n in range(20)], "line 1: "),

@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from numpy.typing import NDArray
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.query import Query
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from ...counting.draws import drawn, seed_of
 from ...runs.manifest import differences as manifest_differences
-from ...runs.manifest import read_manifest
+from ...runs.manifest import made_otherwise, read_manifest
 from ...runs.run_folder import Run, existing, sha256
 from ...runs.store import Store, intact
 from ...single_words.brute_force import BATCHES, flips_by_force
@@ -115,8 +115,8 @@ class Again:
         """All of it, found again over the reals."""
         if self.setting.network is None:
             raise BadInput(f"{self.run.model}: cannot be read here, and the run says that it was")
-        with TemporaryDirectory(prefix="swapproof-") as folder:
-            path = Path(folder) / "store.sqlite"
+        with PassingFolder() as folder:
+            path = folder / "store.sqlite"
             Store.create(path, {})
             with Store.open(path) as store:
                 words, subjects = self.setting.candidates.tokens, self.setting.answered.subjects
@@ -169,6 +169,7 @@ class Again:
             binding = binding_as_it_lies(self.run, self.setting.inputs)
             manifest = read_manifest(self.run.manifest.read_bytes())
             yield from manifest_differences(manifest, binding, self.setting.inputs)
+            yield from made_otherwise(self.run, manifest)
             if self.run.results.read_bytes() != b"".join(result_lines(self.setting, found)):
                 yield "results.jsonl says another thing than the pairs that the store keeps"
             kappa, made = summed_up(self.setting, found, found.about, lambda word: {})

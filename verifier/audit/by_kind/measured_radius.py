@@ -9,13 +9,13 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from swapproof.encodings.errors import BadInput
 from swapproof.encodings.network import Floats
+from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.proofs import check, check_ball
 from swapproof.proofs.onnx_file import Refused, Unusable
 
@@ -83,8 +83,8 @@ def audit_radii(folder: Path, question: Mapping[str, Any]) -> Audit:
 
 
 def findings(run: Run, asked: RadiusQuestion, lines: Mapping[int, dict[str, Any]]) -> Iterator[Finding | Fault]:
-    with TemporaryDirectory(prefix="swapproof-") as folder:
-        setting = RadiusSetting.of(read_task(run.task), Path(folder), every_word=True)
+    with PassingFolder() as folder:
+        setting = RadiusSetting.of(read_task(run.task), folder, every_word=True)
         texts = {text.id: text for text in setting.inputs.texts}
         again = Again(run, setting, asked, setting.widths(asked.units), setting.diameter(asked.norm, asked.units))
         for id in sorted(lines):

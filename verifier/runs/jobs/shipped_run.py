@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from swapproof.models.deployed.passing_folder import PassingFolder
 
 from ...versions import versions
 from ..run_folder import UNFINISHED, Run
@@ -42,9 +43,9 @@ class Member:
     """A process of a cluster: a worker of ours below it settles its texts, and may die alone."""
 
     def __init__(self, files: Files, work: Work) -> None:
-        self.place = TemporaryDirectory(prefix="swapproof-")
-        unpack(files, Path(self.place.name))
-        work = work.moved(Path(self.place.name))
+        self.place = PassingFolder()
+        unpack(files, self.place.path)
+        work = work.moved(self.place.path)
         self.crew = Crew(work, 1, Bounds.of(work, 1))
 
     def version(self) -> str:
@@ -58,4 +59,4 @@ class Member:
     def leave(self) -> None:
         """Nothing of ours stays on the machine."""
         self.crew.dismiss()
-        self.place.cleanup()
+        self.place.remove()
