@@ -11,7 +11,7 @@ import importlib.util
 import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,8 +150,7 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
         "versions": versions(recipe.network),
     }
     about |= {"defence": [method_of(defence), asdict(defence)], "words": corpus.words}
-    if defence.synonym_file is not None:
-        about["synonyms"] = hashlib.sha256((recipe.path.parent / defence.synonym_file).read_bytes()).hexdigest()
+    about["files"] = hashes(defence.files(recipe.path.parent))
     lesson = Lesson(
         shape,
         recipe.training,
@@ -184,8 +183,12 @@ def data_hashes(recipe: Recipe) -> dict[str, str]:
     files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
     if not recipe.data.held_out:
         del files["held_out"]
-    if recipe.defence is not None and recipe.defence.synonym_file is not None:
-        files["synonyms"] = recipe.path.parent / recipe.defence.synonym_file
+    if recipe.defence is not None:
+        files |= recipe.defence.files(recipe.path.parent)
+    return hashes(files)
+
+
+def hashes(files: Mapping[str, Path]) -> dict[str, str]:
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
@@ -201,6 +204,7 @@ def swap_size(
     embedding: NDArray[np.float32], words: Sequence[str], listed: tuple[dict[str, list[str]], int | None]
 ) -> float | None:
     pairs = synonym_pairs(words, listed[0], at_most=listed[1])
+    pairs = pairs[np.any(embedding[pairs[:, 0]], axis=1)]
     return relative_swap_size(embedding, pairs) if len(pairs) else None
 
 
