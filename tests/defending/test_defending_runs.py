@@ -371,6 +371,8 @@ def test_other_peoples_folders_and_strange_files_are_refused(tmp_path: Path) -> 
     (tmp_path / "odd.toml").write_text("[data]\n", encoding="utf-8")
     with pytest.raises(BadInput, match="neither a recipe"):
         defend([tmp_path / "odd.toml"], tmp_path / "out", options, command=InProcess())
+    with pytest.raises(ValueError, match="stands there twice"):
+        defend([path, path], tmp_path / "out", options, command=InProcess())
     (tmp_path / "keys.toml").write_text("[none]\nsteps = 2\n", encoding="utf-8")
     with pytest.raises(BadInput, match="'steps' is unknown; none has no keys"):
         defend([path], tmp_path / "out", DefendOptions(("none",), keys=tmp_path / "keys.toml"), command=InProcess())

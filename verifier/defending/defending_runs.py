@@ -61,6 +61,7 @@ def defend(
 ) -> Defences:
     """The same call goes on where a killed one was; a network that cannot be trained is a row that says why."""
     require(bool(sources), "give recipes or tasks")
+    require(len(set(sources)) == len(sources), "a recipe or task stands there twice")
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
