@@ -111,6 +111,7 @@ Every key, with its default (keys marked * have none); paths are relative to the
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib.util
 import math
 import tomllib
@@ -204,6 +205,21 @@ class Recipe:
         if not self.data.package:
             return self.path.parent / name
         return package_folder(self.data.package, self.path) / name
+
+    @property
+    def data_hashes(self) -> dict[str, str]:
+        """SHA-256 of the files that are learned from and judged by."""
+        files = {"train": self.data.train} | ({"held_out": self.data.held_out} if self.data.held_out else {})
+        return {key: sha256_of(self.data_file(name)) for key, name in files.items()} | self.defence_hashes
+
+    @property
+    def defence_hashes(self) -> dict[str, str]:
+        files = {} if self.defence is None else self.defence.files(self.path.parent)
+        return {key: sha256_of(path) for key, path in files.items()}
+
+
+def sha256_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def package_folder(name: str, path: Path) -> Path:

@@ -150,8 +150,7 @@ def taught(recipe: Recipe, corpus: Corpus, shape: Shape, kept: Path, progress: P
         "versions": versions(recipe.network),
     }
     about |= {"defence": [method_of(defence), asdict(defence)], "words": corpus.words}
-    if defence.synonym_file is not None:
-        about["synonyms"] = hashlib.sha256((recipe.path.parent / defence.synonym_file).read_bytes()).hexdigest()
+    about["files"] = recipe.defence_hashes
     lesson = Lesson(
         shape,
         recipe.training,
@@ -179,16 +178,6 @@ def versions(network: Body) -> dict[str, str]:
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
 
 
-def data_hashes(recipe: Recipe) -> dict[str, str]:
-    """SHA-256 of the files that were learned from and judged by."""
-    files = {name: recipe.data_file(getattr(recipe.data, name)) for name in ("train", "held_out")}
-    if not recipe.data.held_out:
-        del files["held_out"]
-    if recipe.defence is not None and recipe.defence.synonym_file is not None:
-        files["synonyms"] = recipe.path.parent / recipe.defence.synonym_file
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-
-
 def listed_synonyms(recipe: Recipe) -> tuple[dict[str, list[str]], int | None] | None:
     """The table of the swaps and how many of each word's synonyms count, or else that of the defence."""
     if recipe.swaps is not None:
@@ -201,6 +190,7 @@ def swap_size(
     embedding: NDArray[np.float32], words: Sequence[str], listed: tuple[dict[str, list[str]], int | None]
 ) -> float | None:
     pairs = synonym_pairs(words, listed[0], at_most=listed[1])
+    pairs = pairs[np.any(embedding[pairs[:, 0]], axis=1)]
     return relative_swap_size(embedding, pairs) if len(pairs) else None
 
 
@@ -231,7 +221,7 @@ def report(
             "of_the_defence": learned_from - len(corpus.train.labels),
             "held_out": len(corpus.held_out.labels),
         },
-        "files": data_hashes(recipe),
+        "files": recipe.data_hashes,
         "seconds": result.seconds,
         "model_sha256": result.model_sha256,
         "largest_difference": result.largest_difference,

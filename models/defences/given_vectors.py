@@ -12,6 +12,7 @@ It goes down the gradient of all three at once, and every vector has length 1 af
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,7 @@ class CounterFitted(Defence):
             (0 <= self.gamma <= self.delta <= 2, "gamma and delta must be cosine distances, 0 <= gamma <= delta <= 2"),
             (-1 <= self.rho <= 1, "rho must be a cosine"),
             (min(self.k1, self.k2, self.k3) >= 0, "k1, k2 and k3 must be at least 0"),
+            (max(self.k1, self.k2, self.k3) < math.inf, "k1, k2 and k3 must be finite"),
             (1 <= self.rounds <= 1000, "rounds must be between 1 and 1000"),
         )
 
@@ -117,7 +119,10 @@ def vectors_of(path: Path, name: str, words: Sequence[str]) -> tuple[NDArray[np.
     if not found:
         raise BadInput(f"{path}: no word of the vocabulary has a vector there")
     known = np.array(sorted(found), dtype=np.int64)
-    return known, np.array([found[number] for number in known.tolist()], dtype=np.float64)
+    vectors = np.array([found[number] for number in known.tolist()], dtype=np.float64)
+    for number in known[~(np.abs(vectors) <= np.finfo(np.float32).max).all(axis=1)]:
+        raise BadInput(f"{path}: the vector of {words[number]!r} has a number that is not finite")
+    return known, vectors
 
 
 def of_a_file(path: Path, index: dict[str, int]) -> Iterator[tuple[int, list[float]]]:

@@ -136,7 +136,7 @@ class InfoBert(Ascent):
         return (
             *super().rules(body),
             (0 <= self.low < self.high <= 1, "low and high must be shares, low the smaller"),
-            (self.alpha >= 0 and self.beta >= 0, "alpha and beta must be >= 0"),
+            (0 <= self.alpha < math.inf and 0 <= self.beta < math.inf, "alpha and beta must be >= 0, and finite"),
         )
 
     def start(self, setting: Setting) -> TrainingRule:

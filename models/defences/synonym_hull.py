@@ -47,7 +47,7 @@ class Ascc(NearWords):
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
             *super().rules(body),
-            (self.alpha >= 0 and self.beta >= 0, "alpha and beta must be >= 0"),
+            (0 <= self.alpha < math.inf and 0 <= self.beta < math.inf, "alpha and beta must be >= 0, and finite"),
             (1 <= self.steps <= 1000, "steps must be between 1 and 1000"),
         )
 
@@ -75,7 +75,8 @@ class Dne(NearWords):
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         return (
             *super().rules(body),
-            (self.concentration > 0 and 0 < self.decay <= 1, "concentration must be above 0, decay in (0, 1]"),
+            (0 < self.concentration < math.inf, "concentration must be above 0, and finite"),
+            (0 < self.decay <= 1, "decay must be in (0, 1]"),
             (math.isfinite(self.rate) and self.rate >= 0, "rate must be >= 0"),
             (0 <= self.ascents <= 1000, "ascents must be between 0 and 1000"),
         )

@@ -88,6 +88,10 @@ class Setting:
     spans: Callable[[str], Sequence[tuple[int, int]]] = field(default=lambda text: ())
 
 
+FILE_KEYS = ("synonyms", "examples", "vectors", "antonyms")
+"""Keys of defences that name files, relative to the recipe; `vectors` may name a package instead."""
+
+
 @dataclass(frozen=True)
 class Defence(ABC):
     """A method of `[defence]` in a recipe; its fields are the other keys of that section."""
@@ -96,6 +100,17 @@ class Defence(ABC):
     def synonym_file(self) -> str | None:
         """The table that it was made for, where there is one."""
         return None
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """What it reads there, by the key that names it."""
+        found: dict[str, Path] = {}
+        for key in FILE_KEYS:
+            said: str | tuple[str, ...] = getattr(self, key, ())
+            if isinstance(said, str):
+                found[key] = folder / said
+            else:
+                found |= {f"{key} {name}": folder / name for name in said}
+        return {key: path for key, path in found.items() if path.is_file()}
 
     def rules(self, body: Body) -> tuple[tuple[bool, str], ...]:
         """What must hold for the keys of this method, each with its complaint."""

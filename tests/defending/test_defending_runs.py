@@ -178,6 +178,24 @@ def test_rho_by_force_is_the_rho_that_is_read_off_the_network(tmp_path: Path) ->
     assert read.figures["rho low"] == read.figures["rho high"]
 
 
+def test_vectors_are_found_from_the_recipe_and_a_network_of_others_is_no_row(tmp_path: Path) -> None:
+    """Files of every key of a defence; what was trained on other data is neither shown nor trained again."""
+    (tmp_path / "vectors.txt").write_text("good 1 0 0 1\nbad 0 1 1 0\nfilm 0 0 0 0\n", encoding="utf-8")
+    (tmp_path / "antonyms.txt").write_text("good bad\n", encoding="utf-8")
+    path = recipe(tmp_path)
+    more = 'vectors = "vectors.txt"\nantonyms = ["antonyms.txt"]\nsynonyms = "defender.json"\n'
+    path.write_text(f'{path.read_text()}[defence]\nmethod = "counter-fit"\n{more}', encoding="utf-8")
+    options = DefendOptions(("counter-fit",), asked=Asked(2, attacks=("greedy",), certified=False))
+    (row,) = defend([path], tmp_path / "out", options, command=InProcess()).rows
+    assert row.failed == ()
+    (tmp_path / "antonyms.txt").write_text("good awful\n", encoding="utf-8")
+    commands = InProcess()
+    (row,) = defend([path], tmp_path / "out", options, command=commands).rows
+    assert commands.given == []
+    assert "trained: antonyms " in row.failed[0]
+    assert row.figures == {}
+
+
 def test_the_table_says_what_the_runs_say(compared: tuple[Path, Defences, InProcess]) -> None:
     folder, found, _ = compared
     for row, shown in zip(found.rows, table_of(folder)["rows"], strict=True):
@@ -258,6 +276,14 @@ def test_a_network_that_does_not_fit_is_a_row_that_says_so(tmp_path: Path, capsy
     assert found.exit_code == 3
     assert found.rows[0].failed
     assert "need interval bounds" in " ".join(found.rows[0].failed) + capsys.readouterr().err
+
+
+def test_a_full_disk_is_no_networks_fault(tmp_path: Path) -> None:
+    """The comparison stops there, and does not train the others for nothing."""
+    said = "model: cannot be written (No space left on device)"
+    options = DefendOptions(("none", "smooth"))
+    with pytest.raises(BadInput, match="exit code 2: model: cannot be written"):
+        defend([recipe(tmp_path)], tmp_path / "out", options, command=lambda arguments: Ended(2, said))
 
 
 def test_a_smoothed_defence_is_measured_as_it_is_deployed(tmp_path: Path) -> None:
@@ -345,8 +371,10 @@ def test_other_peoples_folders_and_strange_files_are_refused(tmp_path: Path) -> 
     (tmp_path / "odd.toml").write_text("[data]\n", encoding="utf-8")
     with pytest.raises(BadInput, match="neither a recipe"):
         defend([tmp_path / "odd.toml"], tmp_path / "out", options, command=InProcess())
+    with pytest.raises(ValueError, match="stands there twice"):
+        defend([path, path], tmp_path / "out", options, command=InProcess())
     (tmp_path / "keys.toml").write_text("[none]\nsteps = 2\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="is unknown"):
+    with pytest.raises(BadInput, match="'steps' is unknown; none has no keys"):
         defend([path], tmp_path / "out", DefendOptions(("none",), keys=tmp_path / "keys.toml"), command=InProcess())
     (tmp_path / "keys.toml").write_text('[pgd]\nsteps = "two"\n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"\[pgd\] steps is 'two'; it must be an integer"):

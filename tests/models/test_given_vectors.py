@@ -78,7 +78,8 @@ def test_files_are_read_and_bad_ones_refused_in_one_line(tmp_path: Path) -> None
     known, vectors = vectors_of(path, "vectors.txt", ["<pad>", "<unk>", "bad", "film", "good"])
     assert known.tolist() == [2, 4]
     assert vectors.tolist() == [[-1, 0.5], [1, 2]]
-    for content, said in (("good 1 x\n", "lines of a word"), ("a 1 2\nb 1\n", "line 2"), ("z 1 2\n", "no word")):
+    bad = {"good 1 x\n": "lines of a word", "a 1 2\nb 1\n": "line 2", "z 1 2\n": "no word", "good 1 inf\n": "finite"}
+    for content, said in bad.items():
         path.write_text(content)
         with pytest.raises(BadInput, match=said):
             vectors_of(path, "vectors.txt", ["good"])
@@ -93,7 +94,7 @@ def test_a_network_is_trained_on_vectors_that_do_not_move(tmp_path: Path) -> Non
     import onnx
     from onnx import numpy_helper
 
-    from swapproof.models.training import train
+    from swapproof.models.training import swap_size, train
 
     rows = ["text\tlabel"] + [row for n in range(8) for row in (f"good fine f{n}\tyes", f"bad fine f{n}\tno")]
     (tmp_path / "train.tsv").write_text("\n".join(rows) + "\n")
@@ -119,3 +120,5 @@ def test_a_network_is_trained_on_vectors_that_do_not_move(tmp_path: Path) -> Non
     apart, alike = np.array([[0, 1]]), np.array([[0, 2]])
     assert distances(lengths[1], apart) > distances(lengths[0], apart)
     assert distances(lengths[1], alike) < distances(lengths[0], alike)
+    none = np.zeros((3, 2), dtype=np.float32)
+    assert swap_size(none, ["good", "bad", "fine"], ({"good": ["fine"]}, None)) is None  # of words without a vector

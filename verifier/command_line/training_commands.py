@@ -67,8 +67,11 @@ def defend(
     similarity: Annotated[float | None, typer.Option(help="Of attacks, as for attack.", show_default=False)] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N texts.", show_default=False)] = None,
     training_texts: Annotated[
-        int, typer.Option(min=1, help="Training texts that examples are sought for and rho is of.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=1, help="Training texts that examples are sought for and rho is of.", show_default="the recipe's; 1000"
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Time for each text, of certify and of measure.")] = 10.0,
     jobs: Annotated[int, typer.Option(min=1, help="Texts worked on at a time, each in a process.")] = 1,
     cluster: OnCluster = None,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from swapproof.encodings.errors import BadInput
+from swapproof.models.defences.training_rule import FILE_KEYS
 from swapproof.models.errors import unreadable
+from swapproof.models.recipe import recipe_of
 
 from ..runs.run_folder import write_atomically
 from ..tasks.task import toml_value
 from .compared_cell import Cell
 
-PATHS = {"data": ("train", "held_out"), "defence": ("synonyms", "examples"), "swaps": ("file",)}
+PATHS = {"data": ("train", "held_out"), "defence": FILE_KEYS, "swaps": ("file",)}
 """Keys of a recipe that are relative to it."""
 
 
@@ -27,8 +30,16 @@ def placed(said: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             continue
         for key in names:
             if section.get(key):
-                section[key] = str((folder / str(section[key])).absolute())
+                section[key] = placed_names(section[key], folder)
     return found
+
+
+def placed_names(said: object, folder: Path) -> object:
+    """One name or several; that of a package of vectors stays."""
+    if isinstance(said, list):
+        return [placed_names(name, folder) for name in said]
+    path = folder / str(said)
+    return said if str(said).isidentifier() and not path.is_file() else str(path.absolute())
 
 
 def recipe_text(recipe: Mapping[str, Any]) -> str:
@@ -51,6 +62,17 @@ def write_recipe(cell: Cell) -> Path:
         cell.folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
     return path
+
+
+def changed_since(cell: Cell) -> str | None:
+    """What says that a network was trained on other data than its recipe names now; None where it was not."""
+    try:
+        trained: dict[str, str] = json.loads((cell.folder / "model" / "training.json").read_bytes())["files"]
+    except (OSError, ValueError, LookupError):
+        return None
+    now = recipe_of(cell.recipe or {}, cell.folder / "recipe.toml").data_hashes
+    other = [name for name, sha256 in trained.items() if now.get(name) != sha256]
+    return f"changed since the network was trained: {', '.join(other)}; give --out a new folder" if other else None
 
 
 def toml_of(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -23,6 +24,8 @@ BY_KAPPA = "sp-attack"
 HANDS = ("--jobs", "--cluster")
 RESUMED = ("certify", "attack", "measure")
 """Commands that begin anew with --no-resume."""
+FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
+"""Of a disk: no network's fault, and the next would meet it too."""
 ANSWERED = (HOLDS, VIOLATED, INCOMPLETE, UNCHECKED)
 """Exit codes of a command that left its files."""
 
@@ -140,7 +143,7 @@ def take(step: Step, command: Command, said: Callable[[str], None]) -> Ended:
     said(f"swapproof {' '.join(arguments)}")
     trained = arguments[0] == "train" and (step.out / "training.json").is_file()  # and killed before its note
     now = Ended(HOLDS, "") if trained else command(arguments)
-    if now.code not in (*ANSWERED, 2):
+    if now.code not in (*ANSWERED, 2) or any(reason in now.said for reason in FULL):
         raise BadInput(f"`swapproof {' '.join(arguments)}` ended with exit code {now.code}: {now.said}")
     if now.code in ANSWERED:
         note: dict[str, object] = {"arguments": step.question, "exit_code": now.code, "said": now.said}

@@ -19,6 +19,8 @@ from .cell_recipe import placed, toml_of
 from .compared_cell import AS_GIVEN, EXACT, Cell, examples_folder
 
 DEFAULT_EXAMPLES = "textfooler"
+TRAINING_TEXTS = 1000
+"""That examples are sought for and rho is of, where neither recipe nor user says how many."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def cells_of(
     *,
     synonyms: Path | None,
     keys: Mapping[str, Mapping[str, Any]],
-    training_texts: int,
+    training_texts: int | None,
 ) -> list[Cell]:
     """Every recipe under every defence with every seed, the undefended first where others learn from its examples."""
     found: list[Cell] = []
@@ -114,7 +116,7 @@ def cell_of(
     out: Path,
     synonyms: Path | None,
     keys: Mapping[str, Mapping[str, Any]],
-    training_texts: int,
+    training_texts: int | None,
 ) -> Cell:
     folder = out / name / defended.name.replace(":", "-") / f"seed-{seed}"
     defence: dict[str, Any] = {"method": defended.method}
@@ -136,9 +138,10 @@ def cell_of(
     recipe = placed(said, source.absolute().parent)
     recipe["training"] = dict(recipe.get("training", {})) | {"seed": seed}
     recipe["defence"] = placed({"defence": defence}, source.absolute().parent)["defence"]
-    recipe["task"] = {"training_texts": training_texts} | dict(recipe.get("task", {}))
-    task = folder / "model" / "task.toml"
-    return Cell(name, defended.name, seed, folder, task, recipe, source.absolute(), defended.examples)
+    task = {"training_texts": TRAINING_TEXTS} | dict(recipe.get("task", {}))
+    recipe["task"] = task if training_texts is None else task | {"training_texts": training_texts}
+    network = folder / "model" / "task.toml"
+    return Cell(name, defended.name, seed, folder, network, recipe, source.absolute(), defended.examples)
 
 
 def method_keys(path: Path | None, methods: Sequence[Defended]) -> dict[str, dict[str, Any]]:
@@ -155,6 +158,7 @@ def method_keys(path: Path | None, methods: Sequence[Defended]) -> dict[str, dic
         for key, value in section.items():
             if key not in keys_of(name.partition(":")[0]):
                 near = difflib.get_close_matches(key, keys_of(name.partition(":")[0]), n=1, cutoff=0.0)
-                raise BadInput(f"{path}: [{name}] key {key!r} is unknown; the nearest known one is {near[:1]}")
+                hint = f"the nearest known one is {near[0]!r}" if near else f"{name} has no keys"
+                raise BadInput(f"{path}: [{name}] key {key!r} is unknown; {hint}")
             checked(value, hints[key], f"{path}: [{name}] {key}")
     return said

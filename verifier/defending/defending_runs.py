@@ -20,6 +20,7 @@ from ..replaying.estimate import duration
 from ..runs.life import require, write_json
 from ..runs.run_folder import write_atomically
 from .cell_figures import figures_of, vacuous_in
+from .cell_recipe import changed_since
 from .cell_steps import ANSWERED, BY_KAPPA, Command, as_process, steps_of, take
 from .compared_cell import Asked, Cell
 from .defence_rows import DEFINITION, Known, Row, as_csv, as_json, as_latex, rows_of
@@ -38,7 +39,8 @@ class DefendOptions:
     synonyms: Path | None = None
     """The defenders' table; else that of the recipe's [defence] or [swaps]."""
     keys: Path | None = None
-    training_texts: int = 1000
+    training_texts: int | None = None
+    """None: as the recipe says."""
     asked: Asked = field(default_factory=Asked)
 
 
@@ -59,6 +61,7 @@ def defend(
 ) -> Defences:
     """The same call goes on where a killed one was; a network that cannot be trained is a row that says why."""
     require(bool(sources), "give recipes or tasks")
+    require(len(set(sources)) == len(sources), "a recipe or task stands there twice")
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
     require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
@@ -124,6 +127,8 @@ def all_steps(
 ) -> tuple[str | None, int]:
     """Why a cell failed, if it did, and the exit code that follows."""
     worst = HOLDS
+    if changed := changed_since(cell):
+        return changed, INCOMPLETE
     for step in steps_of(cell, asked, wanted):
         ended = take(step, command, said)
         if ended.code not in ANSWERED:
