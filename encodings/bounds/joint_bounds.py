@@ -192,6 +192,7 @@ class JointBound:
 
     inherits = True
     following = None
+    joining = None
 
     def __init__(self, shallow: Shallow, relaxation: Relaxation, k: int) -> None:
         weights, slopes = shallow.weights, relaxation.slopes

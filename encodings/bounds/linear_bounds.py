@@ -8,7 +8,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -48,6 +48,19 @@ CELLS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
+class Forced:
+    """Positions where some swap is made, one of several."""
+
+    places: Array
+    """[n, m]: of each region; -1 for none."""
+    allowed: Array
+    """[n, m, C]: the choices among which that swap is."""
+
+    def part(self, which: slice) -> Forced:
+        return Forced(self.places[which], self.allowed[which])
+
+
+@dataclass(frozen=True, eq=False)
 class Regions:
     states: Array
     start: Array
@@ -56,18 +69,35 @@ class Regions:
     """[n]: positions before `start` where moreover some swap, whichever, is made."""
     allowed: Array | None = None
     """[n, C]: the choices among which that swap is."""
+    forced: Forced | None = None
+    """More positions before `start` like that."""
 
     def __len__(self) -> int:
         return len(self.states)
 
     def part(self, which: slice) -> Regions:
         swapped, allowed = (None if one is None else one[which] for one in (self.swapped, self.allowed))
-        return Regions(self.states[which], self.start[which], self.left[which], swapped, allowed)
+        forced = None if self.forced is None else self.forced.part(which)
+        return Regions(self.states[which], self.start[which], self.left[which], swapped, allowed, forced)
+
+    def index(self, some: Array) -> slice | Array:
+        return slice(None) if len(some) == len(self) else some
 
     def there(self, places: Places) -> Array:
         """[n, C]: the swaps of which one is made."""
         there = places.there[self.swapped]
         return there if self.allowed is None else there & self.allowed
+
+    def made(self, places: Places) -> Iterator[tuple[Array, Array, Array]]:
+        """Of the positions where some swap is made, one for each of these regions [m]: (regions, positions, the swaps
+        [m, C] of which one is made)."""
+        if self.swapped is not None:
+            yield np.arange(len(self)), self.swapped, self.there(places)
+        if self.forced is not None:
+            for place, allowed in zip(self.forced.places.T, self.forced.allowed.transpose(1, 0, 2), strict=True):
+                some = np.flatnonzero(place >= 0)
+                if len(some):
+                    yield some, place[some], allowed[some]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +143,11 @@ class LinearBounds:
     """
 
     inherits = False
+
+    @property
+    def joining(self) -> LinearBounds | None:
+        """These, where regions may leave open which of several swaps was made at some positions."""
+        return self
 
     def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
         self.places, self.rival = places, rival
@@ -222,30 +257,36 @@ class LinearBounds:
         """All sentences one swap further, where the network lets them be evaluated together."""
         return NextSwaps.of(self.differences.query, self.rival, self.places.there, self.base, self.rows)
 
-    def moving(self, swapped: Array) -> tuple[Array, Any]:
-        """[n, C, moved]: what swaps of these places [n] add to a part of the cut, which it is of states [n, width]."""
+    def moving(self, swapped: Array) -> tuple[Array, Array | None]:
+        """[n, C, moved]: what swaps of these places [n] add to columns of the cut, [n, moved]: which; None for all."""
         if self.following is None:
-            return self.rows[swapped], (slice(None), slice(None))
+            return self.rows[swapped], None
         rows, moved = self.following.rows[swapped], self.following.moved[swapped]
-        return rows.reshape(*rows.shape[:2], -1), (np.arange(len(moved))[:, None], moved.reshape(len(moved), -1))
+        return rows.reshape(*rows.shape[:2], -1), moved.reshape(len(moved), -1)
 
     def margins(self, states: Array) -> Array:
         return np.asarray(self.differences.margins(states)[:, self.rival])
 
     def low(
-        self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
+        self,
+        states: Array,
+        start: Array,
+        left: Array,
+        swapped: Array | None = None,
+        allowed: Array | None = None,
+        forced: Forced | None = None,
     ) -> Array:
-        regions = Regions(states, start, left, swapped, allowed)
+        regions = Regions(states, start, left, swapped, allowed, forced)
         rows = max(1, CELLS // self.cells)
         blocks = [regions.part(slice(first, first + rows)) for first in range(0, len(regions), rows)]
         return np.concatenate([np.zeros(0), *(self.margin(block)[0] for block in blocks)])
 
-    def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
+    def inherited(self, states: Array, start: Array, left: Array, forced: Forced | None = None) -> tuple[Array, Array]:
         """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.
 
         The linear function of the whole region is kept.
         """
-        low, lines = self.margin(Regions(states, start, left))
+        low, lines = self.margin(Regions(states, start, left, forced=forced))
         gains = np.zeros((len(states), 1, *self.places.swaps.shape))
         for values, part, columns in lines.parts:
             gains += self.places.gains(values, part, columns)
@@ -288,14 +329,15 @@ class ElementBounds:
         low, high = regions.states - down, regions.states + up
         self.base = regions.states
         """[n, width]: the greatest values of the cut without further swaps."""
-        if regions.swapped is not None:
-            there = regions.there(linear.places)[:, :, None]
-            rows, moved = linear.moving(regions.swapped)
-            low[moved] += np.where(there, rows, np.inf).min(axis=1)
-            greatest = np.where(there, rows, -np.inf).max(axis=1)
+        if linear.counted and (regions.swapped is not None or regions.forced is not None):
+            self.base = regions.states.copy()
+        for some, swapped, there in regions.made(linear.places):
+            rows, columns = linear.moving(swapped)
+            moved: Any = regions.index(some) if columns is None else (some[:, None], columns)
+            low[moved] += np.where(there[:, :, None], rows, np.inf).min(axis=1)
+            greatest = np.where(there[:, :, None], rows, -np.inf).max(axis=1)
             high[moved] += greatest
             if linear.counted:
-                self.base = regions.states.copy()
                 self.base[moved] += greatest
         self.lines: dict[int, tuple[Picked, Line, int]] = {}
         """Maximum that counts swaps -> what it is replaced by, and how wide its windows are."""
@@ -361,15 +403,27 @@ class ElementBounds:
         """`bound` less what the swaps of the regions can take away."""
         regions, linear = self.regions, self.linear
         falls = lines.falls(linear.places)
-        if regions.swapped is not None:
-            own = np.zeros((*bound.shape, linear.rows.shape[1]))
-            for values, part, columns in lines.parts:
-                mine = linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
-                own += values @ mine[regions.swapped].transpose(0, 2, 1)
-            bound = bound + np.where(regions.there(linear.places)[:, None], own, np.inf).min(axis=2)
+        bound = bound + self.forced_falls(lines, bound.shape)
         if self.moving is not None:
             falls = falls * self.moving[:, None]
         return np.asarray(bound - leaving(falls, regions.start, regions.left))
+
+    def forced_falls(self, lines: Lines, shape: tuple[int, ...]) -> Array:
+        """[n, R]: the least that the swaps add of which one is made at each of some positions."""
+        regions, linear = self.regions, self.linear
+        total = np.zeros(shape)
+        if regions.swapped is None and regions.forced is None:
+            return total
+        rows = [
+            linear.rows[:, :, part] if columns is None else linear.rows[:, :, columns + part.start]
+            for _, part, columns in lines.parts
+        ]
+        for some, swapped, there in regions.made(linear.places):
+            added = np.zeros((len(some), shape[1], linear.rows.shape[1]))
+            for (values, _, _), mine in zip(lines.parts, rows, strict=True):
+                added += values[regions.index(some)] @ mine[swapped].transpose(0, 2, 1)
+            total[some] += np.where(there[:, None], added, np.inf).min(axis=2)
+        return total
 
     def replace(self, index: int, given: Coefficients, raised: list[Raised]) -> Relaxed:
         at = self.network.places[index]

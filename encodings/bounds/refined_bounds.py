@@ -30,6 +30,8 @@ Array = NDArray[Any]
 class RefinedBounds(LinearBounds):
     """The same regions and the same element bounds, the margin with these multipliers."""
 
+    joining = None
+
     def __init__(
         self, places: Places, rival: int, k: int, multipliers: Multipliers, heights: Heights = NO_HEIGHTS
     ) -> None:

@@ -32,6 +32,7 @@ from swapproof.encodings.network import Maximum, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.query import Query
+from swapproof.verifier.engines.beside.choice_sets import Steps
 
 Floats = NDArray[np.float64]
 
@@ -73,6 +74,44 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
     if swapped is None and left:
         after, parts = bounds.inherited(state[None], np.array([start]), np.array([left]))
         check_parts(places, bounds, region, after[0], parts[0])
+
+
+@given(st.data())
+def test_linear_bounds_hold_where_it_is_left_open_which_swaps_were_made(data: st.DataObject) -> None:
+    sample = data.draw(tiny_networks(shapes=("cnn", "maximum", "deep")))
+    choices = data.draw(swap_spaces(sample.length, sample.vocabulary))
+    with TemporaryDirectory() as folder:
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, choices, data.draw(st.integers(0, sample.classes - 1)))
+    places = Places.of(Differences.of(query))
+    swaps, start, left, swapped = data.draw(region_of(places))
+    taken = {swapped, *(place for place, _ in swaps)}
+    sets = {
+        place: sorted(data.draw(st.sets(st.sampled_from(range(int(places.there[place].sum()))), min_size=1)))
+        for place in range(start)
+        if place not in taken and data.draw(st.booleans())
+    }
+    maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
+    bounds = LinearBounds(places, 0, places.count, dict.fromkeys(maxima, 0.0) if data.draw(st.booleans()) else {})
+    steps = Steps(*places.swaps.shape)
+    path = [p * steps.width + c for p, c in swaps] + [steps.number(place, some) for place, some in sets.items()]
+    paths = np.array([path + [-1] * (places.count - len(path))])
+    state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros(places.differences.width))
+    for place, some in sets.items():
+        state = state + (bounds.rows[place, some[0]] if len(some) == 1 else 0.0)
+    chosen = None if swapped is None else np.array([swapped])
+    given = state[None], np.array([start]), np.array([left])
+    low = bounds.low(*given, chosen, None, steps.forced(paths))[0]
+    plain, rows = steps.spread(paths)
+    assert len(plain) == len(rows) == int(steps.ways(paths)[0]) == np.prod([len(some) for some in sets.values()])
+    made = [[divmod(int(step), steps.width) for step in row if step >= 0] for row in plain]
+    inside: list[tuple[list[tuple[int, int]], int, int, int | None]] = [(one, start, left, swapped) for one in made]
+    margins = np.concatenate([bounds.margins(cuts_of(places, bounds.rows, bounds.base, one)) for one in inside])
+    assert low <= margins.min() + SLACK * (1 + np.abs(margins).max())
+    if swapped is None and left:
+        after, parts = bounds.inherited(*given, steps.forced(paths))
+        for one in inside:
+            check_parts(places, bounds, one, after[0], parts[0])
 
 
 def test_a_margin_that_no_word_changes_is_its_own_bound_in_every_region(tmp_path: Path) -> None:

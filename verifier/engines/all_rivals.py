@@ -19,6 +19,7 @@ class AllRivals:
 
     inherits = False
     following = None
+    joining = None
 
     def __init__(self, places: Places, thresholds: Sequence[float], k: int) -> None:
         self.each = [(LinearBounds(places, rival, k), least) for rival, least in enumerate(thresholds)]

@@ -29,6 +29,7 @@ from swapproof.proofs.writing.tree_reader import preorder, replaced
 from ..interval import Level
 from ..process_copy import CORES, ProcessCopy
 from .all_rivals import AllRivals
+from .beside.choice_sets import Steps
 from .beside.lent_regions import Counts, Found, Lent, apart
 from .open_leaves import Rest, kept_relaxation, listed_in, of_rivals, rest_of, unwrapped
 from .proof_tree import (
@@ -331,19 +332,22 @@ class Attempt:
         waiting = waiting_of(together, bounds)
         with self.search(bounds, rival, anew, patience) as search:
             search.go_on(waiting)
-        planter = Planter(bounds.places, bounds.k)
-        others |= {one.number: planter.region(record)[0] for one, record in zip(together, waiting.records, strict=True)}
-        for one in rest:
-            if one.number in others or self.unfinished or not is_open(one.tree):
-                continue
+        planted = zip(together, planted_of(search, waiting), strict=True)
+        others |= {one.number: tree for one, (tree, _) in planted}
+
+        def alone(one: Rest) -> Node:
+            if self.unfinished:
+                return one.tree
             inner, left = one.places(bounds.places), bounds.k - len(one.made)
             if isinstance(one.tree, Joint | Slopes):
-                others[one.number] = self.further(inner, rival, left, one.tree)
-            elif isinstance(bounds, JointBound) and self.layers is not None:
-                shallow = shallow_margin(inner, rival)
-                others[one.number] = self.jointly(shallow, rival, left, self.layers, bounds.relaxation)
-            else:
-                others[one.number] = self.linearly(inner, rival, left)
+                return self.further(inner, rival, left, one.tree)
+            if isinstance(bounds, JointBound) and self.layers is not None:
+                return self.jointly(shallow_margin(inner, rival), rival, left, self.layers, bounds.relaxation)
+            return self.linearly(inner, rival, left)
+
+        for one in rest:
+            if one.number not in others and not self.unfinished and is_open(one.tree):
+                others[one.number] = one.proved_with(alone, bounds.places)
         return replaced(nodes, others)
 
     def pause(self, regions: int) -> None:
@@ -378,8 +382,7 @@ class Attempt:
             self.unfinished = True
         except (Broken, Unclaimable) as met:
             raised = met
-        planter = Planter(search.bounds.places, search.bounds.k)
-        planted = [] if raised else [planter.region(record) for record in regions.records]
+        planted = [] if raised else planted_of(search, regions)
         return Found(
             [apart(tree) for tree, _ in planted],
             [cost for _, cost in planted],
@@ -478,6 +481,13 @@ class Attempt:
         return int((sentence != np.array(self.query.space.original)).sum())
 
 
+def planted_of(search: Search, regions: Waiting) -> list[tuple[Node, float]]:
+    """The trees of regions that were searched, and what they cost a checker."""
+    planter = Planter(search.bounds.places, search.bounds.k)
+    ways = search.steps.ways(regions.paths).tolist()
+    return [planter.region(record, combined) for record, combined in zip(regions.records, ways, strict=True)]
+
+
 def refuse(margins: Array, paths: Array) -> None:
     raise Doubt
 
@@ -489,9 +499,9 @@ def after(bounds: Bounds, path: Array, start: int) -> Places:
 
 def waiting_of(rest: list[Rest], bounds: Bounds) -> Waiting:
     """Open leaves as a search meets them."""
-    paths = np.full((len(rest), bounds.k), -1)
+    paths, steps = np.full((len(rest), bounds.k), -1), Steps(*bounds.places.swaps.shape)
     for row, one in enumerate(rest):
-        paths[row, : len(one.made)] = [at * bounds.places.swaps.shape[1] + choice for at, choice in one.made]
+        paths[row, : len(one.made)] = [steps.number(at, choices) for at, choices in one.made]
     start = np.array([len(one.decided) for one in rest], dtype=np.int64)
     left = np.array([bounds.k - len(one.made) for one in rest], dtype=np.int64)
     ends = zip(start.tolist(), left.tolist(), strict=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class Rest:
     tree: Node
     """An open leaf, or what a search with other slopes left."""
     decided: frozenset[int]
-    made: tuple[tuple[int, int], ...]
+    made: tuple[tuple[int, tuple[int, ...]], ...]
+    """Positions with the choices of which one is made."""
 
     @property
     def leads(self) -> bool:
@@ -35,10 +36,23 @@ class Rest:
         return self.decided == frozenset(range(len(self.decided)))
 
     def places(self, places: Places) -> Places:
-        """The positions that are left to decide."""
+        """The positions that are left to decide, after one swap at each of those decided."""
         rows = [row for row in range(places.count) if row not in self.decided]
-        made = (int(places.swaps[row, column]) for row, column in self.made)
+        made = (int(places.swaps[row, column]) for row, (column,) in self.made)
         return Places(places.differences, places.swaps[rows], (*places.made, *made))
+
+    def proved_with(self, prove: Callable[[Rest], Node], places: Places) -> Node:
+        """The tree of those parts of it, one of several choices of a position each, that have their own."""
+        for at, (row, choices) in enumerate(self.made):
+            if len(choices) > 1:
+                first, others = (
+                    replace(self, made=(*self.made[:at], (row, some), *self.made[at + 1 :]))
+                    for some in (choices[:1], choices[1:])
+                )
+                options = frozenset({choices[0] + 1})
+                left, right = (part.proved_with(prove, places) for part in (first, others))
+                return Words(int(places.words[row]), options, left, right)
+        return prove(self)
 
 
 def of_rivals(tree: Node | None, rivals: Sequence[int]) -> dict[int, Node]:
@@ -126,10 +140,10 @@ def parts_of(
 
 
 def rest(number: int, node: Node, now: Mapping[int, Choices]) -> Rest:
-    if any(len(choices) != 1 for choices in now.values()):
-        raise BadInput("a kept tree that leaves several choices of a word open")
-    made = ((row, choice - 1) for row, (choice,) in sorted(now.items()) if choice)
-    return Rest(number, node, frozenset(now), tuple(made))
+    if any(0 in choices and len(choices) > 1 for choices in now.values()):
+        raise BadInput("a kept tree that leaves open whether a word is swapped")
+    made = ((row, tuple(sorted(choice - 1 for choice in choices))) for row, choices in sorted(now.items()))
+    return Rest(number, node, frozenset(now), tuple((row, choices) for row, choices in made if choices != (-1,)))
 
 
 def after_each(nodes: Sequence[Node]) -> list[int]:

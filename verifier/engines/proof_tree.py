@@ -113,43 +113,45 @@ class Planter:
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
     def region(self, record: Record, ways: int = 1) -> tuple[Node, float]:
-        """Several `ways` to get there only with a last swap left, when all parts are listed."""
+        """`ways`: how many combinations of choices it leaves open of the swaps made before."""
         if record.tree is not None and record.cost is not None:
             return record.tree, record.cost
         if record.tree is not None:
             return record.tree, OPEN if is_open(record.tree) else LEAF * leaves(record.tree)
         if not record.expanded:
             return Open(), OPEN
-        sentences = self.counts[record.start][record.left]
+        sentences = ways * self.counts[record.start][record.left]
         if record.left <= 1 and record.end == self.places.count:
-            return Enumerate(), ways * sentences
+            return Enumerate(), sentences
         # What remains beyond the last position is one sentence.
         tree, total = self.closed(ways, record.end, record.left)
         if record.left <= 1:
             for place in range(record.end - 1, record.start - 1, -1):
                 tree = Words(int(self.places.words[place]), ORIGINAL, tree, Enumerate())
                 total += ways * int(self.places.there[place].sum())
-            return (Enumerate(), ways * sentences) if ways * sentences <= total else (tree, total)
+            return (Enumerate(), sentences) if sentences <= total else (tree, total)
         for place in range(record.end - 1, record.start - 1, -1):
-            swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1)
+            swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1, ways)
             tree = Words(int(self.places.words[place]), ORIGINAL, tree, swapped)
             total += cost
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
-    def part(self, parts: Mapping[tuple[int, ...], Record | None], place: int, left: int) -> tuple[Node, float]:
+    def part(
+        self, parts: Mapping[tuple[int, ...], Record | None], place: int, left: int, before: int
+    ) -> tuple[Node, float]:
         """The regions in which the word at this place is swapped: those listed, and the other choices together."""
 
         def listed(ways: int, record: Record | None) -> tuple[Node, float]:
             return self.closed(ways, place + 1, left) if record is None else self.region(record, ways)
 
-        waiting = [(choices, listed(len(choices), record)) for choices, record in sorted(parts.items())]
+        waiting = [(choices, listed(before * len(choices), record)) for choices, record in sorted(parts.items())]
         there = int(self.places.there[place].sum())
         unlisted = there - sum(len(choices) for choices in parts)
-        tree, total = self.closed(unlisted, place + 1, left) if unlisted else waiting.pop()[1]
+        tree, total = self.closed(before * unlisted, place + 1, left) if unlisted else waiting.pop()[1]
         for choices, (inner, cost) in reversed(waiting):
             options = frozenset(choice + 1 for choice in choices)
             tree, total = Words(int(self.places.words[place]), options, inner, tree), total + cost
-        sentences = there * self.counts[place + 1][left]
+        sentences = before * there * self.counts[place + 1][left]
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
     def closed(self, ways: int, start: int, left: int) -> tuple[Node, float]:

@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.pools.next_swaps import NextSwaps
 from swapproof.proofs.writing.certificate import Node
 
+from .beside.choice_sets import WIDEST, Steps
 from .beside.lent_regions import Found, Lent
 
 Array = NDArray[Any]
@@ -40,8 +43,14 @@ SHARE = 0.6
 """How far its bound must be below the threshold, by how far that of the whole is."""
 SENTENCE_CELLS = 1 << 18
 """The same for sentences: few enough that a block stays in the cache."""
+MANY = 4_000
+"""Sentences that take as long as the bounds that may spare some of them."""
 SPARED = 4_000_000
 """Sentences listed in a proof before bounds are spent on listing fewer: its leaves may list 20,000,000."""
+MOST_WAYS = 256
+"""Paths that one with several choices at some positions may stand for: with a swap left all are evaluated."""
+JOINED = 0.3
+"""How much worse than the worst of its choices the bound of a set may be, as a share of what that lacks."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
 
@@ -75,6 +84,11 @@ class Bounds(Protocol):
     @property
     def following(self) -> NextSwaps | None:
         """All sentences one swap further, where the network lets them be evaluated together."""
+        ...
+
+    @property
+    def joining(self) -> LinearBounds | None:
+        """These, where regions may leave open which of several swaps was made at some positions."""
         ...
 
     def margins(self, states: Array) -> Array:
@@ -141,8 +155,29 @@ class Closed:
 
 
 @dataclass(eq=False)
+class Opened:
+    """Choices at a position after a node that stay open; the one with the lowest bound comes first."""
+
+    node: int
+    place: int
+    choices: list[int]
+    lows: list[float]
+
+    @property
+    def low(self) -> float:
+        return self.lows[0]
+
+    def halves(self) -> list[Opened]:
+        half = (len(self.choices) + 1) // 2
+        return [
+            Opened(self.node, self.place, self.choices[part], self.lows[part])
+            for part in (slice(half), slice(half, None))
+        ]
+
+
+@dataclass(eq=False)
 class Waiting:
-    """Regions to expand, the lowest bound last; the path of a region numbers its swaps, p * C + c, filled with -1."""
+    """Regions to expand, the lowest bound last; the path of a region numbers its swaps, filled with -1 (`Steps`)."""
 
     paths: Array
     start: Array
@@ -255,6 +290,10 @@ class Search:
             for record in batch.records:
                 record.expanded = True
 
+    @cached_property
+    def steps(self) -> Steps:
+        return Steps(*self.bounds.places.swaps.shape)
+
     @property
     def divides(self) -> bool:
         """Whether from now on no batch depends on what was counted in those before it."""
@@ -292,7 +331,7 @@ class Search:
         """Those to go through, and those with many swaps left: these get searches of their own, with positions and
         slopes chosen for them."""
         places_left = nodes.start < self.bounds.places.count
-        many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k) & places_left
+        many = (nodes.left >= ANEW) & (nodes.left < self.bounds.k) & places_left & (self.steps.ways(nodes.paths) == 1)
         many[many] = self.low(nodes.paths[many], nodes.start[many], nodes.left[many]) < self.far
         here, anew = nodes.ordered(np.flatnonzero(~many)), nodes.ordered(np.flatnonzero(many))
         return replace(here, anew=False), replace(anew, anew=True)
@@ -322,9 +361,9 @@ class Search:
         return states
 
     def moved(self, states: Array, swaps: Array) -> Array:
-        """`states`, changed in place, after one swap more each; -1 for none."""
+        """`states`, changed in place, after one swap more each; -1 for none, and none for a set of them."""
         rows = self.bounds.rows.reshape(-1, len(self.bounds.base))
-        taken = swaps >= 0
+        taken = (swaps >= 0) & (swaps < self.steps.singles)
         if self.bounds.following is not None:
             place, choice = np.divmod(swaps[taken], self.bounds.places.swaps.shape[1])
             self.bounds.following.move(states, np.flatnonzero(taken), place, choice)
@@ -355,7 +394,9 @@ class Search:
         for block in self.blocks(len(paths), REGIONS):
             self.pause(len(paths[block]))
             chosen, among = (None if one is None else one[block] for one in (swapped, allowed))
-            found.append(self.bounds.low(self.states(paths[block]), start[block], left[block], chosen, among))
+            forced = self.steps.forced(paths[block])
+            given = self.states(paths[block]), start[block], left[block], chosen, among
+            found.append(self.bounds.low(*given) if forced is None else self.joining.low(*given, forced))
             self.regions += len(found[-1])
         return np.concatenate(found)
 
@@ -375,7 +416,9 @@ class Search:
             nodes, states = nodes.ordered(np.flatnonzero(inner)), states[inner]
             if not nodes.records:
                 return
-        after, parts = bounds.inherited(states, nodes.start, nodes.left)
+        forced = self.steps.forced(nodes.paths)
+        given = states, nodes.start, nodes.left
+        after, parts = bounds.inherited(*given) if forced is None else self.joining.inherited(*given, forced)
         places = np.arange(count)
         several = np.flatnonzero(nodes.left > 1)
         end = self.ends(nodes, after, several)
@@ -400,7 +443,7 @@ class Search:
         left = nodes.left[node]
         inner = left > 1
         if bounds.following is None:
-            self.evaluate(paths)
+            self.evaluate(self.steps.spread(paths)[0])
         else:
             last = left == 2
             self.finish(bounds.following, nodes, states, (node[last], place[last], choice[last]), paths[last])
@@ -419,13 +462,14 @@ class Search:
         if not groups:
             return
         n, p, first, after = np.array(groups).T
-        ways = after - first
-        end = self.last_ends(nodes.paths[n], p)
+        members = after - first
+        ways = self.steps.ways(nodes.paths[n]) * members
+        end = self.last_ends(nodes.paths[n], p, ways * (following.starts[-1] - following.starts[p + 1]))
         sentences = int((ways * (following.starts[end] - following.starts[p + 1] + 1)).sum())
         self.listed += sentences
         if self.room is not None:
             self.room(len(groups), sentences)
-        ends = np.repeat(end, ways)
+        ends = np.repeat(end, members)
         for block in self.blocks(len(paths), BATCH):
             made = states[node[block]]
             following.move(made, np.arange(len(made)), place[block], choice[block])
@@ -435,11 +479,13 @@ class Search:
             choices = tuple(choice[row[2] : row[3]].tolist())
             nodes.records[row[0]].parts.setdefault(row[1], {})[choices] = Record(row[1] + 1, last, 1, expanded=True)
 
-    def last_ends(self, paths: Array, place: Array) -> Array:
-        """[n]: positions from which on one more swap is closed, after these and some swap at `place`."""
+    def last_ends(self, paths: Array, place: Array, sentences: Array) -> Array:
+        """[n]: positions from which on one more swap is closed, after these and some swap at `place`; there are so
+        many sentences otherwise."""
         known_open, end = place + 1, np.full(len(place), self.bounds.places.count)
-        for _ in range(BISECTIONS if self.listed > SPARED else 0):
-            wide = np.flatnonzero(end - known_open > 2)
+        many = (sentences > MANY) | (self.listed > SPARED)
+        for _ in range(BISECTIONS):
+            wide = np.flatnonzero(many & (end - known_open > 2))
             if not len(wide):
                 break
             middle = (end[wide] + known_open[wide]) // 2
@@ -452,6 +498,13 @@ class Search:
         self, following: NextSwaps, paths: Array, states: Array, start: Array, end: Array, left: Array
     ) -> None:
         """All sentences one swap further than these, at a position from `start` on and before `end`."""
+        most = int(self.steps.ways(paths).max(initial=1))
+        if most > 1:
+            for block in self.blocks(len(paths), max(1, BATCH // most)):
+                plain, row = self.steps.spread(paths[block])
+                ends = (each[block][row] for each in (start, end, left))
+                self.evaluate_next(following, plain, self.states(plain), *ends)
+            return
         count, width = self.bounds.places.swaps.shape
         made = np.zeros((len(paths), count))
         row, step = np.nonzero(paths >= 0)
@@ -483,17 +536,51 @@ class Search:
         opened = ~(low > self.threshold)
         if self.room is not None:
             self.room(int(opened.sum()), 0)
-        records = []
-        for row in np.flatnonzero(opened).tolist():
-            n, p, c = int(node[row]), int(place[row]), int(choice[row])
-            record = Record(p + 1, self.bounds.places.count, int(left[row]))
-            nodes.records[n].parts.setdefault(p, {})[(c,)] = record
-            records.append(record)
         self.together(nodes, node[~opened], place[~opened], choice[~opened], low[~opened])
-        if records:
-            order = np.argsort(-low[opened], kind="stable")
-            chosen = np.flatnonzero(opened)[order]
-            self.stack.append(Waiting(paths[chosen], start[chosen], left[chosen], [records[i] for i in order]))
+        found = self.joined(nodes, node[opened], place[opened], choice[opened], low[opened])
+        if found:
+            found.sort(key=lambda one: -one.low)
+            parents = np.array([one.node for one in found])
+            paths, left = nodes.paths[parents], nodes.left[parents] - 1
+            paths[np.arange(len(found)), self.bounds.k - left - 1] = [
+                self.steps.number(one.place, one.choices) for one in found
+            ]
+            records = [
+                Record(one.place + 1, self.bounds.places.count, swaps)
+                for one, swaps in zip(found, left.tolist(), strict=True)
+            ]
+            for one, record in zip(found, records, strict=True):
+                nodes.records[one.node].parts.setdefault(one.place, {})[tuple(sorted(one.choices))] = record
+            self.stack.append(Waiting(paths, np.array([one.place + 1 for one in found]), left, records))
+
+    @property
+    def joining(self) -> LinearBounds:
+        if self.bounds.joining is None:
+            raise ValueError("a set of choices in a search whose bounds know of none")
+        return self.bounds.joining
+
+    def joined(self, nodes: Waiting, node: Array, place: Array, choice: Array, low: Array) -> list[Opened]:
+        """Regions that are open one by one, several choices of a position as one where its bound is hardly worse."""
+        before = self.steps.ways(nodes.paths)
+        found, waiting = list[Opened](), list[Opened]()
+        for n, p, first, last in runs(node, place):
+            worst_first = first + np.argsort(low[first:last], kind="stable")
+            waiting.append(Opened(n, p, choice[worst_first].tolist(), low[worst_first].tolist()))
+        joins = self.bounds.joining is not None and self.steps.width <= WIDEST
+        while waiting:
+            wide = [one for one in waiting if len(one.choices) > 1]
+            found += [one for one in waiting if len(one.choices) == 1]
+            asked = [one for one in wide if joins and before[one.node] * len(one.choices) <= MOST_WAYS]
+            lows = self.sets_low(nodes, [(one.node, one.place, one.choices) for one in asked])
+            whole = {id(one): least for one, least in zip(asked, lows, strict=True)}
+            waiting = []
+            for one in wide:
+                least = whole.get(id(one), -np.inf)
+                if least >= one.low - JOINED * (self.threshold - one.low):
+                    found.append(Opened(one.node, one.place, one.choices, [least]))
+                else:
+                    waiting += one.halves()
+        return found
 
     def together(self, nodes: Waiting, node: Array, place: Array, choice: Array, low: Array) -> None:
         """Record choices closed one by one, several of a position as one region where its bound allows."""
@@ -525,14 +612,18 @@ class Search:
 
     def sets_closed(self, nodes: Waiting, sets: list[tuple[int, int, list[int]]]) -> list[bool]:
         """Whether the regions with a swap among these choices of a position are closed, each as a whole."""
+        return [low > self.threshold for low in self.sets_low(nodes, sets)]
+
+    def sets_low(self, nodes: Waiting, sets: list[tuple[int, int, list[int]]]) -> list[float]:
+        """The bounds of these regions."""
         if not sets:
             return []
         node, place = (np.array([one[at] for one in sets]) for at in (0, 1))
         allowed = np.zeros((len(sets), self.bounds.places.swaps.shape[1]), dtype=bool)
         for row, (_, _, choices) in enumerate(sets):
             allowed[row, choices] = True
-        found = self.closed(nodes.paths[node], place + 1, nodes.left[node] - 1, place, allowed)
-        return [bool(one) for one in found]
+        found: list[float] = self.low(nodes.paths[node], place + 1, nodes.left[node] - 1, place, allowed).tolist()
+        return found
 
     def ends(self, nodes: Waiting, after: Array, several: Array) -> Array:
         """[n]: the first position from which on what remains is closed; all positions for the others than `several`."""
