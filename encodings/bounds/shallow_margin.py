@@ -106,11 +106,13 @@ def shallow_margin(places: Places, rival: int) -> Shallow:
     weights = np.array([met[index][element] for index, element in neurons])
     at = [differences.parts[network.nodes[index].inputs[0]].start + element for index, element in neurons]
     which = np.array(at, dtype=np.int64)
+    # Indexing by a list may leave the last axis apart in memory, where every swap is to be added at once.
+    rows = np.ascontiguousarray(np.concatenate([places.rows[:, :, which], (places.rows @ linear)[:, :, None]], axis=2))
     return Shallow(
         places,
         weights,
         np.append(places.base[which], places.base @ linear + constant),
-        np.concatenate([places.rows[:, :, which], (places.rows @ linear)[:, :, None]], axis=2),
+        rows,
         tuple(neurons),
         np.array([leak[index] for index, _ in neurons]),
     )

@@ -109,7 +109,10 @@ class Planter:
 
     def __init__(self, places: Places, k: int) -> None:
         self.places = places
-        self.counts = up_to(suffix_counts(places.there.sum(axis=1).tolist(), k))
+        self.words: list[int] = places.words.tolist()
+        self.choices: list[int] = places.there.sum(axis=1).tolist()
+        """At each position."""
+        self.counts = up_to(suffix_counts(self.choices, k))
         """[start][left]: sentences with at most `left` swaps from position `start` on."""
 
     def region(self, record: Record, ways: int = 1) -> tuple[Node, float]:
@@ -127,12 +130,12 @@ class Planter:
         tree, total = self.closed(ways, record.end, record.left)
         if record.left <= 1:
             for place in range(record.end - 1, record.start - 1, -1):
-                tree = Words(int(self.places.words[place]), ORIGINAL, tree, Enumerate())
-                total += ways * int(self.places.there[place].sum())
+                tree = Words(self.words[place], ORIGINAL, tree, Enumerate())
+                total += ways * self.choices[place]
             return (Enumerate(), sentences) if sentences <= total else (tree, total)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1, ways)
-            tree = Words(int(self.places.words[place]), ORIGINAL, tree, swapped)
+            tree = Words(self.words[place], ORIGINAL, tree, swapped)
             total += cost
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
@@ -145,12 +148,12 @@ class Planter:
             return self.closed(ways, place + 1, left) if record is None else self.region(record, ways)
 
         waiting = [(choices, listed(before * len(choices), record)) for choices, record in sorted(parts.items())]
-        there = int(self.places.there[place].sum())
+        there = self.choices[place]
         unlisted = there - sum(len(choices) for choices in parts)
         tree, total = self.closed(before * unlisted, place + 1, left) if unlisted else waiting.pop()[1]
         for choices, (inner, cost) in reversed(waiting):
             options = frozenset(choice + 1 for choice in choices)
-            tree, total = Words(int(self.places.words[place]), options, inner, tree), total + cost
+            tree, total = Words(self.words[place], options, inner, tree), total + cost
         sentences = before * there * self.counts[place + 1][left]
         return (Enumerate(), sentences) if sentences <= total < OPEN else (tree, total)
 
