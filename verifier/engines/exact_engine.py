@@ -18,7 +18,7 @@ from swapproof.proofs.writing.certificate import Linear, Node, Open, Rivals
 
 from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
-from .greedy import descent, exchanged
+from .greedy import beamed, descent, exchanged
 from .proof_tree import rectifier_layers
 from .protocol import NOT_IN_ONNXRUNTIME, Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
@@ -26,6 +26,8 @@ Array = NDArray[Any]
 
 FIRST_LOOK = 24
 """Swaps up to which the bounds of the whole space are computed at once, when no witness is known."""
+EASY = 2
+"""Swaps of witnesses that the search itself is quick to find one shorter than, where there is one."""
 DIRECT, DIRECT_CELLS = 4_000, 1 << 25
 """Regions spent on proving at once all swaps below the known witness, fewer where each is dear; then one by one."""
 
@@ -128,6 +130,11 @@ class Exact:
         if interval.high is None and not interval.closed:
             for rival in range(len(query.rivals)):
                 tokens = descent(differences, errors, rival, budget)
+                if tokens is not None:
+                    interval = yield Sentence(tokens)
+        for rival in range(len(query.rivals)):
+            if interval.high is not None and interval.high > max(interval.low, EASY):
+                tokens = beamed(places, errors, rival, interval.high - 1, budget)
                 if tokens is not None:
                     interval = yield Sentence(tokens)
         aim = Aim.at(places, interval.cover, level)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.exact_evaluation import exactly_beaten
+from swapproof.encodings.pools.next_swaps import NextSwaps
 from swapproof.encodings.query import Query
 
 from ..interval import Interval
@@ -17,6 +19,8 @@ from .protocol import Budget, Findings, Sentence
 
 CELLS = 1 << 22
 """Numbers in one block of sentences: bounds memory."""
+BEAM = 32
+"""Sentences from which a search for a witness goes on; ten times as many found no shorter one on four long texts."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,42 @@ def exchanged(differences: Differences, swaps: list[int], rival: int, budget: Bu
         if swaps is before:
             return None
     return swaps
+
+
+def beamed(places: Places, errors: NDArray[Any], rival: int, most: int, budget: Budget) -> tuple[int, ...] | None:
+    """A sentence with at most so many swaps that breaks the text over the reals, by going on from the BEAM hardest
+    sentences each time; None also where the network does not let all swaps be tried together."""
+    differences = places.differences
+    following = NextSwaps.of(differences.query, rival, places.there, places.base, places.rows)
+    if following is None:
+        return None
+    numbers, places_of = places.swaps[following.place, following.choice], following.place
+    paths = np.empty((1, 0), dtype=np.int64)
+    for _ in range(most):
+        if budget.spent:
+            return None
+        states = np.repeat(places.base[None], len(paths), axis=0)
+        made = np.zeros((len(paths), places.count))
+        for step in paths.T:
+            following.move(states, np.arange(len(paths)), places_of[step], following.choice[step])
+            made[np.arange(len(paths)), places_of[step]] = 1.0
+        margins = following.margins(states, made, 0, places.count)
+        budget.evaluations += margins.size
+        margins[made[:, places_of] > 0] = np.inf
+        hardest = np.argsort(margins, axis=None, kind="stable")[: BEAM * len(paths[0]) + BEAM]
+        row, swap = np.unravel_index(hardest, margins.shape)
+        paths = np.concatenate([paths[row], swap[:, None]], axis=1)
+        if margins[row[0], swap[0]] <= 0:
+            kept = numbers[paths[0]].tolist()
+            tokens = differences.sentence(kept)
+            return (
+                tokens
+                if margins[row[0], swap[0]] < -errors[rival] or exactly_beaten(differences.query, tokens)[0]
+                else None
+            )
+        _, first = np.unique(np.sort(paths, axis=1), axis=0, return_index=True)
+        paths = paths[np.sort(first)[:BEAM]]
+    return None
 
 
 def descent(differences: Differences, errors: NDArray[Any], rival: int, budget: Budget) -> tuple[int, ...] | None:

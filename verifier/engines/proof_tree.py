@@ -126,8 +126,9 @@ class Planter:
         sentences = ways * self.counts[record.start][record.left]
         if record.left <= 1 and record.end == self.places.count:
             return Enumerate(), sentences
-        # What remains beyond the last position is one sentence.
         tree, total = self.closed(ways, record.end, record.left)
+        if record.end == self.places.count:  # one sentence for each way, evaluated and not bounded
+            tree, total = Enumerate(), float(ways)
         if record.left <= 1:
             for place in range(record.end - 1, record.start - 1, -1):
                 tree = Words(self.words[place], ORIGINAL, tree, Enumerate())
