@@ -118,26 +118,29 @@ def test_the_next_engine_may_settle_what_the_refused_one_did_not(breakable: tupl
 
 @dataclass(frozen=True)
 class Lingers:
-    """Takes all the time that it is given, and finds nothing."""
+    """Finds nothing in whatever time it is given, and remembers when that ends."""
 
+    ends: list[float]
     name: str = "lingers"
 
     def narrow(self, query: Query, interval: Interval, budget: Budget) -> Findings:
-        time.sleep(max(0.0, budget.seconds_left))
-        return
-        yield
+        self.ends.append(budget.deadline)
+        yield from ()
 
 
-def test_a_space_that_can_be_enumerated_in_time_is_not_left_open(breakable: tuple[Query, Replay]) -> None:
+def test_time_is_kept_for_enumerating_a_space_that_is_small_enough(breakable: tuple[Query, Replay]) -> None:
+    """An engine before it that uses up its time leaves the text open no more."""
     query, replay = breakable
-    verdict = climb(query, replay, (Lingers(), Enumeration()), Budget(time.monotonic() + 0.6), accepted)
-    assert (verdict.status, verdict.interval.low) == ("exact", 2)
-    now = Interval(ceiling=4)
-    budget = Budget(time.monotonic() + 100)
-    assert 99 < shared(budget, [Enumeration()], query, now).seconds_left < 99.8
-    assert 40 < shared(budget, [Enumeration(), Milp(HIGHS)], query, now).seconds_left <= 50
-    assert shared(budget, [Enumeration(most=1)], query, now) is budget
-    assert shared(budget, [], query, now) is budget
+    now, ends, later = Interval(ceiling=4), list[float](), time.monotonic() + 1000
+    needed = Enumeration().needs(query, now)
+    assert 0.25 < needed < 0.3
+    for engine in (Enumeration(), Enumeration(most=1), Milp(HIGHS)):
+        climb(query, replay, (Lingers(ends), engine), Budget(later), accepted)
+    assert ends[:2] == [later - needed, later]
+    assert later - 500 <= ends[2] < later - 400
+    soon = Budget(time.monotonic() + needed)
+    assert shared(soon, [Enumeration()], query, now) is soon
+    assert shared(Budget(), [Enumeration()], query, now).deadline == float("inf")
 
 
 def test_where_evidence_contradicts_evidence_no_engine_is_asked_on(breakable: tuple[Query, Replay]) -> None:

@@ -21,7 +21,7 @@ from swapproof.verifier.roads import certify
 from swapproof.verifier.runs.work import Settled
 from swapproof.verifier.screening import Unsure
 
-SECONDS = 2.0
+SECONDS = 1.0
 MOST = 1.2 * SECONDS + 1.0
 """A fifth more, and a second for a busy machine; without the bound it would be five times as much."""
 
@@ -128,7 +128,7 @@ def test_the_network_is_read_before_the_clock_starts(
     prepare = Checker.prepare
 
     def slowly(self: Checker, choices: Any) -> None:
-        time.sleep(1.0)
+        time.sleep(SECONDS / 2)
         prepare(self, choices)
         read.append(time.monotonic())
 
