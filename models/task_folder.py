@@ -44,7 +44,7 @@ def write_smoothing(folder: Path, recipe: Recipe, corpus: Corpus, table: bytes |
     if table is not None and "synonyms" in noise:
         (folder / "noise_synonyms.json").write_bytes(table)
     plain = task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit)
-    model, rest = plain.split("[data]")
+    model, _, rest = plain.partition("\n[data]")
     keys = [line for line in model.splitlines() if line.partition(" ")[0] not in ("#", "[model]", "labels")]
     base = ["# Written by swapproof train.", "[base]", *filter(None, keys), "", "[smoothing]"]
     lines = [*base, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in noise.items())]
