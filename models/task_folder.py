@@ -44,12 +44,12 @@ def write_smoothing(folder: Path, recipe: Recipe, corpus: Corpus, table: bytes |
     if table is not None and "synonyms" in noise:
         (folder / "noise_synonyms.json").write_bytes(table)
     plain = task_file(recipe, corpus, "held_out.jsonl", recipe.task.limit)
-    model, rest = plain.split("[data]")
-    keys = [line for line in model.splitlines() if line.partition(" ")[0] not in ("#", "[model]", "labels")]
+    model, _, rest = plain.partition("\n[data]")
+    keys = [line for line in model.split("\n") if line.partition(" ")[0] not in ("#", "[model]", "labels")]
     base = ["# Written by swapproof train.", "[base]", *filter(None, keys), "", "[smoothing]"]
     lines = [*base, *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in noise.items())]
     (folder / "smoothing.toml").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-    said = [line for line in model.splitlines() if line.partition(" ")[0] in ("labels", "split")]
+    said = [line for line in model.split("\n") if line.partition(" ")[0] in ("labels", "split")]
     task = ["# Written by swapproof train.", "[model]", 'smoothed = "smoothing.toml"', *said, "", "[data]"]
     (folder / "smoothed_task.toml").write_text("\n".join(task) + rest, encoding="utf-8", newline="\n")
 

@@ -287,9 +287,11 @@ def test_a_full_disk_is_no_networks_fault(tmp_path: Path) -> None:
 
 
 def test_a_smoothed_defence_is_measured_as_it_is_deployed(tmp_path: Path) -> None:
-    """And a network that answers one class is a row that says little."""
+    """Whatever its classes are called; and a network that answers one class is a row that says little."""
     asked = Asked(limit=2, seconds=0.3)
-    found = defend([recipe(tmp_path)], tmp_path / "out", DefendOptions(("mask",), asked=asked), command=InProcess())
+    path = recipe(tmp_path)
+    path.write_text(path.read_text().replace("held_out_rows", 'labels = ["[data]", "two\u2028lines"]\nheld_out_rows'))
+    found = defend([path], tmp_path / "out", DefendOptions(("mask",), asked=asked), command=InProcess())
     figures = found.rows[0].figures
     assert {"vote@1", "released vote claims", "certified@1"} <= set(figures)
     row = Row("a", "b", (0,), {"Clean": (0.5, 0.5, 0.5)}, (), ("the model answers x",))
