@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One thread each: the tests run side by side, and the models are small.
 export OMP_NUM_THREADS := 1
-# Tests start hundreds of processes: each would compile all it imports where nothing compiled may be kept.
-unexport PYTHONDONTWRITEBYTECODE
+# Tests start hundreds of processes: each would compile all it imports where what is compiled may not be kept.
+COMPILE := $(BIN)/python -m compileall -q -j 0 verifier encodings models proofs
 # Neighbours have their set-up in common, so a worker gets a stretch of them, and from another's when it is done.
 SIDE_BY_SIDE := -n auto --dist worksteal
 
@@ -18,6 +18,7 @@ test: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(COMPILE)
 	$(BIN)/pytest $(SIDE_BY_SIDE) -q
 
 lint: $(VENV)/development
@@ -26,6 +27,7 @@ lint: $(VENV)/development
 
 # The same tests with many more random cases, and those that take long.
 nightly: $(VENV)/development
+	$(COMPILE)
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest $(SIDE_BY_SIDE) -q -m 'not benchmark'
 
 benchmark: $(VENV)/development

@@ -63,12 +63,16 @@ class Place:
 
     def refused(self, model: str | Path, data: Path, *more: str) -> str:
         """The one line; nothing is written."""
-        before = sorted(self.folder.iterdir())
+        before = self.files()
         code, _, err = self.init(model, data, *more)
         assert code == 2
         (line,) = err.splitlines()
-        assert sorted(self.folder.iterdir()) == before
+        assert self.files() == before
         return line
+
+    def files(self) -> list[Path]:
+        """Without what Python keeps of a module that it imported."""
+        return sorted(path for path in self.folder.iterdir() if path.name != "__pycache__")
 
     @property
     def text(self) -> str:
