@@ -402,8 +402,10 @@ class ElementBounds:
     def lowered(self, bound: Array, lines: Lines) -> Array:
         """`bound` less what the swaps of the regions can take away."""
         regions, linear = self.regions, self.linear
-        falls = lines.falls(linear.places)
         bound = bound + self.forced_falls(lines, bound.shape)
+        if not regions.left.any():
+            return np.asarray(bound)
+        falls = lines.falls(linear.places)
         if self.moving is not None:
             falls = falls * self.moving[:, None]
         return np.asarray(bound - leaving(falls, regions.start, regions.left))

@@ -71,31 +71,36 @@ class NextSwaps:
         """These rows of `states` [n, width], in place, after one swap more each: as far as windows read them."""
         states[row[:, None, None], self.moved[place]] += self.rows[place, choice]
 
-    def pooled(self, states: Array, made: Array, start: int, end: int) -> Array:
-        """[swaps from place `start` on and before `end`, n, F]: y. `made` [n, P]: 1 where a swap was made, else 0."""
+    def swaps_at(self, places: Array) -> Array:
+        """The swaps at these places, place by place."""
+        return np.flatnonzero(np.isin(self.place, places))
+
+    def pooled(self, states: Array, made: Array, places: Array) -> Array:
+        """[swaps at these places, n, F]: y. `made` [n, P]: 1 where a swap was made, else 0; `places` ascend."""
         z = states.take(self.pool.windows.T.reshape(-1), axis=1).reshape(len(states), -1, len(self.pool.windows))
         count = z.shape[1]
         before, behind = (np.full((count + 1, len(z), z.shape[2]), -np.inf) for _ in range(2))
         for t in range(count):
             np.maximum(before[t], z[:, t], out=before[t + 1])
             np.maximum(behind[count - t], z[:, count - t - 1], out=behind[count - t - 1])
-        first = self.first[start:end]
+        first = self.first[places]
         outside = np.maximum(before[first], behind[first + self.wide])
-        swaps = slice(self.starts[start], self.starts[end])
-        y = outside[self.place[swaps] - start]
+        swaps = self.swaps_at(places)
+        number = np.searchsorted(places, self.place[swaps])
+        y = outside[number]
         np.maximum(y, self.alone[swaps, None], out=y)
-        row, place = np.nonzero(made @ self.meet[:, start:end])
+        row, place = np.nonzero(made @ self.meet[:, places])
         if len(row):
-            at = place + start
+            at = places[place]
             inside = (states[row[:, None, None], self.moved[at]][:, None] + self.rows[at]).max(axis=2)
             pair, choice = np.nonzero(self.there[at])
             greatest = np.maximum(outside[place[pair], row[pair]], inside[pair, choice])
-            y[self.starts[at[pair]] - swaps.start + choice, row[pair]] = greatest
+            y[np.searchsorted(number, place)[pair] + choice, row[pair]] = greatest
         return self.pool.rectified(y)
 
-    def margins(self, states: Array, made: Array, start: int, end: int) -> Array:
-        """[n, swaps from place `start` on and before `end`]."""
-        y, node = self.pooled(states, made, start, end), self.network.nodes[self.pool.node]
+    def margins(self, states: Array, made: Array, places: Array) -> Array:
+        """[n, swaps at these places]."""
+        y, node = self.pooled(states, made, places), self.network.nodes[self.pool.node]
         given = {self.pool.node: y.reshape(-1, *node.shape)}
         logits = values(self.network, given=given)[len(self.network.nodes) - 1][:, 0]
         return np.asarray(logits[:, self.label] - logits[:, self.against]).reshape(y.shape[:2]).T

@@ -57,6 +57,8 @@ class Aim:
     """Swaps from which on only the reals can be spoken of."""
     at_once: bool = True
     """Whether to try all swaps below the known witness at once: not any more when that took too many regions."""
+    begun: tuple[int, Level, Node] | None = None
+    """What it came to: of how many swaps, at which level, and the tree."""
 
     @classmethod
     def at(cls, places: Places, cover: Cover | None, level: Level) -> Aim:
@@ -66,7 +68,9 @@ class Aim:
     def real_at(self, swaps: int) -> Aim:
         return replace(self, real_from=min(self.real_from, swaps))
 
-    def kept(self, swaps: int) -> Node | None:
+    def kept(self, swaps: int, level: Level) -> Node | None:
+        if self.begun is not None and self.begun[:2] == (swaps, level):
+            return self.begun[2]
         return self.cover.tree if self.cover is not None and self.cover.swaps == swaps else None
 
     def next_target(self, interval: Interval) -> Target:
@@ -76,11 +80,11 @@ class Aim:
         level: Level = "real" if next_one >= self.real_from else "float32"
         if level == "float32":
             top = min(top, self.real_from - 1)
-        kept = self.kept(next_one)
+        kept = self.kept(next_one, level)
         if not self.at_once or kept is not None or interval.high is None or top <= next_one:
             return Target(next_one, level, kept, at_once=False, allowed=float("inf"))
         cells = LinearBounds(self.places, 0, top).cells
-        return Target(top, level, self.kept(top), at_once=True, allowed=min(DIRECT, DIRECT_CELLS // cells))
+        return Target(top, level, self.kept(top, level), at_once=True, allowed=min(DIRECT, DIRECT_CELLS // cells))
 
 
 def given_up(attempt: Attempt, tree: Node) -> Findings:
@@ -162,7 +166,7 @@ class Exact:
             if not attempt.unfinished:
                 interval = yield Bound(target.swaps + 1, tree, target.level)
             elif target.at_once and not budget.spent:
-                aim = replace(aim, at_once=False)
+                aim = replace(aim, at_once=False, begun=(target.swaps, target.level, tree))
                 while (shorter := with_fewer(differences, interval, budget)) is not None:
                     before = interval
                     interval = yield Sentence(shorter)

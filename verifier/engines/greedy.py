@@ -125,7 +125,7 @@ def beamed(places: Places, errors: NDArray[Any], rival: int, most: int, budget: 
         for step in paths.T:
             following.move(states, np.arange(len(paths)), places_of[step], following.choice[step])
             made[np.arange(len(paths)), places_of[step]] = 1.0
-        margins = following.margins(states, made, 0, places.count)
+        margins = following.margins(states, made, np.arange(places.count))
         budget.evaluations += margins.size
         margins[made[:, places_of] > 0] = np.inf
         hardest = np.argsort(margins, axis=None, kind="stable")[: BEAM * len(paths[0]) + BEAM]

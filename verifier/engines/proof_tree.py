@@ -124,15 +124,16 @@ class Planter:
         if not record.expanded:
             return Open(), OPEN
         sentences = ways * self.counts[record.start][record.left]
-        if record.left <= 1 and record.end == self.places.count:
+        if record.left <= 1 and record.end == self.places.count and not record.parts:
             return Enumerate(), sentences
         tree, total = self.closed(ways, record.end, record.left)
         if record.end == self.places.count:  # one sentence for each way, evaluated and not bounded
             tree, total = Enumerate(), float(ways)
         if record.left <= 1:
             for place in range(record.end - 1, record.start - 1, -1):
-                tree = Words(self.words[place], ORIGINAL, tree, Enumerate())
-                total += ways * self.choices[place]
+                own = ways * self.choices[place]
+                swapped, cost = self.closed(own, place + 1, 0) if place in record.parts else (Enumerate(), float(own))
+                tree, total = Words(self.words[place], ORIGINAL, tree, swapped), total + cost
             return (Enumerate(), sentences) if sentences <= total else (tree, total)
         for place in range(record.end - 1, record.start - 1, -1):
             swapped, cost = self.part(record.parts.get(place, {}), place, record.left - 1, ways)

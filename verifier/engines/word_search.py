@@ -45,6 +45,8 @@ SENTENCE_CELLS = 1 << 18
 """The same for sentences: few enough that a block stays in the cache."""
 MANY = 4_000
 """Sentences that take as long as the bounds that may spare some of them."""
+WIDE = 24
+"""Ways to get to a last swap from which on bounds are asked for each position where it may be."""
 SPARED = 4_000_000
 """Sentences listed in a proof before bounds are spent on listing fewer: its leaves may list 20,000,000."""
 MOST_WAYS = 256
@@ -53,6 +55,10 @@ JOINED = 0.3
 """How much worse than the worst of its choices the bound of a set may be, as a share of what that lacks."""
 BISECTIONS = 3
 """Refreshed bounds spent on finding an earlier end of the positions to go through."""
+
+
+Group = tuple[int, int, int, int]
+"""(node, place, first, end) of swaps in a row."""
 
 
 class Unfinished(Exception):
@@ -410,8 +416,10 @@ class Search:
         count, width = bounds.places.swaps.shape
         states = self.states(nodes.paths)
         if bounds.following is not None:
-            every = np.full(len(states), count)
-            self.evaluate_next(bounds.following, nodes.paths, states, nodes.start, every, nodes.left)
+            asked = np.arange(count) >= nodes.start[:, None]
+            alone = np.flatnonzero((self.steps.ways(nodes.paths) == 1) | (nodes.left == 1))
+            one = nodes.ordered(alone)
+            self.evaluate_next(bounds.following, one.paths, states[alone], asked[alone], one.left)
             inner = nodes.left > 1
             nodes, states = nodes.ordered(np.flatnonzero(inner)), states[inner]
             if not nodes.records:
@@ -425,6 +433,7 @@ class Search:
         # With a last swap left the end is inherited, which no bound of the rest itself confirms: all of it is listed.
         for record, stop in zip(nodes.records, np.where(nodes.left > 1, end, count).tolist(), strict=True):
             record.end = stop
+        self.evaluate_unbounded(nodes.paths, (nodes.left > 1) & (end == count))
         inside = (places >= nodes.start[:, None]) & (places < end[:, None])
         live = bounds.places.there & ~(parts > self.threshold) & inside[:, :, None]
         # A part with several live choices may be closed as a whole; one that inherits nothing must be.
@@ -465,19 +474,45 @@ class Search:
         members = after - first
         ways = self.steps.ways(nodes.paths[n]) * members
         end = self.last_ends(nodes.paths[n], p, ways * (following.starts[-1] - following.starts[p + 1]))
-        sentences = int((ways * (following.starts[end] - following.starts[p + 1] + 1)).sum())
+        asked = self.parts_open(nodes.paths[n], p, end, groups, choice)
+        sentences = int((ways * (asked @ np.diff(following.starts) + 1)).sum())
         self.listed += sentences
         if self.room is not None:
             self.room(len(groups), sentences)
-        ends = np.repeat(end, members)
-        for block in self.blocks(len(paths), BATCH):
-            made = states[node[block]]
-            following.move(made, np.arange(len(made)), place[block], choice[block])
+        group = np.repeat(np.arange(len(groups)), members)
+        self.evaluate_unbounded(paths, ((end == len(following.starts) - 1) & (ways > members))[group])
+        listed = np.flatnonzero(asked.any(axis=1)[group])
+        for block in self.blocks(len(listed), BATCH):
+            rows = listed[block]
+            made = states[node[rows]]
+            following.move(made, np.arange(len(made)), place[rows], choice[rows])
             one = np.ones(len(made), dtype=np.int64)
-            self.evaluate_next(following, paths[block], made, place[block] + 1, ends[block], one)
-        for row, last in zip(groups, end.tolist(), strict=True):
-            choices = tuple(choice[row[2] : row[3]].tolist())
-            nodes.records[row[0]].parts.setdefault(row[1], {})[choices] = Record(row[1] + 1, last, 1, expanded=True)
+            self.evaluate_next(following, paths[rows], made, asked[group[rows]], one)
+        for (row, at, first, last), stop, mine in zip(groups, end.tolist(), asked, strict=True):
+            closed = np.flatnonzero(~mine[at + 1 : stop]) + at + 1
+            record = Record(at + 1, stop, 1, {q: {} for q in closed.tolist()}, expanded=True)
+            nodes.records[row].parts.setdefault(at, {})[tuple(choice[first:last].tolist())] = record
+
+    def evaluate_unbounded(self, paths: Array, some: Array) -> None:
+        """Of these paths, some, that stand for several: their own sentences, where they were not evaluated before."""
+        several = paths[some & (self.steps.ways(paths) > 1)]
+        for block in self.blocks(len(several), max(1, CELLS // max(1, MOST_WAYS * len(self.bounds.base)))):
+            self.evaluate(self.steps.spread(several[block])[0])
+
+    def parts_open(self, paths: Array, place: Array, end: Array, groups: list[Group], choice: Array) -> Array:
+        """[n, P]: where the last swap may be, after these and some swap of the group, if no bound closes it there."""
+        places = np.arange(self.bounds.places.count)
+        asked = (places > place[:, None]) & (places < end[:, None])
+        if self.bounds.joining is None or self.steps.width > WIDEST:
+            return asked
+        sets = paths.copy()
+        sets[:, self.bounds.k - 2] = [self.steps.number(at, choice[a:b].tolist()) for _, at, a, b in groups]
+        row, last = np.nonzero(asked & (self.steps.ways(sets) >= WIDE)[:, None])
+        if len(row):
+            none = np.zeros(len(row), dtype=np.int64)
+            closed = self.closed(sets[row], last + 1, none, last)
+            asked[row[closed], last[closed]] = False
+        return asked
 
     def last_ends(self, paths: Array, place: Array, sentences: Array) -> Array:
         """[n]: positions from which on one more swap is closed, after these and some swap at `place`; there are so
@@ -494,32 +529,32 @@ class Search:
             known_open[wide[~closes]] = middle[~closes]
         return end
 
-    def evaluate_next(
-        self, following: NextSwaps, paths: Array, states: Array, start: Array, end: Array, left: Array
-    ) -> None:
-        """All sentences one swap further than these, at a position from `start` on and before `end`."""
+    def evaluate_next(self, following: NextSwaps, paths: Array, states: Array, asked: Array, left: Array) -> None:
+        """All sentences one swap further than these, at the positions asked for [n, P]."""
+        some = asked.any(axis=1)
+        if not some.all():
+            paths, states, asked, left = paths[some], states[some], asked[some], left[some]
         most = int(self.steps.ways(paths).max(initial=1))
         if most > 1:
             for block in self.blocks(len(paths), max(1, BATCH // most)):
                 plain, row = self.steps.spread(paths[block])
-                ends = (each[block][row] for each in (start, end, left))
-                self.evaluate_next(following, plain, self.states(plain), *ends)
+                self.evaluate_next(following, plain, self.states(plain), asked[block][row], left[block][row])
             return
         count, width = self.bounds.places.swaps.shape
         made = np.zeros((len(paths), count))
         row, step = np.nonzero(paths >= 0)
         made[row, paths[row, step] // width] = 1.0
-        order = np.argsort(start, kind="stable")
+        order = np.argsort(asked.argmax(axis=1), kind="stable")
         for block in self.blocks(len(order), cells=SENTENCE_CELLS):
             self.pause(0)
             own = order[block]
-            first, last = int(start[own[0]]), int(end[own].max())
-            margins = following.margins(states[own], made[own], first, last)
-            part = slice(following.starts[first], following.starts[last])
-            place, choice = following.place[part], following.choice[part]
-            asked = (place >= start[own][:, None]) & (place < end[own][:, None])
-            self.evaluations += int(asked.sum())
-            node, swap = np.nonzero(asked & ~(margins > self.threshold))
+            places = np.flatnonzero(asked[own].any(axis=0))
+            margins = following.margins(states[own], made[own], places)
+            swaps = following.swaps_at(places)
+            place, choice = following.place[swaps], following.choice[swaps]
+            wanted = asked[own][:, place]
+            self.evaluations += int(wanted.sum())
+            node, swap = np.nonzero(wanted & ~(margins > self.threshold))
             if len(node):
                 lowest = np.argsort(margins[node, swap], kind="stable")
                 node, swap = node[lowest], swap[lowest]
@@ -649,8 +684,8 @@ class Search:
         return np.asarray(end)
 
 
-def runs(node: Array, place: Array) -> list[tuple[int, int, int, int]]:
-    """(node, place, first, end) of those that follow one another."""
+def runs(node: Array, place: Array) -> list[Group]:
+    """Of those that follow one another."""
     ends = np.flatnonzero((np.diff(node, append=-1) != 0) | (np.diff(place, append=-1) != 0)) + 1
     firsts = [0, *ends[:-1].tolist()] if len(ends) else []
     return [(int(node[at]), int(place[at]), at, end) for at, end in zip(firsts, ends.tolist(), strict=True)]

@@ -207,7 +207,7 @@ class PooledLeaves:
             start, end = int(places.min()), int(places.max()) + 1
             part = slice(following.starts[start], following.starts[end])
             swap, row_of = np.nonzero(free[:, part].T)
-            found.append(following.pooled(states, positions, start, end)[swap, row_of])
+            found.append(following.pooled(states, positions, np.arange(start, end))[swap, row_of])
             swaps.append(swap + part.start)
             at.append(row_of)
         rows = np.concatenate(at)
