@@ -146,8 +146,9 @@ class LinearBounds:
 
     @property
     def joining(self) -> LinearBounds | None:
-        """These, where regions may leave open which of several swaps was made at some positions."""
-        return self
+        """These, where regions may leave open which of several swaps was made at some positions: all sentences that
+        this makes of one are soon evaluated together."""
+        return None if self.following is None else self
 
     def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
         self.places, self.rival = places, rival

@@ -480,7 +480,8 @@ class Search:
         if self.room is not None:
             self.room(len(groups), sentences)
         group = np.repeat(np.arange(len(groups)), members)
-        self.evaluate_unbounded(paths, ((end == len(following.starts) - 1) & (ways > members))[group])
+        unbounded = np.equal(end, self.bounds.places.count)[group] & (ways > members)[group]
+        self.evaluate_unbounded(paths, unbounded)
         listed = np.flatnonzero(asked.any(axis=1)[group])
         for block in self.blocks(len(listed), BATCH):
             rows = listed[block]
@@ -601,7 +602,7 @@ class Search:
         for n, p, first, last in runs(node, place):
             worst_first = first + np.argsort(low[first:last], kind="stable")
             waiting.append(Opened(n, p, choice[worst_first].tolist(), low[worst_first].tolist()))
-        joins = self.bounds.joining is not None and self.steps.width <= WIDEST
+        joins = self.bounds.joining is not None and self.anew is None and self.steps.width <= WIDEST
         while waiting:
             wide = [one for one in waiting if len(one.choices) > 1]
             found += [one for one in waiting if len(one.choices) == 1]
