@@ -480,7 +480,7 @@ class Search:
         if self.room is not None:
             self.room(len(groups), sentences)
         group = np.repeat(np.arange(len(groups)), members)
-        unbounded = np.equal(end, self.bounds.places.count)[group] & (ways > members)[group]
+        unbounded = np.asarray((end == self.bounds.places.count) & (ways > members))[group]
         self.evaluate_unbounded(paths, unbounded)
         listed = np.flatnonzero(asked.any(axis=1)[group])
         for block in self.blocks(len(listed), BATCH):
