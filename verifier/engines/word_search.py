@@ -482,7 +482,7 @@ class Search:
         group = np.repeat(np.arange(len(groups)), members)
         unbounded = np.asarray((end == self.bounds.places.count) & (ways > members))[group]
         self.evaluate_unbounded(paths, unbounded)
-        listed = np.flatnonzero(asked.any(axis=1)[group])
+        listed = np.flatnonzero(np.asarray(asked.any(axis=1))[group])
         for block in self.blocks(len(listed), BATCH):
             rows = listed[block]
             made = states[node[rows]]
