@@ -433,7 +433,7 @@ class Search:
         # With a last swap left the end is inherited, which no bound of the rest itself confirms: all of it is listed.
         for record, stop in zip(nodes.records, np.where(nodes.left > 1, end, count).tolist(), strict=True):
             record.end = stop
-        self.evaluate_unbounded(nodes.paths, (nodes.left > 1) & (end == count))
+        self.evaluate_unbounded(nodes.paths[(nodes.left > 1) & (end == count)])
         inside = (places >= nodes.start[:, None]) & (places < end[:, None])
         live = bounds.places.there & ~(parts > self.threshold) & inside[:, :, None]
         # A part with several live choices may be closed as a whole; one that inherits nothing must be.
@@ -480,9 +480,9 @@ class Search:
         if self.room is not None:
             self.room(len(groups), sentences)
         group = np.repeat(np.arange(len(groups)), members)
-        unbounded = np.asarray((end == self.bounds.places.count) & (ways > members))[group]
-        self.evaluate_unbounded(paths, unbounded)
-        listed = np.flatnonzero(np.asarray(asked.any(axis=1))[group])
+        unbounded = np.flatnonzero((end[group] == self.bounds.places.count) & (ways[group] > members[group]))
+        self.evaluate_unbounded(paths[unbounded])
+        listed = np.flatnonzero(asked[group].any(axis=1))
         for block in self.blocks(len(listed), BATCH):
             rows = listed[block]
             made = states[node[rows]]
@@ -494,9 +494,9 @@ class Search:
             record = Record(at + 1, stop, 1, {q: {} for q in closed.tolist()}, expanded=True)
             nodes.records[row].parts.setdefault(at, {})[tuple(choice[first:last].tolist())] = record
 
-    def evaluate_unbounded(self, paths: Array, some: Array) -> None:
-        """Of these paths, some, that stand for several: their own sentences, where they were not evaluated before."""
-        several = paths[some & (self.steps.ways(paths) > 1)]
+    def evaluate_unbounded(self, paths: Array) -> None:
+        """Of those that stand for several: their own sentences, which were not evaluated before."""
+        several = paths[self.steps.ways(paths) > 1]
         for block in self.blocks(len(several), max(1, CELLS // max(1, MOST_WAYS * len(self.bounds.base)))):
             self.evaluate(self.steps.spread(several[block])[0])
 
