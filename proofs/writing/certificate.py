@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import sub
 from typing import Literal
 
 from ..check import merkle_root
@@ -374,7 +375,9 @@ def table(values: Multipliers) -> bytes:
 def entries(layer: int, values: Mapping[int, int]) -> bytes:
     """The layer, the number of entries, and (step from the last element, value) for each."""
     order = sorted(values)
-    out = number(layer) + number(len(order))
-    for element, before in zip(order, [0, *order[:-1]], strict=True):
-        out += number(element - before) + number(values[element])
-    return out
+    numbers = [0] * (2 * len(order))
+    numbers[::2] = map(sub, order, [0, *order[:-1]])
+    numbers[1::2] = map(values.__getitem__, order)
+    head = number(layer) + number(len(order))
+    single = not numbers or 0 <= min(numbers) <= max(numbers) < 128
+    return head + (bytes(numbers) if single else b"".join(map(number, numbers)))

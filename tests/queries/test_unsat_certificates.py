@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,6 +21,7 @@ from swapproof.verifier.cli import main
 from swapproof.verifier.queries.answering import Verifier
 from swapproof.verifier.queries.search_tree import TreeRecord
 from swapproof.verifier.queries.unsat_certificates import Plan
+from swapproof.verifier.screening.boxes.float_bounds import FloatBounds
 
 Capture = pytest.CaptureFixture[str]
 LEAF = tree.linear(tree.Multipliers([1]))
@@ -69,6 +71,35 @@ def test_unsat_comes_with_a_certificate_and_what_it_needs(tmp_path: Path, sample
     assert out[-1] == "accepted 1 of 1"
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_line_says_how_the_certificate_was_checked(
+    exact: bool, tmp_path: Path, sample: Numeric, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `--exact` by the checker; else in float64, and the checker is not asked."""
+    calls: list[object] = []
+    check_file = check_box.check_file
+
+    def counted(*given: Any) -> check_box.Verdict:
+        calls.append(given)
+        return check_file(*given)
+
+    monkeypatch.setattr(check_box, "check_file", counted)
+    asked_for = asked(tmp_path, sample, [f"(>= Y_0 {level(tmp_path, 0.5):.9f})"]) + ["--exact"] * exact
+    assert main(asked_for) == 0
+    said = capsys.readouterr().err
+    assert ("accepted by proofs/check_box.py" if exact else "leaves hold in float64, all rounding taken off") in said
+    assert len(calls) == exact
+    assert main([each for each in asked_for if each != "--proof" and "certificate" not in each]) == (2 if exact else 0)
+
+
+def test_where_float64_does_not_settle_a_leaf_the_checker_must_accept(
+    tmp_path: Path, sample: Numeric, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FloatBounds, "usable", lambda bounds: np.zeros(len(bounds.regions), dtype=np.bool_))
+    assert main(asked(tmp_path, sample, [f"(>= Y_0 {level(tmp_path, 0.5):.9f})"])) == 0
+    assert "accepted by proofs/check_box.py" in capsys.readouterr().err
+
+
 def test_a_disjunction_has_a_tree_for_every_case(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
     top = level(tmp_path, 0.5)
     facts = [f"(or (>= Y_0 {top:.9f}) (and (<= X_0 0.25) (>= Y_0 {top + 1:.9f})))", "(or (<= X_0 0.125) (>= X_0 0.1))"]
@@ -90,7 +121,7 @@ def test_other_answers_leave_nothing(tmp_path: Path, sample: Numeric, capsys: Ca
     assert not (tmp_path / "proof").exists() or not list((tmp_path / "proof").glob("certificate*"))
 
 
-def test_leaves_that_do_not_hold_are_split(
+def test_leaves_that_do_not_hold_are_cut_or_split(
     tmp_path: Path, sample: Numeric, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or searched again, where exact arithmetic did not follow: one bare leaf becomes a tree that is accepted."""
@@ -98,7 +129,7 @@ def test_leaves_that_do_not_hold_are_split(
     monkeypatch.setattr(TreeRecord, "encoded", lambda record: next(first, b"") or encoded(record))
     assert main(asked(tmp_path, sample, [f"(>= Y_0 {level(tmp_path, 0.25):.9f})"])) == 0
     assert capsys.readouterr().out == "unsat\n"
-    assert check_box.check_file(tmp_path / "proof" / "certificate.json").leaves > 1
+    assert check_box.check_file(tmp_path / "proof" / "certificate.json").nodes > 1
 
 
 def test_what_is_not_accepted_is_not_answered(

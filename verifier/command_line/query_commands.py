@@ -47,11 +47,14 @@ def verify(
         Path | None,
         typer.Option(
             "--proof",
-            help="Answer unsat only with a certificate, written to this file (--batch: to this folder) and checked; "
-            "without the solver of last resort.",
+            help="Answer unsat only with a certificate, written to this file (--batch: to this folder) once all of it "
+            "holds in float64, rounding taken off; without the solver of last resort.",
             show_default=False,
         ),
     ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="With --proof: only once proofs/check_box.py accepted it, exactly.")
+    ] = False,
     batch: Annotated[
         Path | None, typer.Option("--batch", help="instances.csv: onnx,vnnlib,seconds.", show_default=False)
     ] = None,
@@ -63,7 +66,7 @@ def verify(
     """
     from ..commands.verify import command
 
-    raise typer.Exit(command(query, network or [], timeout, proof, batch, as_json=json))
+    raise typer.Exit(command(query, network or [], timeout, proof, batch, exact=exact, as_json=json))
 
 
 def doctor(

@@ -36,9 +36,12 @@ def command(
     proof: Path | None,
     batch: Path | None,
     *,
+    exact: bool = False,
     as_json: bool = False,
 ) -> int:
     """A query, or a table of queries, which is CSV in any case."""
+    if exact and proof is None:
+        raise BadInput("--exact says how --proof FILE is checked; give that too")
     if (query is None) == (batch is None):
         raise BadInput("verify needs a QUERY.vnnlib with --network, or --batch instances.csv")
     if seconds is not None and not is_time(seconds):
@@ -46,18 +49,25 @@ def command(
     if batch is not None:
         if as_json:
             raise BadInput("--json is of one query; --batch prints a table as CSV")
-        return verify_batch(batch, seconds, proof)
+        return verify_batch(batch, seconds, proof, exact=exact)
     if query is None:
         raise BadInput("a QUERY.vnnlib is needed")
-    return verify(query, networks, SECONDS if seconds is None else seconds, proof, as_json=as_json)
+    return verify(query, networks, SECONDS if seconds is None else seconds, proof, exact=exact, as_json=as_json)
 
 
 def verify(
-    query: Path, networks: Sequence[str], seconds: float, proof: Path | None = None, *, as_json: bool = False
+    query: Path,
+    networks: Sequence[str],
+    seconds: float,
+    proof: Path | None = None,
+    *,
+    exact: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Prints the answer and, for sat, the witness; remarks go to stderr, or into the JSON object.
 
-    With `proof` unsat is printed once its certificate is written there and accepted by the checker.
+    With `proof` unsat is printed once its certificate is written there: all of it holds in float64, rounding taken off,
+    or with `exact` the checker accepted it. A remark says which.
     """
     if len(networks) != 1:
         raise BadInput(f"{len(networks)} networks given; one is needed: --network N=MODEL.onnx")
@@ -73,7 +83,7 @@ def verify(
         return EXIT["timed-out"]
     if property.version == 2 and name not in ("", property.network):
         raise BadInput(f"{query}: declares network {property.network}, and --network names {name}")
-    verdict = Verifier().verify(query, Path(path), max(0.0, until - time.monotonic()), proof)
+    verdict = Verifier().verify(query, Path(path), max(0.0, until - time.monotonic()), proof, exact=exact)
     if as_json:
         witness = None if verdict.witness is None else verdict.witness.text(property)
         about = {"seconds": round(verdict.seconds, 4), "regions": verdict.regions}
@@ -141,7 +151,7 @@ def instances(path: Path) -> Iterator[Instance]:
         yield found
 
 
-def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) -> int:
+def verify_batch(table: Path, seconds: float | None, proof: Path | None = None, *, exact: bool = False) -> int:
     """One line of CSV per instance on stdout: onnx, vnnlib, answer, seconds, regions; a summary on stderr.
 
     `seconds` lowers the limits of the table. A file that cannot be read has the answer `error`, and the next follows.
@@ -158,7 +168,7 @@ def verify_batch(table: Path, seconds: float | None, proof: Path | None = None) 
     for place, instance in enumerate(rows):
         limit = instance.seconds if seconds is None else min(seconds, instance.seconds)
         certificate = None if proof is None else numbered(proof, place)
-        verdict = answered(verifier, table.parent, instance, limit, certificate)
+        verdict = answered(verifier, table.parent, instance, limit, certificate, exact=exact)
         told = proof is not None or verdict.answer in ("sat", ERROR)
         for remark in verdict.remarks if told else ():
             print(f"swapproof: {instance.vnnlib}: {remark}", file=sys.stderr)
@@ -197,12 +207,12 @@ def planned(verifier: Verifier, folder: Path, instance: Instance, certificate: P
 
 
 def answered(
-    verifier: Verifier, folder: Path, instance: Instance, seconds: float, certificate: Path | None
+    verifier: Verifier, folder: Path, instance: Instance, seconds: float, certificate: Path | None, *, exact: bool
 ) -> QueryVerdict | Unread:
     """The verdict, or why there is none."""
     began = time.monotonic()
     try:
-        return verifier.verify(folder / instance.vnnlib, folder / instance.onnx, seconds, certificate)
+        return verifier.verify(folder / instance.vnnlib, folder / instance.onnx, seconds, certificate, exact=exact)
     except (BadInput, Unsupported) as error:
         return Unread((visible(str(error)),), time.monotonic() - began)
 

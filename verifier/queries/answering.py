@@ -39,8 +39,9 @@ FEW_INPUTS = 10
 """Up to so many, halving boxes is tried before splitting neurons."""
 SHARES = ((0.8, 4), (0.5, 4))
 """Of the time left: for the first and the second way to split, with so many steps of ascent."""
-PROVING = 0.3
-"""The part of those shares when a certificate is to be checked too, which takes longer than finding it."""
+PROVING, PROVING_EXACTLY = 0.5, 0.3
+"""The part of those shares when a certificate is to be checked too: in float64, which takes about as long as finding
+it, or exactly."""
 ATTACK_SHARE = 0.2
 TRIED = 3
 """Points of each attack that are replayed."""
@@ -86,15 +87,18 @@ class Verifier:
             self.loaded[path] = Loaded(model, network, stack_of(network), Deployed.open(model), merge)
         return self.loaded[path]
 
-    def verify(self, query: Path, model: Path, seconds: float, proof: Path | None = None) -> QueryVerdict:
-        """With `proof` unsat is answered only when its certificate was written there and accepted."""
+    def verify(
+        self, query: Path, model: Path, seconds: float, proof: Path | None = None, *, exact: bool = False
+    ) -> QueryVerdict:
+        """With `proof` unsat is answered only when its certificate was written there: once all its leaves hold in
+        float64, or with `exact` once the checker accepted it."""
         began = time.monotonic()
         try:
             property, loaded = self.read(query, model, began + seconds)
         except OutOfTime as error:
             return QueryVerdict("timed-out", None, time.monotonic() - began, 0, (str(error),))
         check_agreement(property, loaded)
-        planned = None if proof is None else plan(query, property, loaded.model, proof)
+        planned = None if proof is None else plan(query, property, loaded.model, proof, exact=exact)
         if planned is not None:
             planned.target.unlink(missing_ok=True)  # an older certificate would outlive an answer other than unsat
         return settled(property, loaded, began, seconds, planned)
@@ -197,12 +201,12 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         if outcome.record is not None:
             records.append(outcome.record)
     if all(answer == "unsat" for answer in answers):
-        reason = None
-        if plan is not None:
-            reason = plan.certify(records, until, partial(searched_again, questions, loaded, plan, until))
-        if reason is None:
+        if plan is None:
             return verdict("unsat")
-        remarks.append(f"no certificate: {reason}")
+        certified = plan.certify(records, until, partial(searched_again, questions, loaded, plan, until))
+        remarks.append(certified.remark)
+        if certified.written:
+            return verdict("unsat")
     late = time.monotonic() >= until or (plan is not None and "timed-out" in answers)
     return verdict("timed-out" if late else "unknown")
 
@@ -234,7 +238,7 @@ def searched(
             return outcome, ""
     for way, (share, steps) in zip(ways, SHARES, strict=True):
         now = time.monotonic()
-        share *= 1.0 if plan is None else PROVING
+        share *= 1.0 if plan is None else PROVING_EXACTLY if plan.exact else PROVING
         record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
         search = QuerySearch(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
         outcome = search.run()

@@ -167,15 +167,20 @@ class QueryBounds:
         rows = self.stack.layers[layer]
         low, high = self.intervals(rows, regions)
         low, high = np.maximum(low, regions.least[layer]), np.minimum(high, regions.greatest[layer])
+        if self.parts:  # as a checker of certificates does, which keeps bounds without both signs as they are
+            kept = (regions.least[layer] >= 0) | (regions.greatest[layer] <= 0)
+            low, high = np.where(kept, regions.least[layer], low), np.where(kept, regions.greatest[layer], high)
         if any(j > 0 for j in rows.weights):
-            places = np.flatnonzero(((low < 0) & (high > 0)).any(axis=0))
+            both = (low < 0) & (high > 0)
+            places = np.flatnonzero(both.any(axis=0))
             if len(places):
                 if lines is None:
                     lines = InputLines(self.parts)
                     for before in range(layer):
                         lines.add(regions.least[before], regions.greatest[before])
-                both = two_sided(rows.taken(places))
-                found = self.least(both, regions, lines).low
+                found = self.least(two_sided(rows.taken(places)), regions, lines).low
+                if self.parts:  # as a checker of certificates does, which bounds no others so
+                    found[~np.tile(both[:, places], 2)] = -np.inf
                 low[:, places] = np.maximum(low[:, places], found[:, : len(places)])
                 high[:, places] = np.minimum(high[:, places], -found[:, len(places) :])
         phases = regions.phases[layer]

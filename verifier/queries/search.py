@@ -207,6 +207,7 @@ class QuerySearch:
             return
         place, small = self.choose(regions, best)
         if self.record is not None:
+            self.record.renew(regions.take(regions.empty()))  # what crosses was found after the last cut
             self.record.refuted(regions.take(regions.empty()), best.take(regions.empty()))
         self.unresolved += int((small & ~regions.empty()).sum())
         alive = np.flatnonzero(~small & ~regions.empty())

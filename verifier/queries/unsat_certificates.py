@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING
 from swapproof.encodings.bounds.normal_form import Stack
 from swapproof.encodings.canonical import canonical_network
 from swapproof.encodings.errors import BadInput, Unsupported
-from swapproof.encodings.network import Network, Rectifier
+from swapproof.encodings.network import Floats, Network, Rectifier
 from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import check, check_box
 from swapproof.proofs.writing import box_certificate as tree
 from swapproof.proofs.writing.certificate import File
 
 from ..runs.external_tensors import location, tensors
+from ..screening.boxes.float_network import FloatNetwork
+from ..screening.boxes.screened_tree import screened
+from ..screening.form.unsure import Unsure
 from .search_tree import TreeLayer, TreeRecord
 
 if TYPE_CHECKING:
@@ -35,6 +38,14 @@ Again = Callable[[int, Sequence[Fraction], Sequence[Fraction], bool], bytes]
 """Of a case, a smaller box, and whether neurons may be split: a tree, empty when none was found."""
 
 
+@dataclass(frozen=True)
+class Certified:
+    """Whether the certificate is there, and at which level it was checked, or why it is not."""
+
+    written: bool
+    remark: str
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """A certificate but for its trees; `beside` are the files that will lie beside it, by name."""
@@ -42,10 +53,12 @@ class Plan:
     target: Path
     statement: tree.Statement
     beside: dict[str, bytes]
-    network: check.Network
+    space: check_box.Space
+    exact: bool
+    """Whether check_box.py must accept it before it is there."""
 
-    def certify(self, records: Sequence[TreeRecord], until: float, again: Again) -> str | None:
-        """Writes the certificate, once it is accepted; else says why it is not."""
+    def certify(self, records: Sequence[TreeRecord], until: float, again: Again) -> Certified:
+        """Writes the certificate, once every leaf of it holds; else says why it is not written."""
         folder = self.target.parent
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in self.beside.items():
@@ -54,28 +67,47 @@ class Plan:
         draft = self.target.with_name(f"{self.target.name}.draft")
         try:
             draft.write_bytes(self.written([record.encoded() for record in records]))
-            reason = refusal(draft, until)
-            for _ in range(ROUNDS):
-                if reason is not None:
-                    draft.write_bytes(self.written(mended(draft, until, again)))
-                    reason = refusal(draft, until)
-            if reason is None:
-                draft.replace(self.target)
+            screened_here = None if self.exact else self.screened(draft, until, again)
+            if screened_here is None:
+                accept(draft, until, again, self.written)
+            draft.replace(self.target)
         except check.Refused as error:
-            return str(error)
+            return Certified(False, f"no certificate: {error}")
         finally:
             draft.unlink(missing_ok=True)
-        return reason
+        name = self.target.name
+        if screened_here is None:
+            return Certified(True, f"{name}: accepted by proofs/check_box.py, in exact arithmetic")
+        return Certified(
+            True,
+            f"{name}: its {screened_here} leaves hold in float64, all rounding taken off; "
+            "`swapproof check` on it is exact",
+        )
+
+    def screened(self, draft: Path, until: float, again: Again) -> int | None:
+        """How many leaves hold, split where they must be, in the draft; None where float64 does not settle it."""
+        _, cases = check_box.read_certificate(check.read_file(draft, check.MAX_CERTIFICATE))
+        try:
+            network = FloatNetwork(self.space)
+            found = [
+                screened(network, case, until, partial(around, again, number)) for number, case in enumerate(cases)
+            ]
+        except Unsure:
+            return None
+        check.require(sum(each.nodes for each in found) <= check_box.MAX_NODES, "the trees are too large")
+        draft.write_bytes(self.written([each.tree for each in found]))
+        check_box.read_certificate(check.read_file(draft, check.MAX_CERTIFICATE))
+        return None if any(each.unsure for each in found) else sum(each.leaves for each in found)
 
     def written(self, trees: Sequence[bytes]) -> bytes:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
         return tree.write_box_certificate(replace(self.statement, cases=cases))
 
     def record(self, network: Network, stack: Stack, atoms: int) -> TreeRecord:
-        return TreeRecord(names(network, self.network, stack), stack.widths[1:], atoms)
+        return TreeRecord(names(network, self.space.network, stack), stack.widths[1:], atoms)
 
 
-def plan(query: Path, property: Property, model: NumericModel, target: Path) -> Plan:
+def plan(query: Path, property: Property, model: NumericModel, target: Path, *, exact: bool = False) -> Plan:
     """Raises BadInput, Unsupported or Unusable when the format cannot say that this query has no answer."""
     if target.is_dir():
         raise BadInput(f"--proof {target}: is a folder; give the file to be written")
@@ -101,7 +133,7 @@ def plan(query: Path, property: Property, model: NumericModel, target: Path) -> 
         raise Unsupported(f"--proof: {query.name} is outside the certificate format: {error}") from None
     except check.Unusable as error:
         raise Unsupported(f"--proof: {model.path.name} is outside the certificate format: {error}") from None
-    return Plan(target, statement, beside, space.network)
+    return Plan(target, statement, beside, space, exact)
 
 
 def constraint(atom: Atom) -> tree.Constraint:
@@ -146,12 +178,21 @@ def names(network: Network, checked: check.Network, stack: Stack) -> list[TreeLa
     return layers
 
 
-def refusal(certificate: Path, until: float) -> str | None:
-    try:
-        check_box.check_file(certificate, until - time.monotonic())
-    except check.Refused as error:
-        return str(error)
-    return None
+def around(again: Again, number: int, low: Floats, high: Floats, phases: bool) -> bytes:
+    """Of a box in float64."""
+    return again(number, [Fraction(float(end)) for end in low], [Fraction(float(end)) for end in high], phases)
+
+
+def accept(draft: Path, until: float, again: Again, written: Callable[[Sequence[bytes]], bytes]) -> None:
+    """Raises Refused unless check_box.py accepts the draft, its trees being mended a few times."""
+    for last in (*[False] * ROUNDS, True):
+        try:
+            check_box.check_file(draft, until - time.monotonic())
+            return
+        except check.Refused:
+            if last:
+                raise
+            draft.write_bytes(written(mended(draft, until, again)))
 
 
 def mended(certificate: Path, until: float, again: Again) -> list[bytes]:

@@ -6,6 +6,8 @@ numbers   float64, every number with its error: kernels, moved_elements, linear_
           the cut), region_extremes, ranked_swaps (selection of swaps), relaxed_lines, values_beyond_cut (relaxations
           with doubts, weights of errors), substituted_lines, margins, joint_groups (linear leaves), enumerated_leaves,
           float64_witness (one sentence)
+boxes     box certificates of VNN-LIB queries: box_nodes (bytes -> nodes), float_network (the checker's network in
+          float64), float_regions, float_bounds, screened_tree (one case, its leaves mended where they do not hold)
 screened_text                         one text: what swaps do to it, what is known to hold
 screen, verdict, many_texts           one proof, one certificate, many texts at once
 """
