@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,6 +22,7 @@ from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import check, check_box
 from swapproof.proofs.writing import box_certificate as tree
 from swapproof.proofs.writing.certificate import File
+from swapproof.proofs.writing.grown_tree import grown
 
 from ..runs.external_tensors import location, tensors
 from .search_tree import TreeLayer, TreeRecord
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
+
+WIDER = "a certificate bounds maxima less closely than the search; more time may do"
+GROWING = 0.6
+"""The part of the time left in which a tree is grown anew."""
 
 Again = Callable[[int, Sequence[Fraction], Sequence[Fraction], bool], bytes]
 """Of a case, a smaller box, and whether neurons may be split: a tree, empty when none was found."""
@@ -54,18 +60,29 @@ class Plan:
         draft = self.target.with_name(f"{self.target.name}.draft")
         try:
             draft.write_bytes(self.written([record.encoded() for record in records]))
-            reason = refusal(draft, until)
-            for _ in range(ROUNDS):
-                if reason is not None:
-                    draft.write_bytes(self.written(mended(draft, until, again)))
-                    reason = refusal(draft, until)
-            if reason is None:
-                draft.replace(self.target)
+            self.accept(draft, until, again)
+            draft.replace(self.target)
         except check.Refused as error:
             return str(error)
         finally:
             draft.unlink(missing_ok=True)
-        return reason
+        return None
+
+    def accept(self, draft: Path, until: float, again: Again) -> None:
+        """Raises Refused unless check_box.py accepts the draft, its trees being mended until it does."""
+        reason = refusal(draft, until)
+        maxima = any(isinstance(layer, check.Maximum) for layer in self.network.layers)
+        if reason is not None and maxima:  # whose bounds the checker finds less closely than the search
+            now = time.monotonic()
+            with suppress(check.Refused):
+                draft.write_bytes(self.written(grown(draft, now + GROWING * (until - now))))
+                reason = refusal(draft, until)
+        for _ in range(ROUNDS):
+            if reason is not None:
+                draft.write_bytes(self.written(mended(draft, until, again)))
+                reason = refusal(draft, until)
+        if reason is not None:
+            raise check.Refused(f"{reason} ({WIDER})" if maxima else reason)
 
     def written(self, trees: Sequence[bytes]) -> bytes:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
