@@ -157,8 +157,8 @@ def check_agreement(property: Property, loaded: Loaded) -> None:
         if not np.isfinite(deployed).all():
             raise Unsupported(
                 f"{property.source}: onnxruntime answers {deployed[~np.isfinite(deployed)][0]} for an input of a box, "
-                f"with inputs up to {np.abs(x[row].astype(np.float64)).max():.3g}: {loaded.model.kind} overflows on the "
-                "way; a smaller box works"
+                f"with inputs up to {np.abs(x[row].astype(np.float64)).max():.3g}: {loaded.model.kind} overflows on "
+                "the way; a smaller box works"
             )
         apart = np.abs(deployed - ours[row])
         if not (apart <= APART * size).all():
