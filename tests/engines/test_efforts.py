@@ -42,6 +42,7 @@ def eager() -> Iterator[None]:
         patch.setattr(word_search, "ANEW", 1)
         patch.setattr(word_search, "SHARE", 0.0)
         patch.setattr(word_search, "SPARED", -1)
+        patch.setattr(word_search, "WIDE", 2)
         patch.setattr(attempt, "HOPELESS", float("inf"))
         patch.setattr(attempt, "REFINED_STAGES", ((2, 12),))
         patch.setattr(proof_tree, "LEAF", 1)

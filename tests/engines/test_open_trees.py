@@ -23,6 +23,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import Model
+from swapproof.encodings.pools import next_swaps
 from swapproof.encodings.query import Query
 from swapproof.encodings.word_options import option_counts
 from swapproof.proofs import check
@@ -59,11 +60,15 @@ EFFORTS = (FAST, SMALL, JOINT_AT_ONCE, Effort(before_joint=-1, patience=0), Effo
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few regions between two looks, parts searched anew early, nothing enumerated to save time."""
+    """Few regions between two looks, parts searched anew early, last swaps bounded, nothing enumerated to save time."""
     monkeypatch.setattr(word_search, "BATCH", 2)
     monkeypatch.setattr(word_search, "REGIONS", 4)
     monkeypatch.setattr(word_search, "ANEW", 2)
     monkeypatch.setattr(word_search, "SHARE", 0.0)
+    monkeypatch.setattr(word_search, "MANY", 0)
+    monkeypatch.setattr(word_search, "WIDE", 2)
+    monkeypatch.setattr(word_search, "SPARED", -1)
+    monkeypatch.setattr(next_swaps, "FEW", 0)
     monkeypatch.setattr(proof_tree, "LEAF", 3)
 
 

@@ -504,7 +504,7 @@ class Search:
         """[n, P]: where the last swap may be, after these and some swap of the group, if no bound closes it there."""
         places = np.arange(self.bounds.places.count)
         asked = (places > place[:, None]) & (places < end[:, None])
-        if self.bounds.joining is None or self.steps.width > WIDEST:
+        if self.bounds.joining is None or self.steps.width > WIDEST or self.listed <= SPARED:
             return asked
         sets = paths.copy()
         sets[:, self.bounds.k - 2] = [self.steps.number(at, choice[a:b].tolist()) for _, at, a, b in groups]
