@@ -7,6 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,6 +22,7 @@ from swapproof.encodings.vnnlib.linear_property import Atom, Property
 from swapproof.proofs import check, check_box
 from swapproof.proofs.writing import box_certificate as tree
 from swapproof.proofs.writing.certificate import File
+from swapproof.proofs.writing.grown_tree import grown
 
 from ..runs.external_tensors import location, tensors
 from ..screening.boxes.float_network import FloatNetwork
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
+
+WIDER = "a certificate bounds maxima less closely than the search; more time may do"
+SCREENING, GROWING = 0.3, 0.6
+"""The parts of the time left in which leaves are screened where there are maxima, and a tree is grown anew."""
 
 Again = Callable[[int, Sequence[Fraction], Sequence[Fraction], bool], bytes]
 """Of a case, a smaller box, and whether neurons may be split: a tree, empty when none was found."""
@@ -67,12 +73,12 @@ class Plan:
         draft = self.target.with_name(f"{self.target.name}.draft")
         try:
             draft.write_bytes(self.written([record.encoded() for record in records]))
-            screened_here = None if self.exact else self.screened(draft, until, again)
+            screened_here = None if self.exact else self.screened(draft, self.screened_until(until), again)
             if screened_here is None:
-                accept(draft, until, again, self.written)
+                self.accept(draft, until, again)
             draft.replace(self.target)
         except check.Refused as error:
-            return Certified(False, f"no certificate: {error}")
+            return Certified(False, f"no certificate: {error}{f' ({WIDER})' if self.has_maxima else ''}")
         finally:
             draft.unlink(missing_ok=True)
         name = self.target.name
@@ -98,6 +104,30 @@ class Plan:
         draft.write_bytes(self.written([each.tree for each in found]))
         check_box.read_certificate(check.read_file(draft, check.MAX_CERTIFICATE))
         return None if any(each.unsure for each in found) else sum(each.leaves for each in found)
+
+    @property
+    def has_maxima(self) -> bool:
+        return any(isinstance(layer, check.Maximum) for layer in self.space.network.layers)
+
+    def screened_until(self, until: float) -> float:
+        """Where there are maxima some time is left to grow a tree."""
+        now = time.monotonic()
+        return now + (until - now) * (SCREENING if self.has_maxima else 1.0)
+
+    def accept(self, draft: Path, until: float, again: Again) -> None:
+        """Raises Refused unless check_box.py accepts the draft, its trees being mended until it does."""
+        reason = refusal(draft, until)
+        if reason is not None and self.has_maxima:  # whose bounds the checker finds less closely than the search
+            now = time.monotonic()
+            with suppress(check.Refused):
+                draft.write_bytes(self.written(grown(draft, now + GROWING * (until - now))))
+                reason = refusal(draft, until)
+        for _ in range(ROUNDS):
+            if reason is not None:
+                draft.write_bytes(self.written(mended(draft, until, again)))
+                reason = refusal(draft, until)
+        if reason is not None:
+            raise check.Refused(reason)
 
     def written(self, trees: Sequence[bytes]) -> bytes:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
@@ -183,16 +213,12 @@ def around(again: Again, number: int, low: Floats, high: Floats, phases: bool) -
     return again(number, [Fraction(float(end)) for end in low], [Fraction(float(end)) for end in high], phases)
 
 
-def accept(draft: Path, until: float, again: Again, written: Callable[[Sequence[bytes]], bytes]) -> None:
-    """Raises Refused unless check_box.py accepts the draft, its trees being mended a few times."""
-    for last in (*[False] * ROUNDS, True):
-        try:
-            check_box.check_file(draft, until - time.monotonic())
-            return
-        except check.Refused:
-            if last:
-                raise
-            draft.write_bytes(written(mended(draft, until, again)))
+def refusal(certificate: Path, until: float) -> str | None:
+    try:
+        check_box.check_file(certificate, until - time.monotonic())
+    except check.Refused as error:
+        return str(error)
+    return None
 
 
 def mended(certificate: Path, until: float, again: Again) -> list[bytes]:
