@@ -101,6 +101,11 @@ def read_corpus(recipe: Recipe) -> Corpus:
     fresh = [row for row in learned if row.text not in known]
     if len(fresh) < len(learned):
         remarks.append(f"{len(learned) - len(fresh)} training texts are also held out: left out of the training")
+    if learned and not fresh:
+        raise BadInput(
+            f"{recipe.path}: all {len(learned)} training texts are also held out, which leaves none to learn from; "
+            "hold other texts out in [data]"
+        )
     learned = with_words(fresh, "training", recipe.path, remarks)
     names = data.labels or found_labels([*learned, *judged])
     file = recipe.data_file(data.train)

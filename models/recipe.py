@@ -132,7 +132,7 @@ Section = TypeVar("Section")
 
 SECTIONS = ("data", "vocabulary", "network", "training", "defence", "swaps", "task")
 LARGEST = 1_000_000
-"""Of the numbers in [network]."""
+"""Of the numbers in [network], and of a length."""
 
 
 @dataclass(frozen=True)
@@ -335,6 +335,7 @@ def check_ranges(recipe: Recipe) -> None:
         (len(set(data.labels)) == len(data.labels) != 1, "[data] labels must name two or more different classes"),
         (words.size >= 3, "[vocabulary] size must be at least 3: <pad>, <unk> and a word"),
         (words.length >= 1, "[vocabulary] length must be at least 1"),
+        (words.length <= LARGEST, f"[vocabulary] length must be at most {LARGEST:,}"),
         (network.embedding >= 1, "[network] embedding must be at least 1"),
         (all(size >= 1 for size in network.hidden), "[network] hidden sizes must be at least 1"),
         *((size <= LARGEST, f"[network] {name} must be at most {LARGEST:,}") for name, size in sizes_of(network)),

@@ -276,7 +276,8 @@ def ended(arguments: list[str] | None) -> int:
 
 
 def out_of_memory() -> int:
-    print("swapproof: out of memory; a smaller file, fewer --jobs or more memory would do", file=sys.stderr)
+    jobs = ", fewer --jobs" if any(word.startswith("--jobs") for word in sys.argv) else ""
+    print(f"swapproof: out of memory; a smaller file{jobs} or more memory would do", file=sys.stderr)
     return USAGE
 
 

@@ -16,13 +16,19 @@ import numpy as np
 from ..errors import BadInput, Unsupported
 from ..network import SMOOTH, Embedding, Network, Node
 from .computed import is_floating
-from .construction import Builder, Known, Value, Wire
+from .construction import Builder, Call, Known, Value, Wire
 from .model_ports import TOKENS, ModelInput, type_named
-from .onnx_reading import UNITS, Model, call_of, moved, needed_nodes, translate
+from .onnx_reading import CURVES, HINTS, UNITS, Model, call_of, moved, needed_nodes, translate
+from .operators import OPERATORS
 
 OPSETS = range(7, 23)
 CHANGED = {"Pad": 11, "Slice": 10, "Dropout": 12, "BatchNormalization": 9, "MaxPool": 8}
 """Operators whose attributes or inputs were others before this opset."""
+CURVED = {
+    "Erf", "Exp", "GRU", "Gelu", "LSTM", "LayerNormalization", "Pow", "RNN", "Reciprocal", "ReduceL2",
+    "ReduceSumSquare", "Sigmoid", "Softmax", "Sqrt", "Tanh",
+}  # fmt: skip
+"""Operators that are read, of numbers that depend on the input, as curves or products of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +107,8 @@ def numeric_network(model: NumericModel, *, smooth: bool = False) -> Network:
     reader = Model(model.path, model.proto, model.opset, read, model.output, 1)
     for position, node in needed_nodes(model.proto.graph, model.output):
         call = call_of(reader, node, position, values)
+        if not smooth and any(isinstance(value, Wire) for value in call.values):
+            refuse_curved(call)
         builder.number, before = position, len(builder.nodes)
         results = translate(builder, call)
         if not smooth and any(isinstance(made.layer, SMOOTH) for made in builder.nodes[before:]):
@@ -118,6 +126,17 @@ def numeric_network(model: NumericModel, *, smooth: bool = False) -> Network:
         inexact=tuple(dict.fromkeys(builder.inexact)),
         account=builder.account(),
     )
+
+
+def refuse_curved(call: Call) -> None:
+    """What is always a curve, or not read at all and without a hint of its own, with what is read here instead."""
+    curved = call.operator in CURVED or HINTS.get(call.operator) == CURVES
+    if curved or call.operator not in {*OPERATORS, *HINTS}:
+        what = "not piecewise linear" if curved else f"operator {call.operator} is not supported"
+        raise Unsupported(
+            f"{call.where}: {what}; export the network without it, of these: "
+            f"{', '.join(name for name in OPERATORS if name not in CURVED)}"
+        )
 
 
 def reached(nodes: list[Node], last: int) -> tuple[Node, ...]:

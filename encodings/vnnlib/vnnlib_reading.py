@@ -28,7 +28,7 @@ LONGEST = 4000
 """Characters of a number."""
 LONGEST_INDEX = 18
 """Digits of an index or a size: no file declares so many numbers, and Python refuses to read thousands of digits."""
-OLD_NAME = re.compile(r"([XY])_(\d+)", re.ASCII)
+OLD_NAME = re.compile(r"([XY])_(0|[1-9]\d*)", re.ASCII)
 COMPARISONS = ("<=", ">=", "<", ">", "=", "==", "!=")
 SUPPORTED = "and, or, <=, >=, <, >, ==, !=, +, - and * are read"
 
@@ -293,7 +293,7 @@ def atom(linear: Linear, strict: bool, line: int) -> Atom:
 def read_vnnlib(path: Path, until: float | None = None) -> Property:
     """Raises OutOfTime when time.monotonic() has passed `until`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

@@ -59,7 +59,20 @@ def refuse_headless(sample: Sample) -> None:
 
 
 def columns_of(sample: Sample, given: dict[str, str], *, skip: bool = False) -> Columns:
-    """`given`: what the user says, by key of [data]; `skip`: rows without a label are left out."""
+    """`given`: what the user says, by key of [data]; `skip`: rows without a label are left out.
+
+    Where no columns fit, rows that cannot be read may be why: the first is named.
+    """
+    try:
+        return fitting_columns(sample, given, skip=skip)
+    except BadInput as error:
+        if not sample.broken:
+            raise
+        more = f" (and {len(sample.broken) - 1} more)" if len(sample.broken) > 1 else ""
+        raise BadInput(f"{error}; a row cannot be read: {sample.broken[0]}{more}") from None
+
+
+def fitting_columns(sample: Sample, given: dict[str, str], *, skip: bool) -> Columns:
     for name in given.values():
         sample.column(name)
     refuse_headless(sample)

@@ -235,7 +235,10 @@ def test_networks_that_are_not_piecewise_linear_are_refused_by_name(tmp_path: Pa
             node.op_type = "Sigmoid"
     onnx.save(sample.model, tmp_path / "model.onnx")
     assert main(written(tmp_path, sample, ["(<= Y_0 0)"])) == 2
-    assert "(Sigmoid): not piecewise linear" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "(Sigmoid): not piecewise linear" in said
+    assert {"Relu,", "MaxPool,"} <= set(said.split())
+    assert not {"Sigmoid,", "Tanh,", "Softmax,"} & set(said.split())
 
 
 def test_a_batch_answers_every_row_and_notices_a_contradiction(
@@ -254,6 +257,59 @@ def test_a_batch_answers_every_row_and_notices_a_contradiction(
     table.write_text("onnx,vnnlib,seconds\nmodel.onnx,q.vnnlib,soon\n")
     assert main(["verify", "--batch", str(table)]) == 2
     assert "line 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("onnx,vnnlib,until\nmodel.onnx,q.vnnlib,30\n", "line 1: no column seconds"),
+        ("model.onnx,q.vnnlib,30,soon\n", "line 1: soon; a fourth cell is the answer expected"),
+        ("model.onnx,q.vnnlib,30,unsat,4\n", "line 1: onnx,vnnlib,seconds,expected are read, and 4 stands beside"),
+    ],
+)
+def test_what_a_batch_cannot_use_is_named_where_it_stands(
+    rows: str, message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    table = tmp_path / "instances.csv"
+    table.write_text(rows)
+    assert main(["verify", "--batch", str(table)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_batch_of_other_programs_is_read(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    """Its times are timeouts, its first character a byte order mark; a fourth cell is the answer expected."""
+    written(tmp_path, sample, ["(>= Y_0 1000)"])
+    table = tmp_path / "instances.csv"
+    for rows in ("onnx,vnnlib,timeout,expected\nmodel.onnx,q.vnnlib,30,sat\n", "model.onnx,q.vnnlib,30,sat\n"):
+        table.write_text(rows, encoding="utf-8-sig")
+        assert main(["verify", "--batch", str(table)]) == 4
+        assert "unsat, and the table says sat" in capsys.readouterr().err
+    query = tmp_path / "q.vnnlib"
+    query.write_text(query.read_text(), encoding="utf-8-sig")
+    assert main(["verify", "--batch", str(table)]) == 4
+
+
+@pytest.mark.parametrize(
+    ("end", "message"), [("1e60", "inputs up to 1e+60, and the float32"), ("3e38", "float32 overflows on the way")]
+)
+@pytest.mark.filterwarnings("error")
+def test_boxes_beyond_the_numbers_of_the_model_are_refused(
+    end: str, message: str, tmp_path: Path, capsys: Capture
+) -> None:
+    sample = numeric("dense", 1)
+    for tensor in sample.model.graph.initializer:
+        tensor.CopyFrom(onnx.numpy_helper.from_array(100 * onnx.numpy_helper.to_array(tensor), tensor.name))
+    sample.save(tmp_path)
+    arguments = written(tmp_path, sample, ["(<= Y_0 0)"])
+    query = tmp_path / "q.vnnlib"
+    query.write_text(re.sub(r"(<= X_\d+) [-+.\de]+", rf"\1 {end}", query.read_text()))
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_padded_numbers_are_no_names(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
+    assert main(written(tmp_path, sample, ["(<= Y_00 0)"])) == 2
+    assert "Y_00 is not declared" in capsys.readouterr().err
 
 
 QUICK = 2.0

@@ -276,6 +276,7 @@ def test_a_recipe_in_another_encoding_is_said_to_be_that(tmp_path: Path) -> None
         ({"network": 'architecture = "mmws"\nhidden = [true]'}, "must be a list of integers"),
         ({"network": 'architecture = "lstm"\nunits = 0'}, "units must be at least 1"),
         ({"network": 'architecture = "mean"\nembedding = 9999999999'}, "embedding must be at most 1,000,000"),
+        ({"vocabulary": "length = 10000000000"}, "length must be at most 1,000,000"),
         ({"network": 'architecture = "lstm"\npooling = "first"'}, "must be one of mean, max, last"),
         (
             {"network": 'architecture = "gru"\nheads = 2'},
@@ -325,7 +326,7 @@ DATA = 'text = "text"\nlabel = "label"\nheld_out_rows = '
         ({"data": f'train = "train.tsv"\nlabels = ["no", "yes", "maybe"]\n{DATA}5'}, "no training text has the label"),
         ({"data": f'train = "train.tsv"\nonly = {{ text = "absent" }}\n{DATA}1'}, "only 0 rows"),
         ({"rows": []}, "has no rows"),
-        ({"rows": [("good film", 1)] * 100}, "no training texts"),
+        ({"rows": [("good film", 1)] * 100}, "all 50 training texts are also held out"),
         ({"rows": [(f"good film {number}", 1) for number in range(100)]}, "every text has the label '1'"),
         ({"rest": '[swaps]\nfile = "absent.json"'}, "absent.json: no such file"),
         ({"rest": '[defence]\nmethod = "smooth"\nsynonyms = "absent.json"'}, "absent.json: no such file"),

@@ -27,6 +27,10 @@ ERROR = "error"
 """The answer in a table for a query or model that cannot be read."""
 SECONDS = 60.0
 SETTLED = ("sat", "unsat")
+EXPECTED = (*SETTLED, "unknown")
+"""In a table without a header; answers that are not settled contradict none."""
+HEADER = {"timeout": "seconds", "time": "seconds", "network": "onnx", "query": "vnnlib"}
+"""Other names of columns."""
 
 
 def command(
@@ -128,24 +132,35 @@ class Instance:
 def instances(path: Path) -> Iterator[Instance]:
     """Rows onnx,vnnlib,seconds and maybe expected; with or without a header."""
     try:
-        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
+        rows = list(csv.reader(path.read_text(encoding="utf-8-sig").splitlines()))
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{path} line {line}: not UTF-8 ({error.reason})") from None
-    header = ["onnx", "vnnlib", "seconds"]
-    first = 0
+    header, first = ["onnx", "vnnlib", "seconds", "expected"], 0
     if rows and "vnnlib" in [cell.strip().lower() for cell in rows[0]]:
-        header, first = [cell.strip().lower() for cell in rows[0]], 1
+        named, first = [HEADER.get(cell.strip().lower(), cell.strip().lower()) for cell in rows[0]], 1
+        missing = [name for name in header[:3] if name not in named]
+        if missing:
+            raise BadInput(f"{path} line 1: no column {missing[0]}; name the columns onnx,vnnlib,seconds,expected")
+        header = named
     for number, row in enumerate(rows[first:], first + 1):
         if not any(cell.strip() for cell in row):
             continue
         cells = dict(zip(header, (cell.strip() for cell in row), strict=False))
+        if more := [cell for cell in row[len(header) :] if cell.strip()]:
+            raise BadInput(
+                f"{path} line {number}: {','.join(header)} are read, and {','.join(more)} stands beside them"
+            )
         try:
             found = Instance(cells["onnx"], cells["vnnlib"], float(cells["seconds"]), cells.get("expected", ""))
         except (KeyError, ValueError):
             raise BadInput(f"{path} line {number}: onnx,vnnlib,seconds are needed, not {','.join(row)}") from None
+        if not first and found.expected not in ("", *EXPECTED):
+            raise BadInput(
+                f"{path} line {number}: {found.expected}; a fourth cell is the answer expected: {', '.join(EXPECTED)}"
+            )
         if not is_time(found.seconds):
             raise BadInput(f"{path} line {number}: {cells['seconds']} seconds; a time above 0 is needed")
         yield found

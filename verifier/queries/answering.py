@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.normal_form import Stack, stack_of
-from swapproof.encodings.errors import BadInput, Disagreement, OutOfTime
+from swapproof.encodings.errors import BadInput, Disagreement, OutOfTime, Unsupported
 from swapproof.encodings.network import Floats, Network
 from swapproof.encodings.onnx_files.numeric_input import NumericModel, numeric_network, open_numeric
 from swapproof.encodings.vnnlib.linear_property import Case, Property
@@ -135,8 +135,20 @@ def trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in shape if size != 1)
 
 
+def check_range(property: Property, kind: str) -> None:
+    """Inputs beyond the numbers of the model's type cannot be given to it."""
+    most = max((abs(end) for case in property.cases for end in (*case.low, *case.high)), default=Fraction(0))
+    largest = float(np.finfo(kind).max)
+    if most > Fraction(largest):
+        raise Unsupported(
+            f"{property.source}: inputs up to {float(most):.3g}, and the {kind} inputs of the model end at "
+            f"{largest:.3g}; a smaller box works"
+        )
+
+
 def check_agreement(property: Property, loaded: Loaded) -> None:
     """The stack against onnxruntime, on inputs of the first box."""
+    check_range(property, loaded.model.kind)
     if not property.cases:
         return
     low, high = (np.array([float(v) for v in end]) for end in (property.cases[0].low, property.cases[0].high))
@@ -145,7 +157,14 @@ def check_agreement(property: Property, loaded: Loaded) -> None:
     ours = loaded.stack.values(x.astype(np.float64))[1]
     size = loaded.stack.output.bias_size + 1.0 + np.abs(ours).max(axis=0)
     for row in range(AGREEING):
-        apart = np.abs(loaded.deployed.output(x[row]).astype(np.float64) - ours[row])
+        deployed = loaded.deployed.output(x[row]).astype(np.float64)
+        if not np.isfinite(deployed).all():
+            raise Unsupported(
+                f"{property.source}: onnxruntime answers {deployed[~np.isfinite(deployed)][0]} for an input of a box, "
+                f"with inputs up to {np.abs(x[row].astype(np.float64)).max():.3g}: {loaded.model.kind} overflows on "
+                "the way; a smaller box works"
+            )
+        apart = np.abs(deployed - ours[row])
         if not (apart <= APART * size).all():
             raise Disagreement(explained(loaded, x[row], ours[row], APART * size, float(apart.max())))
 

@@ -62,6 +62,11 @@ def test_what_cannot_be_told_is_said_in_one_line(tmp_path: Path, header: str, ro
     assert "\n" not in str(met.value)
 
 
+def test_a_row_that_cannot_be_read_is_named_where_no_columns_fit(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no column of .*; a row cannot be read: .*data\.jsonl line 2"):
+        columns(tmp_path, '{"text": "a", "label": 1}', "not json", name="data.jsonl")
+
+
 def test_what_is_said_is_taken(tmp_path: Path) -> None:
     rows = [f"{LONG},{LONG} too,{n % 2}" for n in range(20)]
     found = columns(tmp_path, "one,two,label", *rows, text="two", context="one")
