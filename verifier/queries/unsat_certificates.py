@@ -37,8 +37,8 @@ DEEPEST, ROUNDS = 4, 4
 """How often a leaf that does not hold is halved before it is searched again, and how often a tree is gone through."""
 
 WIDER = "a certificate bounds maxima less closely than the search; more time may do"
-GROWING = 0.6
-"""The part of the time left in which a tree is grown anew."""
+SCREENING, GROWING = 0.3, 0.6
+"""The parts of the time left in which leaves are screened where there are maxima, and a tree is grown anew."""
 
 Again = Callable[[int, Sequence[Fraction], Sequence[Fraction], bool], bytes]
 """Of a case, a smaller box, and whether neurons may be split: a tree, empty when none was found."""
@@ -73,12 +73,12 @@ class Plan:
         draft = self.target.with_name(f"{self.target.name}.draft")
         try:
             draft.write_bytes(self.written([record.encoded() for record in records]))
-            screened_here = None if self.exact else self.screened(draft, until, again)
+            screened_here = None if self.exact else self.screened(draft, self.screened_until(until), again)
             if screened_here is None:
                 self.accept(draft, until, again)
             draft.replace(self.target)
         except check.Refused as error:
-            return Certified(False, f"no certificate: {error}")
+            return Certified(False, f"no certificate: {error}{f' ({WIDER})' if self.has_maxima else ''}")
         finally:
             draft.unlink(missing_ok=True)
         name = self.target.name
@@ -105,11 +105,19 @@ class Plan:
         check_box.read_certificate(check.read_file(draft, check.MAX_CERTIFICATE))
         return None if any(each.unsure for each in found) else sum(each.leaves for each in found)
 
+    @property
+    def has_maxima(self) -> bool:
+        return any(isinstance(layer, check.Maximum) for layer in self.space.network.layers)
+
+    def screened_until(self, until: float) -> float:
+        """Where there are maxima some time is left to grow a tree."""
+        now = time.monotonic()
+        return now + (until - now) * (SCREENING if self.has_maxima else 1.0)
+
     def accept(self, draft: Path, until: float, again: Again) -> None:
         """Raises Refused unless check_box.py accepts the draft, its trees being mended until it does."""
         reason = refusal(draft, until)
-        maxima = any(isinstance(layer, check.Maximum) for layer in self.space.network.layers)
-        if reason is not None and maxima:  # whose bounds the checker finds less closely than the search
+        if reason is not None and self.has_maxima:  # whose bounds the checker finds less closely than the search
             now = time.monotonic()
             with suppress(check.Refused):
                 draft.write_bytes(self.written(grown(draft, now + GROWING * (until - now))))
@@ -119,7 +127,7 @@ class Plan:
                 draft.write_bytes(self.written(mended(draft, until, again)))
                 reason = refusal(draft, until)
         if reason is not None:
-            raise check.Refused(f"{reason} ({WIDER})" if maxima else reason)
+            raise check.Refused(reason)
 
     def written(self, trees: Sequence[bytes]) -> bytes:
         cases = [replace(case, tree=found) for case, found in zip(self.statement.cases, trees, strict=True)]
@@ -206,7 +214,6 @@ def around(again: Again, number: int, low: Floats, high: Floats, phases: bool) -
 
 
 def refusal(certificate: Path, until: float) -> str | None:
-    """Why the checker does not accept it, or None."""
     try:
         check_box.check_file(certificate, until - time.monotonic())
     except check.Refused as error:

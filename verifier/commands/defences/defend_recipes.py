@@ -44,7 +44,7 @@ def print_rows(rows: Sequence[Row]) -> None:
 
 def numbers_of(said: str, option: str) -> tuple[int, ...]:
     parts = names_of(said)
-    require(all(part.isdecimal() for part in parts), f"{option} {said}: numbers separated by commas")
+    require(all(part.isdecimal() for part in parts), f"{option} {said}: whole numbers from 0, separated by commas")
     return tuple(map(int, parts))
 
 
