@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from swapproof.models.errors import BadInput
-from swapproof.verifier.tasks.task import SECTIONS, Task, read_task, task_dumped
+from swapproof.verifier.tasks.task import SECTIONS, Task, read_task, task_dumped, toml_value
 
 EXAMPLE = """
 [model]
@@ -306,6 +306,11 @@ def test_classes_that_a_task_does_not_name_are_those_of_the_folder_of_the_model(
     (folder / "bert" / "config.json").write_text('{"id2label": {"0": "spam"}}')
     with pytest.raises(BadInput, match="two or more different names"):
         read(folder, named)
+
+
+def test_numbers_that_only_a_recipe_can_refuse_are_written_as_toml_has_them() -> None:
+    for number in (float("inf"), float("-inf"), float("nan"), 1e-300, 0.1):
+        assert repr(tomllib.loads(f"x = {toml_value(number)}")["x"]) == repr(number)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -264,7 +263,7 @@ def toml_value(value: object) -> str:
             return "true" if value else "false"
         case int():
             return str(value)
-        case float() if math.isfinite(value):
+        case float():
             return repr(value)
         case str() | Path():
             return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
