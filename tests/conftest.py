@@ -1,10 +1,9 @@
-"""Shared by all tests: how many random cases, where their files are written, and where the development data are."""
+"""Shared by all tests: how many random cases, and where the development data are."""
 
 from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,20 +18,6 @@ settings.register_profile("nightly", parent=settings.get_profile("fresh"), max_e
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 ROOT = Path(__file__).parent.parent
-MEMORY, ROOM = Path("/dev/shm"), 4 << 30
-"""Runs wait until the disk has what they wrote, thousands of times, and tests need no disk: a file system in memory is
-given them where there is one with more room than all tests take (half a gigabyte), and no place was asked for."""
-
-
-def in_memory() -> bool:
-    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
-        return False
-    found = os.statvfs(MEMORY)
-    return found.f_bavail * found.f_frsize >= ROOM and not found.f_flag & os.ST_NOEXEC
-
-
-if in_memory():
-    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 @pytest.fixture(scope="session")

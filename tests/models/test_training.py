@@ -158,8 +158,8 @@ def test_the_vocabulary_is_the_most_frequent_words_with_ties_in_alphabetical_ord
     rows = [("b A a", 0), ("c B zz", 1), ("<pad> d <unk>", 0), ("d x", 1)]
     data = 'train = "train.tsv"\ntext = "text"\nlabel = "label"\nheld_out = "train.tsv"'
     recipe = read_recipe(write(data=data, vocabulary="size = 6\nlength = 4", rows=rows))
-    with pytest.raises(BadInput, match="no training texts"):
-        read_corpus(recipe)  # every text is held out
+    with pytest.raises(BadInput, match="all 4 training texts are also held out"):
+        read_corpus(recipe)
     (recipe.path.parent / "other.tsv").write_text("label\ttext\n1\tq b\n", encoding="utf-8")
     recipe = read_recipe(
         write(

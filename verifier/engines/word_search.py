@@ -611,8 +611,8 @@ class Search:
             whole = {id(one): least for one, least in zip(asked, lows, strict=True)}
             waiting = []
             for one in wide:
-                least = whole.get(id(one), -np.inf)
-                if least >= one.low - JOINED * (self.threshold - one.low):
+                least = whole.get(id(one))
+                if least is not None and least >= one.low - JOINED * (self.threshold - one.low):
                     found.append(Opened(one.node, one.place, one.choices, [least]))
                 else:
                     waiting += one.halves()

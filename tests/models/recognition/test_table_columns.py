@@ -64,7 +64,7 @@ def test_what_cannot_be_told_is_said_in_one_line(tmp_path: Path, header: str, ro
 
 
 def test_a_row_that_cannot_be_read_is_named_where_no_columns_fit(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"no column of .*; a row cannot be read: .*data\.jsonl line 2"):
+    with pytest.raises(BadInput, match=r"one label in every row .*; a row cannot be read: .*data\.jsonl line 2"):
         columns(tmp_path, '{"text": "a", "label": 1}', "not json", name="data.jsonl")
 
 
