@@ -49,8 +49,8 @@ WIDE = 24
 """Ways to get to a last swap from which on bounds are asked for each position where it may be."""
 SPARED = 4_000_000
 """Sentences listed in a proof before bounds are spent on listing fewer: its leaves may list 20,000,000."""
-MOST_WAYS = 256
-"""Paths that one with several choices at some positions may stand for: with a swap left all are evaluated."""
+MOST_WAYS = 16
+"""Paths that one with several choices at some positions may stand for: with a swap left all are listed."""
 JOINED = 0.3
 """How much worse than the worst of its choices the bound of a set may be, as a share of what that lacks."""
 BISECTIONS = 3
