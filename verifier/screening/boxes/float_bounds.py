@@ -3,9 +3,9 @@
 They follow the checker's recipe in float64. Take an answer x of a region, and let z_i and h_i be what neurons read and
 give there: every bound below holds at x, by induction over layers, cuts and splits. On the way down a function is a sum
 of c_j h_j, m_i z_i and a constant, and at x |h_j| is at most what the bounds say, |z_i| at most S_i: the sum of the
-terms of its row taken absolutely. Computing the row, and handing m_i times its n weights on, loses at most growth(n)
-|m_i| S_i; intercepts of lines, inputs and constants lose their own share. All that is added up beside the function, and
-taken off every lower bound.
+terms of its row taken absolutely. Computing the row, and handing m_i times its n weights on, where they are added to
+those of the other rows of the layer, loses at most growth(n + rows) |m_i| S_i; intercepts of lines, inputs and
+constants lose their own share. All that is added up beside the function, and taken off every lower bound.
 """
 
 from __future__ import annotations
@@ -135,12 +135,12 @@ class FloatBounds:
     # ---- rounding
 
     def cost(self, rows: Rows) -> Floats:
-        """[n, R]: growth(n) S, with room for what the same numbers lose on the way down and in intervals."""
-        fan = sum(w.shape[1] for w in rows.weights.values()) + rows.inputs.shape[1]
+        """[n, R]: growth(n + rows) S, with room for what the same numbers lose on the way down and in intervals."""
+        added = sum(w.shape[1] for w in rows.weights.values()) + rows.inputs.shape[1] + len(rows.bias)
         total = self.regions.reach @ np.abs(rows.inputs).T + np.abs(rows.bias)
         for j, w in rows.weights.items():
             total = total + self.sizes[j] @ np.abs(w).T
-        return np.asarray(growth(4.0 * fan + 8.0 * len(self.network.layers) + 64) * total * SLOP + TINY)
+        return np.asarray(growth(4.0 * added + 8.0 * len(self.network.layers) + 64) * total * SLOP + TINY)
 
     # ---- bounds of what neurons read
 

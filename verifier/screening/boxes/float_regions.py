@@ -70,9 +70,9 @@ class Regions:
     def move_ends(self) -> None:
         """By the planes: where s_i > 0, x_i >= high_i - (M - t) / s_i, M being the greatest of s x between the ends."""
         size = np.abs(self.slopes)
-        grown = 1.0 + 4.0 * growth(4.0 * self.low.shape[1] + 32)
+        rounding = 4.0 * growth(4.0 * self.low.shape[1] + 32)
         room = (self.slopes * self.middle + size * self.radius).sum(axis=1) - self.least
-        room = room + (grown - 1.0) * ((size * self.reach).sum(axis=1) + np.abs(self.least))
+        room = room + rounding * ((size * self.reach).sum(axis=1) + np.abs(self.least))
         reach = room[:, None] / np.where(size > 0, size, 1.0)
         spare = 8 * UNIT * (self.reach + np.abs(reach)) + TINY
         self.low, self.high = (
