@@ -187,13 +187,12 @@ class Box(NamedTuple):
     """Bounds of what every nonlinear layer reads, of elements, and what is to be known of windows.
 
     That is the place in `sources` of the first with the greatest low bound, whether it is the greatest of the window
-    for certain, and the constant of what bounds it from above; `gains` has what swaps add to that, by element.
+    for certain, and what bounds the maximum otherwise.
     """
 
     inputs: dict[Layer, Sequence[Bounds]]
     known: dict[int, Bounds]
-    picks: dict[Layer, list[tuple[int, bool, int]]]
-    gains: dict[int, swap_gains.Gains]
+    picks: dict[Layer, list[tuple[int, bool, swap_gains.Line]]]
 
 
 class Space:
@@ -375,7 +374,7 @@ class Space:
 
     def bounds(self, words: Sentences, heights: Mapping[int, int] | None = None) -> Box:
         """Bounds of what every nonlinear layer reads."""
-        box = Box({}, {}, {}, {})
+        box = Box({}, {}, {})
         for layer in self.network.nonlinear:
             here = box.inputs[layer] = self.inputs_of(layer, words, box)
             found: list[Bounds] = []
@@ -389,11 +388,11 @@ class Space:
                     lows, highs = zip(*here[window.start : window.stop], strict=True)
                     at = lows.index(max(lows))
                     certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
-                    found.append((lows[at], max(highs)))
-                    above, top = max(highs), layer.start + len(found) - 1
-                    if heights and top in heights and not certain:
-                        above, box.gains[top] = self.counted.line(words, top, above, heights[top])
-                    box.picks[layer].append((window.start + at, certain, above))
+                    line, top = swap_gains.Line(lows[at], (max(highs), {})), layer.start + len(found)
+                    if heights and top in heights:
+                        line = self.counted.line(words, top, lows[at], max(highs), heights[top])
+                    found.append((line.low, max(highs)))
+                    box.picks[layer].append((window.start + at, certain, line))
             box.known.update(enumerate(found, layer.start))
         return box
 
@@ -442,11 +441,12 @@ class Space:
                 constant += c * row.bias << GRID
                 return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
             if isinstance(layer, Maximum):
-                place, certain, above = box.picks[layer][at]
-                if c > 0 or certain:
+                place, certain, either = box.picks[layer][at]
+                side = either.below if c > 0 else either.above
+                if certain or side is None:
                     return [(layer.sources[place], c * layer.factors[place])]
-                constant += c * layer.scale * above
-                more.append((-c * layer.scale, box.gains.get(top, {})))
+                constant += c * layer.scale * side[0]
+                more.append((abs(c) * layer.scale, side[1]))
                 return ()
             if not isinstance(layer, Rectifier):
                 raise Refused("a layer of which nothing is known")
@@ -637,7 +637,7 @@ class Tree:
         return layer
 
     def values(self, most: int, highest: int, kinds: Any = Rectifier) -> tuple[Layer, dict[int, int]]:
-        """A rectifier, and some of its elements, which ascend, with a value for each."""
+        """A layer, and some of its elements, which ascend, with a value for each."""
         layer, count, i = self.rectifier(kinds), self.number(), -1
         found: dict[int, int] = {}
         require(0 < count <= min(most, layer.size), f"{count} elements of a layer")
@@ -682,8 +682,9 @@ class Tree:
         return [region.child(rivals=side) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
-        """Slopes of lower lines, and heights of maxima, in 64ths; those set above stay."""
-        found = self.table(64, kinds=Rectifier | Maximum)
+        """Slopes of lower lines, and heights of maxima, in 64ths, with stairs; those set above stay."""
+        found = self.table(swap_gains.HIGHEST, kinds=Rectifier | Maximum)
+        require(all(self.space.counted.in_range(*each) for each in found.items()), "a value out of range")
         require(all(map(self.space.counted.may, found)), "a height of a maximum that does not count swaps")
         return [region.child(slopes={**region.slopes, **found})]
 
