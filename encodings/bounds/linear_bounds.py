@@ -25,14 +25,16 @@ from ..network import (
     Constant,
     Embedding,
     Maximum,
+    Network,
     Node,
     Rearrangement,
     Rectifier,
     Scaling,
     Sum,
 )
-from ..pools.counted_swaps import Counted, Line, roots_of
+from ..pools.counted_swaps import STAIRS, Counted, Line, Roots, roots_of
 from ..pools.next_swaps import NextSwaps
+from ..pools.stairs import Lowering, Stairs
 from ..walk import Meaning, gather
 from .relaxation import Picked, picked, replaced_by, replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums, sums_of_greatest
@@ -41,7 +43,8 @@ from .swap_differences import Differences
 
 Array = NDArray[Any]
 
-Heights = Mapping[int, float]
+Heights = Mapping[int, NDArray[np.int64]]
+"""Maximum that counts swaps -> of each of its elements the height and the stairs, as a table of a tree has them."""
 NO_HEIGHTS: Heights = MappingProxyType({})
 CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
@@ -104,13 +107,13 @@ class Regions:
 class Raised:
     """Of functions [n, R]: by what swaps lower them besides what they do to the cut, where maxima count swaps."""
 
-    line: Line
+    line: Line | Stairs
     weights: Array
     """[n, R, E], not below 0."""
 
     def falls(self, swaps: Array) -> Array:
         """[n, R, swaps], of swaps numbered p * C + c."""
-        return np.asarray(self.weights @ self.line.gains(swaps))
+        return np.asarray(self.weights @ self.line.added(swaps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +141,8 @@ class LinearBounds:
     """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
 
     `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
-    `heights`: maxima that count swaps (`counted_swaps`), each with the height of beta: 0 is its value without swaps, 1
-    the constant that bounds it. All others are bounded by constants.
+    `heights`: maxima that count swaps (`counted_swaps`, `stairs`). All others are bounded by constants, and from below
+    by elements of their windows.
     """
 
     inherits = False
@@ -151,6 +154,9 @@ class LinearBounds:
         return None if self.following is None else self
 
     def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
+        self.heights = heights
+        if any((values >= STAIRS).any() for values in heights.values()):
+            places = places.with_all  # how far a swap lowers a maximum is not convex in what it adds
         self.places, self.rival = places, rival
         self.differences: Differences = places.differences
         self.network = self.differences.query.network
@@ -172,6 +178,7 @@ class LinearBounds:
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
         self.counted = counted_maxima(places, heights, up)
+        self.lowering = lowered_maxima(places, heights)
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
     def reached(self, start: Array, left: Array) -> tuple[Array, Array]:
@@ -311,37 +318,53 @@ class LinearBounds:
 
 def counted_maxima(places: Places, heights: Heights, rise: Array) -> dict[int, Counted]:
     """Maximum -> how it counts swaps."""
-    network, found = places.differences.query.network, dict[int, Counted]()
-    for index, height in heights.items():
-        roots = roots_of(network, index)
-        if roots is None:
-            raise ValueError(f"node {index} is no maximum that counts swaps")
-        found[index] = Counted(roots, height, places.rows, rise)
-    return found
+    network = places.differences.query.network
+    return {index: Counted(known_roots(network, index), places.rows, rise) for index in heights}
+
+
+def lowered_maxima(places: Places, heights: Heights) -> dict[int, Lowering]:
+    """Maximum with stairs -> how it counts the swaps that lower it."""
+    network = places.differences.query.network
+    with_stairs = [index for index, values in heights.items() if (values >= STAIRS).any()]
+    return {index: Lowering(known_roots(network, index), places.rows) for index in with_stairs}
+
+
+def known_roots(network: Network, index: int) -> Roots:
+    roots = roots_of(network, index)
+    if roots is None:
+        raise ValueError(f"node {index} is no maximum that counts swaps")
+    return roots
 
 
 class ElementBounds:
     """Bounds of the elements of nodes in these regions, each computed once."""
 
-    def __init__(self, linear: LinearBounds, regions: Regions, moving: Array | None = None) -> None:
-        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it."""
+    def __init__(
+        self, linear: LinearBounds, regions: Regions, moving: Array | None = None, heights: Heights | None = None
+    ) -> None:
+        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it.
+        `heights`: others than those of `linear`, [n, E] of each region."""
         self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
+        self.heights = linear.heights if heights is None else heights
         down, up = linear.reached(regions.start, regions.left)
         low, high = regions.states - down, regions.states + up
-        self.base = regions.states
-        """[n, width]: the greatest values of the cut without further swaps."""
+        self.base = self.least_base = regions.states
+        """[n, width]: the greatest, and least, values of the cut without further swaps."""
         if linear.counted and (regions.swapped is not None or regions.forced is not None):
-            self.base = regions.states.copy()
+            self.base, self.least_base = regions.states.copy(), regions.states.copy()
         for some, swapped, there in regions.made(linear.places):
             rows, columns = linear.moving(swapped)
             moved: Any = regions.index(some) if columns is None else (some[:, None], columns)
-            low[moved] += np.where(there[:, :, None], rows, np.inf).min(axis=1)
+            least = np.where(there[:, :, None], rows, np.inf).min(axis=1)
+            low[moved] += least
             greatest = np.where(there[:, :, None], rows, -np.inf).max(axis=1)
             high[moved] += greatest
             if linear.counted:
                 self.base[moved] += greatest
+                self.least_base[moved] += least
         self.lines: dict[int, tuple[Picked, Line, int]] = {}
         """Maximum that counts swaps -> what it is replaced by, and how wide its windows are."""
+        self.stairs: dict[int, Stairs] = {}
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
         }
@@ -371,7 +394,13 @@ class ElementBounds:
     def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
         shape = (len(self.regions), at.node.size, -1)
         low, high = (end.reshape(shape).max(axis=2) for end in self.of(at.node.inputs[0]))
-        return low, high
+        lowering = self.linear.lowering.get(at.index)
+        if lowering is None:
+            return low, high
+        start, left = self.regions.start, self.regions.left
+        most = np.atleast_2d(self.heights[at.index]) // STAIRS
+        self.stairs[at.index] = lowering.stairs(self.least_base, low, start, left, most)
+        return self.stairs[at.index].low, high
 
     def substitute(self, layer: Affine | Scaling | Sum, at: At) -> tuple[Array, Array]:
         size = at.node.size
@@ -433,15 +462,20 @@ class ElementBounds:
         counted = self.linear.counted.get(index)
         if counted is None:
             return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
+        values = given.dense(at.node.size)
         if index not in self.lines:
             ends = [end.reshape(len(end), at.node.size, -1) for end in self.of(at.node.inputs[0])]
             found = picked(*ends)
             most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
-            self.lines[index] = found, counted.lines(self.base, most, found.highest), ends[0].shape[2]
+            line = counted.lines(self.base, most, found.highest, np.atleast_2d(self.heights[index]))
+            self.of(index)  # and with it its stairs
+            self.lines[index] = found, line, ends[0].shape[2]
         found, line, width = self.lines[index]
-        values = given.dense(at.node.size)
+        below = self.stairs.get(index)
         raised.append(Raised(line, np.where(found.certain[:, None], 0.0, np.maximum(-values, 0.0))))
-        return replaced_by(found, line.beta, width, values)
+        if below is not None:
+            raised.append(Raised(below, np.where(found.certain[:, None], 0.0, np.maximum(values, 0.0))))
+        return replaced_by(found, line.beta, width, values, None if below is None else below.top)
 
 
 UNBOUNDED = "smooth networks are bounded by intervals"

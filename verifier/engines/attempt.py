@@ -21,6 +21,8 @@ from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shall
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Maximum
+from swapproof.encodings.pools.counted_swaps import STAIRS, roots_of
+from swapproof.encodings.pools.stairs import Lowering
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slopes
@@ -80,6 +82,8 @@ NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
 COUNTING_CELLS = 1 << 20
 """Elements of maxima times swaps: every region is worth some operations for each where maxima count swaps."""
+USUAL_STAIRS = 3
+"""Of maxima: more gain little."""
 GRID = 2.0**-48
 """The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
@@ -172,11 +176,17 @@ class Attempt:
 
     @property
     def usual_heights(self) -> Heights:
-        """0 for all: no other was better where few swaps are left, and there most regions are."""
+        """Heights of 0: no other was better where few swaps are left, and there most regions are."""
         network = self.query.network
         maxima = [] if self.layers is None or self.k < 2 else list(counting_layers(network))
         size = sum(network.nodes[index].size for index in maxima) * self.places.swaps.size
-        return dict.fromkeys(maxima, 0.0) if size <= COUNTING_CELLS else NO_HEIGHTS
+        if size > COUNTING_CELLS:
+            return NO_HEIGHTS
+        return {index: np.full(network.nodes[index].size, self.stairs_of(index) * STAIRS) for index in maxima}
+
+    def stairs_of(self, index: int) -> int:
+        roots = roots_of(self.query.network, index)
+        return USUAL_STAIRS if roots is not None and Lowering.able(roots, self.places.rows) else 0
 
     def closes(self, bounds: LinearBounds, rival: int) -> bool:
         """Whether the bound of the whole space does."""
