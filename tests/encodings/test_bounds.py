@@ -48,6 +48,12 @@ def test_the_tables_hold_the_sums_of_the_greatest(data: st.DataObject) -> None:
         np.testing.assert_allclose(greatest(best[i:].T, j), expected)
 
 
+def values_of(size: int) -> st.SearchStrategy[NDArray[np.int64]]:
+    """Heights and stairs of the elements of a maximum."""
+    value = st.builds(int.__add__, st.sampled_from((0, 16, 64)), st.sampled_from((0, 128, 256, 384, 896)))
+    return st.lists(value, min_size=size, max_size=size).map(np.array)
+
+
 @given(st.data())
 def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) -> None:
     sample = data.draw(st.one_of(tiny_networks(), networks()))
@@ -61,7 +67,7 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
     region = data.draw(region_of(places))
     swaps, start, left, swapped = region
     maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
-    heights = {n: data.draw(st.sampled_from((0.0, 0.25, 1.0))) for n in maxima if data.draw(st.booleans())}
+    heights = {n: data.draw(values_of(query.network.nodes[n].size)) for n in maxima if data.draw(st.booleans())}
     bounds = LinearBounds(places, rival, places.count, heights)
     state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros(places.differences.width))
     chosen = None if swapped is None else np.array([swapped])
@@ -92,7 +98,8 @@ def test_linear_bounds_hold_where_it_is_left_open_which_swaps_were_made(data: st
         if place not in taken and data.draw(st.booleans())
     }
     maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
-    bounds = LinearBounds(places, 0, places.count, dict.fromkeys(maxima, 0.0) if data.draw(st.booleans()) else {})
+    heights = {n: data.draw(values_of(query.network.nodes[n].size)) for n in maxima}
+    bounds = LinearBounds(places, 0, places.count, heights if data.draw(st.booleans()) else {})
     steps = Steps(*places.swaps.shape)
     path = [p * steps.width + c for p, c in swaps] + [steps.number(place, some) for place, some in sets.items()]
     paths = np.array([path + [-1] * (places.count - len(path))])
