@@ -24,8 +24,8 @@ GRID = 64
 HEIGHTS = 64
 """A height is in HEIGHTS parts of the way from the least beta to the constant bound."""
 STAIRS = 128
-"""A value of a table is a height and STAIRS times a number of stairs."""
-HIGHEST = 7 * STAIRS + HEIGHTS
+"""A value of a table is a height and STAIRS times a number of stairs; of a rectifier one more, below it is a slope."""
+HIGHEST = 8 * STAIRS + HEIGHTS
 
 Gains = Mapping[int, Sequence[int]]
 """What each option of a word adds, the original nothing; of words that are not there none adds anything."""
@@ -125,13 +125,15 @@ class Counted:
         return sorted(networks.substitute({top: 1}, define)), rectified
 
     def in_range(self, top: int, value: int) -> bool:
-        """Whether a table may have this value for an element: stairs are of maxima."""
-        return value <= HEIGHTS or (isinstance(self.network.owner[top], networks.Maximum) and value % STAIRS <= HEIGHTS)
+        """Whether a table may have this value for an element."""
+        most = HIGHEST if isinstance(self.network.owner[top], networks.Rectifier) else HIGHEST - STAIRS
+        return value <= most and value % STAIRS <= HEIGHTS
 
-    def may(self, top: int) -> bool:
-        """Whether it can have a value in a table: a maximum must count swaps, its roots be affine in the words."""
+    def may(self, top: int, value: int = STAIRS) -> bool:
+        """Whether it is a slope, or of an element that counts swaps: whose roots are affine in the words."""
         owner = self.network.owner
-        return not isinstance(owner[top], networks.Maximum) or all(not owner[i].depth for i in self.of(top)[0])
+        slope = isinstance(owner[top], networks.Rectifier) and value < STAIRS
+        return slope or all(not owner[i].depth for i in self.of(top)[0])
 
     def root(self, i: int) -> Root:
         slot = self.network.slot[i]
@@ -141,9 +143,13 @@ class Counted:
         most, deepest = ({word: max(0, *each) for word, each in ways.items()} for ways in (steps, drops))
         return Root(scale, self.space.base[slot], added, steps, most, drops, deepest)
 
-    def line(self, words: Any, top: int, low: int, constant: int, value: int) -> Line:
-        """Of an element between `low` and the constant bound, whose value in a table is this."""
-        stairs, height = divmod(value, STAIRS)
+    def line(self, words: Any, top: int, low: int, constant: int, value: int | None) -> Line | None:
+        """Of an element between `low` and the constant bound, whose value in a table is this; None for a rectifier
+        without height."""
+        bend = isinstance(self.network.owner[top], networks.Rectifier)
+        if value is None or (bend and value < STAIRS):
+            return None if bend else Line(low, (constant, {}))
+        stairs, height = divmod(value - STAIRS * bend, STAIRS)
         above = self.above(words, top, constant, height)
         if not stairs:
             return Line(low, above)
