@@ -36,7 +36,7 @@ from ..pools.counted_swaps import STAIRS, Counted, Line, Roots, roots_of
 from ..pools.next_swaps import NextSwaps
 from ..pools.stairs import Lowering, Stairs
 from ..walk import Meaning, gather
-from .relaxation import Picked, picked, replaced_by, replaced_maximum, replaced_rectifier
+from .relaxation import Picked, picked, rectifier_lines, replaced_by, replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums, sums_of_greatest
 from .substitution import Coefficients, Relaxed, substituted
 from .swap_differences import Differences
@@ -44,7 +44,9 @@ from .swap_differences import Differences
 Array = NDArray[Any]
 
 Heights = Mapping[int, NDArray[np.int64]]
-"""Maximum that counts swaps -> of each of its elements the height and the stairs, as a table of a tree has them."""
+"""Maximum or rectifier that counts swaps -> of each of its elements the height and the stairs, as a table of a tree has
+them; NO_HEIGHT of elements of rectifiers without."""
+NO_HEIGHT = -1
 NO_HEIGHTS: Heights = MappingProxyType({})
 CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
@@ -141,8 +143,8 @@ class LinearBounds:
     """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
 
     `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
-    `heights`: maxima that count swaps (`counted_swaps`, `stairs`). All others are bounded by constants, and from below
-    by elements of their windows.
+    `heights`: maxima and rectifiers that count swaps (`counted_swaps`, `stairs`). All other maxima are bounded by
+    constants, and from below by elements of their windows.
     """
 
     inherits = False
@@ -155,11 +157,13 @@ class LinearBounds:
 
     def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
         self.heights = heights
-        if any((values >= STAIRS).any() for values in heights.values()):
+        network = places.differences.query.network
+        stairs = [index for index, values in heights.items() if stairs_of(network, index, values).any()]
+        if stairs:
             places = places.with_all  # how far a swap lowers a maximum is not convex in what it adds
         self.places, self.rival = places, rival
         self.differences: Differences = places.differences
-        self.network = self.differences.query.network
+        self.network = network
         self.base, self.rows = places.base, places.rows
         self.k = k = min(k, places.count)
         down, up = np.maximum(-self.rows.min(axis=1), 0.0), np.maximum(self.rows.max(axis=1), 0.0)
@@ -178,7 +182,7 @@ class LinearBounds:
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
         self.counted = counted_maxima(places, heights, up)
-        self.lowering = lowered_maxima(places, heights)
+        self.lowering = {index: Lowering(known_roots(network, index), places.rows) for index in stairs}
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
     def reached(self, start: Array, left: Array) -> tuple[Array, Array]:
@@ -322,11 +326,9 @@ def counted_maxima(places: Places, heights: Heights, rise: Array) -> dict[int, C
     return {index: Counted(known_roots(network, index), places.rows, rise) for index in heights}
 
 
-def lowered_maxima(places: Places, heights: Heights) -> dict[int, Lowering]:
-    """Maximum with stairs -> how it counts the swaps that lower it."""
-    network = places.differences.query.network
-    with_stairs = [index for index, values in heights.items() if (values >= STAIRS).any()]
-    return {index: Lowering(known_roots(network, index), places.rows) for index in with_stairs}
+def stairs_of(network: Network, index: int, values: Array) -> Array:
+    """Of values that a table has."""
+    return np.asarray(np.maximum(values // STAIRS - isinstance(network.nodes[index].layer, Rectifier), 0))
 
 
 def known_roots(network: Network, index: int) -> Roots:
@@ -362,8 +364,10 @@ class ElementBounds:
             if linear.counted:
                 self.base[moved] += greatest
                 self.least_base[moved] += least
-        self.lines: dict[int, tuple[Picked, Line, int]] = {}
+        self.lines: dict[int, tuple[Picked, int]] = {}
         """Maximum that counts swaps -> what it is replaced by, and how wide its windows are."""
+        self.counted: dict[int, Line] = {}
+        """What counts swaps -> its bound from above."""
         self.stairs: dict[int, Stairs] = {}
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
@@ -386,21 +390,23 @@ class ElementBounds:
         return low, high
 
     def rectify(self, layer: Rectifier, at: At) -> tuple[Array, Array]:
-        low, high = self.of(at.node.inputs[0])
-        if not layer.slope:
-            return np.maximum(low, 0.0), np.maximum(high, 0.0)
-        return np.maximum(low, layer.slope * low), np.maximum(high, layer.slope * high)
+        low, high = (np.maximum(end, layer.slope * end if layer.slope else 0.0) for end in self.of(at.node.inputs[0]))
+        return self.with_stairs(at, low), high
 
     def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
         shape = (len(self.regions), at.node.size, -1)
         low, high = (end.reshape(shape).max(axis=2) for end in self.of(at.node.inputs[0]))
+        return self.with_stairs(at, low), high
+
+    def with_stairs(self, at: At, low: Array) -> Array:
+        """Lower bounds of elements [n, E], by their stairs where they have some."""
         lowering = self.linear.lowering.get(at.index)
         if lowering is None:
-            return low, high
+            return low
+        most = stairs_of(self.network, at.index, np.atleast_2d(self.heights[at.index]))
         start, left = self.regions.start, self.regions.left
-        most = np.atleast_2d(self.heights[at.index]) // STAIRS
         self.stairs[at.index] = lowering.stairs(self.least_base, low, start, left, most)
-        return self.stairs[at.index].low, high
+        return self.stairs[at.index].low
 
     def substitute(self, layer: Affine | Scaling | Sum, at: At) -> tuple[Array, Array]:
         size = at.node.size
@@ -462,20 +468,39 @@ class ElementBounds:
         counted = self.linear.counted.get(index)
         if counted is None:
             return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
-        values = given.dense(at.node.size)
+        if index not in self.counted:
+            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
+            values = np.atleast_2d(self.heights[index])
+            self.counted[index] = counted.lines(self.base, most, self.of(index)[1], values)
+        if isinstance(at.node.layer, Rectifier):
+            return self.bent(at, at.node.layer, given, raised)
         if index not in self.lines:
             ends = [end.reshape(len(end), at.node.size, -1) for end in self.of(at.node.inputs[0])]
-            found = picked(*ends)
-            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
-            line = counted.lines(self.base, most, found.highest, np.atleast_2d(self.heights[index]))
-            self.of(index)  # and with it its stairs
-            self.lines[index] = found, line, ends[0].shape[2]
-        found, line, width = self.lines[index]
-        below = self.stairs.get(index)
+            self.lines[index] = picked(*ends), ends[0].shape[2]
+        (found, width), values, below = self.lines[index], given.dense(at.node.size), self.stairs.get(index)
+        line = self.counted[index]
         raised.append(Raised(line, np.where(found.certain[:, None], 0.0, np.maximum(-values, 0.0))))
         if below is not None:
             raised.append(Raised(below, np.where(found.certain[:, None], 0.0, np.maximum(values, 0.0))))
         return replaced_by(found, line.beta, width, values, None if below is None else below.top)
+
+    def bent(self, at: At, layer: Rectifier, given: Coefficients, raised: list[Raised]) -> Relaxed:
+        """A rectifier some of whose elements count swaps, where they are not stable."""
+        low, high = self.of(at.node.inputs[0])
+        unstable = (low < 0) & (high > 0)
+        counts = unstable & (np.atleast_2d(self.heights[at.index]) >= STAIRS)
+        values, line, below = given.dense(at.node.size), self.counted[at.index], self.stairs.get(at.index)
+        values = np.broadcast_to(values, (len(low), *values.shape[1:]))
+        up, down = np.maximum(values, 0.0), np.minimum(values, 0.0)
+        lower, upper, constant = rectifier_lines(layer.slope, low, high)
+        bound = (down @ np.where(counts, line.beta, constant)[:, :, None])[:, :, 0]
+        raised.append(Raised(line, np.where(counts[:, None], -down, 0.0)))
+        if below is not None:
+            falling = counts & ~np.isnan(below.top)
+            bound += (up @ np.where(falling, below.top, 0.0)[:, :, None])[:, :, 0]
+            raised.append(Raised(below, np.where(falling[:, None], up, 0.0)))
+            lower = np.where(falling, 0.0, lower)
+        return Coefficients(up * lower[:, None] + down * np.where(counts, 0.0, upper)[:, None]), bound
 
 
 UNBOUNDED = "smooth networks are bounded by intervals"

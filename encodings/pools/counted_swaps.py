@@ -27,8 +27,7 @@ LOWEST = -1e300
 """Where an element has fewer windows than others."""
 HEIGHTS, STAIRS = 64, 128
 """A value that a tree's table has for an element is a height, in HEIGHTS parts of the way from the least beta to the
-constant bound, and STAIRS times a number of stairs."""
-MOST_STAIRS = 7
+constant bound, and STAIRS times a number of stairs; of a rectifier one more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +112,7 @@ class Counted:
         values `high`; `highest` [n, E] are the constant bounds. `values` [n or 1, E]: those of tables."""
         own, most = at_windows(self.columns, base), at_windows(self.columns, high)
         least = np.maximum(own.max(axis=2, initial=LOWEST), self.floor)
-        height = values % STAIRS / HEIGHTS
+        height = np.maximum(values, 0) % STAIRS / HEIGHTS
         beta = np.minimum(least + np.maximum(highest - least, 0.0) * height, highest)
         slack, rise = beta[:, :, None] - own, most - own
         parts = np.ones_like(slack)
@@ -156,6 +155,25 @@ class Line:
 
 
 def counts_swaps(network: Network, index: int) -> bool:
-    """Whether a node is a maximum, all of whose elements are computed from what is affine in the words by rectifiers
-    and maxima alone."""
-    return isinstance(network.nodes[index].layer, Maximum) and roots_of(network, index) is not None
+    """Whether a node is a maximum or a rectifier, all of whose elements are computed from what is affine in the words
+    by rectifiers and maxima alone."""
+    return isinstance(network.nodes[index].layer, Maximum | Rectifier) and roots_of(network, index) is not None
+
+
+def worth_counting(network: Network) -> list[int]:
+    """Nodes that count swaps, but for rectifiers that only other such nodes read."""
+    counting = [index for index in range(len(network.nodes)) if counts_swaps(network, index)]
+    readers = dict[int, list[int]]()
+    for index, node in enumerate(network.nodes):
+        for source in node.inputs:
+            readers.setdefault(source, []).append(index)
+
+    def read_alike(index: int) -> bool:
+        """Whether nothing else reads it."""
+        through = [each in counting or self_made(each) for each in readers.get(index, [])]
+        return bool(through) and all(through)
+
+    def self_made(index: int) -> bool:
+        return isinstance(network.nodes[index].layer, Rearrangement) and read_alike(index)
+
+    return [i for i in counting if isinstance(network.nodes[i].layer, Maximum) or not read_alike(i)]

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from swapproof.encodings.bounds.chosen_slopes import Multipliers, Relaxation
-from swapproof.encodings.bounds.linear_bounds import Heights
+from swapproof.encodings.bounds.linear_bounds import NO_HEIGHT, Heights
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
-from swapproof.encodings.pools.counted_swaps import HEIGHTS, counts_swaps
+from swapproof.encodings.pools.counted_swaps import HEIGHTS, STAIRS
 from swapproof.encodings.sentence_counts import suffix_counts, up_to
 from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.writing.tree_reader import below, preorder
@@ -34,30 +34,27 @@ def rectifier_layers(network: Network) -> dict[int, int] | None:
     return {index: layers[index] for index in rectifiers} if layers.keys() >= set(rectifiers) else None
 
 
-def counting_layers(network: Network) -> dict[int, int]:
-    """Maximum that can count swaps -> its layer in the canonical network."""
-    return {index: layer for index, layer in canonical_of(network).layer_of.items() if counts_swaps(network, index)}
-
-
 def with_heights(heights: Heights, network: Network, inner: Node) -> Node:
-    """The heights and stairs of maxima for a whole tree."""
+    """The heights and stairs of what counts swaps, for a whole tree."""
     if not heights:
         return inner
-    layers = counting_layers(network)
-    return Slopes({layers[index]: dict(enumerate(values.tolist())) for index, values in heights.items()}, inner)
+    layers = canonical_of(network).layer_of
+    tables = {layers[index]: dict(enumerate(values.tolist())) for index, values in heights.items()}
+    return Slopes({layer: {i: v for i, v in table.items() if v != NO_HEIGHT} for layer, table in tables.items()}, inner)
 
 
 def kept_heights(tree: Node, network: Network) -> tuple[Heights, Node]:
     """The heights and stairs that are set for a whole tree, and the tree below: the inverse."""
     if not isinstance(tree, Slopes):
         return {}, tree
-    nodes = {layer: index for index, layer in counting_layers(network).items()}
-    if not tree.values.keys() <= nodes.keys():
-        return {}, tree
-    found = {}
-    for layer, values in tree.values.items():
-        found[nodes[layer]] = np.full(network.nodes[nodes[layer]].size, HEIGHTS)
-        found[nodes[layer]][list(values)] = list(values.values())
+    nodes, found = {layer: index for index, layer in canonical_of(network).layer_of.items()}, {}
+    for layer, table in tree.values.items():
+        node = network.nodes[nodes[layer]]
+        bend = isinstance(node.layer, Rectifier)
+        if bend and min(table.values()) < STAIRS:
+            return {}, tree
+        found[nodes[layer]] = np.full(node.size, NO_HEIGHT if bend else HEIGHTS)
+        found[nodes[layer]][list(table)] = list(table.values())
     return found, tree.inner
 
 
