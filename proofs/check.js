@@ -2901,8 +2901,8 @@ function swapproofChecker() {
     if (layer.kind === "rectifier") {
       const { num, den } = layer.alpha;
       const { low, high } = leaf.inputs.get(layer);
-      const [l, u] = [low[i], high[i]].map((x) => (x >= 0n ? x * den : x * num));
-      return [floorDivide(l, den), ceilDivide(u, den)];
+      const [l, u] = [low[i], high[i]];
+      return [l >= 0n ? l : floorDivide(l * num, den), u >= 0n ? u : ceilDivide(u * num, den)];
     }
     if (layer.kind === "maximum") return [stairsOf(leaf, layer, i).low, lineOf(leaf, layer, i).top];
     const [low, high] = [1n, -1n].map((sign) => {
@@ -3070,26 +3070,23 @@ function swapproofChecker() {
   }
   function findStairs({ words, plan }, id, least, count) {
     if (count === 0) return { low: least, roots: [] };
-    // Others are no stairs, and raise no l. Those that share a word with one taken are left out at once.
+    // Roots that are not above the greatest l of the window are no stairs, and raise no l. Among them is each that no word
+    // lowers, since it is never below its low: so taking ends by number only.
     let left = [];
     for (const root of rootsOf(words.network, id).ids) {
       const known = lowRootIn(plan, root);
       if (known.low > least) left.push(known);
     }
     const taken = [];
-    let low = least;
     const lowering = new Set();
-    while (left.length > 0) {
-      spend(left.length);
+    while (left.length > 0 && taken.length <= plan.free) {
+      spend(2 * left.length);
       const root = left.reduce((best, other) => (other.low > best.low ? other : best));
       taken.push(root);
-      if (taken.length > plan.free || root.parts.length === 0) {
-        low = root.low;
-        break;
-      }
       for (const { word } of root.parts) lowering.add(word);
       left = left.filter(({ parts }) => !parts.some(({ word }) => lowering.has(word)));
     }
+    const low = taken.length > plan.free ? taken[plan.free].low : least;
     return { low, roots: taken.slice(0, count).filter((root) => root.low > low) };
   }
 
