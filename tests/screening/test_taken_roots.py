@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from base64 import b64encode
 from dataclasses import replace
 from fractions import Fraction
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import exact_recipe as exact
 import numpy as np
+import pytest
 from counted_regions import Drawn, drawn, read, table_of, with_bias
-from proof_cases import Case, statement
+from proof_cases import Case, Maker, statement
 from screened_regions import recipe_of
 from screening_cases import same_or_nothing, within
 
@@ -25,6 +27,7 @@ from swapproof.proofs.lower import read_model
 from swapproof.proofs.writing import certificate as c
 from swapproof.verifier.screening import Screen
 from swapproof.verifier.screening.numbers.equal_elements import names_at_cut
+from swapproof.verifier.screening.numbers.margins import Recipe
 
 
 def bound(found: Drawn, network: Network) -> tuple[float, float]:
@@ -85,6 +88,70 @@ def test_where_a_bias_lets_the_float_margin_hold_the_page_s_margin_holds() -> No
         assert Fraction(high) > border
         close += Fraction(high) - border < Fraction(1, 10**9)
     assert close >= 15
+
+
+TINY = 2.0**-58
+TABLE = np.array(
+    [[0, 0, 0, 0], [0, 4, 0, 0], [4, 0, TINY, 0], [0, 0, 0, 1], [0, 0, TINY, 0], [-4, 0, 0, 0], [-1, 0, 0, 0]],
+    np.float32,
+)
+"""What stands for each token: two numbers, one that float64 loses beside them, and whether it counts."""
+
+
+def beyond_float64(
+    windows: list[list[int]], choices: tuple[tuple[int, ...], ...], masks: list[int], k: int
+) -> tuple[Recipe, exact.Recipe, int]:
+    """The margin max(sums over these windows, 2) - 4 + twice the number of tokens that count, with seven stairs."""
+    m = Maker(random.Random(0), len(choices))
+    x = m.call("Gather", m.constant(TABLE), "tokens")
+    laid = m.call("Gather", x, m.constant(np.array(windows).reshape(-1)), axis=1)
+    rows = m.call("Reshape", laid, m.constant([1, len(windows), 4 * len(windows[0])]))
+    weights = np.tile(np.array([[1], [1], [1], [0]], np.float32), (len(windows[0]), 1))
+    sums = m.call("Squeeze", m.call("MatMul", rows, m.constant(weights)), m.constant([2]))
+    two = m.call("Concat", sums, m.constant(np.full((1, 1), 2, np.float32)), axis=1)
+    counted = m.call("ReduceSum", x, m.constant([1]), keepdims=0)
+    both = m.call("Concat", m.call("ReduceMax", two, axes=[1]), counted, axis=1)
+    ends = np.array([[1, 0], [0, 0], [0, 0], [0, 0], [2, 0]], np.float32), np.array([-4 + 2.0**-10, 0], np.float32)
+    network = read(m.model(m.call("Gemm", both, *map(m.constant, ends)), 2), choices)
+    top = next(n for n, node in enumerate(network.nodes) if isinstance(node.layer, Maximum))
+    region = exact.Region(masks, k, {}, (), {(top, 0): 64 + 7 * 128})
+    recipe = recipe_of(Query.of(network, SwapSpace(choices), 0), [region], np.float64)
+    return recipe, exact.Recipe(network, choices, region), top
+
+
+@pytest.mark.parametrize(
+    ("choices", "masks", "k"),
+    [
+        (((1, 0), (0,), (2, 3), (0,)), [3, 1, 3, 1], 2),
+        (((0,), (1, 0), (0, 4), (1, 3)), [1, 3, 2, 3], 3),  # a forced swap takes one of two equal phrases up
+    ],
+)
+def test_an_order_of_roots_that_float64_does_not_see(
+    choices: tuple[tuple[int, ...], ...], masks: list[int], k: int
+) -> None:
+    """The second root comes first, by less than a rounding: the other way round the margin would hold."""
+    recipe, truth, _ = beyond_float64([[0, 1], [2, 3]], choices, masks, k)
+    (number,), (error,) = recipe.margin(0, 1)
+    assert truth.margin(0, 1) < -1
+    assert within(number, truth.margin(0, 1), error)
+    assert number - error < 0
+
+
+def test_a_word_that_lowers_a_root_by_less_than_float64_sees() -> None:
+    """It lowers both roots, so that only one is taken, and l is the constant."""
+    recipe, truth, top = beyond_float64([[0, 1], [0, 2]], ((2, 1), (0, 5), (6, 5)), [3, 3, 3], 1)
+    found = recipe.bounds(top)
+    assert truth.bounds(top)[0][0] == 2
+    assert within(found.low[0, 0], 2, found.low_error[0, 0])
+
+
+def test_of_equal_phrases_the_first_comes_first() -> None:
+    """As the page has it: what makes no difference to float64 is known nevertheless."""
+    choices = ((0,), (1, 0), (0,), (1, 3))
+    recipe, truth, _ = beyond_float64([[0, 1], [2, 3]], choices, [1, 3, 1, 3], 2)
+    (number,), (error,) = recipe.margin(0, 1)
+    assert truth.margin(0, 1) > 0
+    assert number - error > 0
 
 
 def test_what_is_screened_is_accepted_by_check_py_at_the_border(tmp_path: Path) -> None:

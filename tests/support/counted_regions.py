@@ -28,13 +28,15 @@ def model(m: Maker) -> bytes:
     pads = [draw.randint(0, 1), draw.randint(0, 1)]
     x = m.call("Conv", x, m.weights(filters, 2, width), m.weights(filters), kernel_shape=[width], pads=pads)
     for _ in range(draw.randint(0, 3)):
-        step = draw.choice(("relu", "leaky", "constants", "pool", "top"))
+        step = draw.choice(("relu", "leaky", "constants", "pool", "top", "turn"))
         if step == "relu":
             x = m.call("Relu", x)
         elif step == "leaky":
             x = m.call("LeakyRelu", x, alpha=draw.choice((0.25, 0.5)))
         elif step == "constants":
             x = m.call("Concat", x, m.weights(1, filters, 1), axis=2)
+        elif step == "turn":
+            x = m.call("Slice", x, *(m.constant([each]) for each in (-1, -100, 2, -1)))
         elif step == "pool":
             x = m.call("MaxPool", x, kernel_shape=[2], strides=[1], pads=[1, 0])
         else:
