@@ -92,21 +92,33 @@ def test_where_a_bias_lets_the_float_margin_hold_the_page_s_margin_holds() -> No
 
 TINY = 2.0**-58
 TABLE = np.array(
-    [[0, 0, 0, 0], [0, 4, 0, 0], [4, 0, TINY, 0], [0, 0, 0, 1], [0, 0, TINY, 0], [-4, 0, 0, 0], [-1, 0, 0, 0]],
+    [
+        [0, 0, 0, 0],
+        [0, 4, 0, 0],
+        [4, 0, TINY, 0],
+        [0, 0, 0, 1],
+        [0, 0, TINY, 0],
+        [-4, 0, 0, 0],
+        [-1, 0, 0, 0],
+        [1, 0, 0, 0],
+    ],
     np.float32,
 )
 """What stands for each token: two numbers, one that float64 loses beside them, and whether it counts."""
 
 
 def beyond_float64(
-    windows: list[list[int]], choices: tuple[tuple[int, ...], ...], masks: list[int], k: int
+    windows: list[list[int]], choices: tuple[tuple[int, ...], ...], masks: list[int], k: int, second: float = 1
 ) -> tuple[Recipe, exact.Recipe, int]:
-    """The margin max(sums over these windows, 2) - 4 + twice the number of tokens that count, with seven stairs."""
+    """The margin max(sums over these windows, 2) - 4 + twice the number of tokens that count, with seven stairs.
+
+    In the second place of a window the second number of a token has the weight `second`.
+    """
     m = Maker(random.Random(0), len(choices))
     x = m.call("Gather", m.constant(TABLE), "tokens")
     laid = m.call("Gather", x, m.constant(np.array(windows).reshape(-1)), axis=1)
     rows = m.call("Reshape", laid, m.constant([1, len(windows), 4 * len(windows[0])]))
-    weights = np.tile(np.array([[1], [1], [1], [0]], np.float32), (len(windows[0]), 1))
+    weights = np.array([[1], [1], [1], [0], [1], [second], [1], [0]], np.float32)
     sums = m.call("Squeeze", m.call("MatMul", rows, m.constant(weights)), m.constant([2]))
     two = m.call("Concat", sums, m.constant(np.full((1, 1), 2, np.float32)), axis=1)
     counted = m.call("ReduceSum", x, m.constant([1]), keepdims=0)
@@ -140,6 +152,14 @@ def test_an_order_of_roots_that_float64_does_not_see(
 def test_a_word_that_lowers_a_root_by_less_than_float64_sees() -> None:
     """It lowers both roots, so that only one is taken, and l is the constant."""
     recipe, truth, top = beyond_float64([[0, 1], [0, 2]], ((2, 1), (0, 5), (6, 5)), [3, 3, 3], 1)
+    found = recipe.bounds(top)
+    assert truth.bounds(top)[0][0] == 2
+    assert within(found.low[0, 0], 2, found.low_error[0, 0])
+
+
+def test_a_word_that_may_take_the_last_root_away() -> None:
+    """It lowers the first root, and the next by less than float64 sees: l is not what that one is, but the constant."""
+    recipe, truth, top = beyond_float64([[1, 0], [0, 2]], ((2, 1), (7,), (0, 5)), [3, 1, 3], 1, 0)
     found = recipe.bounds(top)
     assert truth.bounds(top)[0][0] == 2
     assert within(found.low[0, 0], 2, found.low_error[0, 0])

@@ -193,7 +193,9 @@ class Screening:
         swaps = sets.allowed.shape[1] * len(sets.moves.touched)
         cells = functions * max(swaps, sets.moves.width, max(node.size for node in network.nodes))
         if self.heights:
-            cells = max(cells, swaps * max(node.size for node in nodes if isinstance(node.layer, Maximum)))
+            maxima = [node for node in nodes if isinstance(node.layer, Maximum)]
+            windows = max(network.nodes[node.inputs[0]].size for node in maxima) * self.kept.lowering.words
+            cells = max(cells, windows, swaps * max(node.size for node in maxima))
         return max(1, min(MOST_LEAVES, AT_ONCE // max(1, cells)))
 
     # ---- leaves

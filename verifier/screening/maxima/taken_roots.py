@@ -15,7 +15,7 @@ own l. With near = 2 E, slack = 2 near and
   the recipe's next if all others are `near` below it or more. If some are not, all of them may still be one number for
   certain (equal_elements.py, where no forced word moves them): then the first of them is the recipe's next. Otherwise
   the element is *unsettled*; so it is where it is in doubt which words lower the root that is chosen.
-* Of the j + 1-th root only low_z counts, which is l: the greatest that is available, known up to E whichever it is.
+* Of the j + 1-th root only low_z counts, which is l: known up to E whichever it is, if the greatest here is available.
 
 So what is taken here above l0 + slack is what the recipe takes, in its order; l and v_1 are known up to 2 slack. What a
 swap takes, min(e_z, v_i - v_{i+1}) for the one root among those taken that it lowers, is known up to slack + 4 E, or
@@ -179,26 +179,27 @@ class Choice:
             active, best, value = active[above], best[above], value[above]
             if not len(active):
                 break
-            ends = self.spare[active] == step
-            low[active[ends]] = value[ends]
-            active, best, value = active[~ends], best[~ends], value[~ends]
-            best, doubtful = self.settled(active, best, value)
+            best, doubtful = self.settled(active, best, value, step)
             column = self.columns[active, best]
             doubtful |= self.vague[self.of[self.rows[active]], column]
             lost = active[doubtful]
             unsettled[lost] = True
             off[lost] += value[doubtful] - self.floor[lost]
-            active, column = active[~doubtful], column[~doubtful]
-            levels[step, active], columns[step, active] = value[~doubtful], column
+            active, column, value = active[~doubtful], column[~doubtful], value[~doubtful]
+            ends = self.spare[active] == step
+            low[active[ends]] = value[ends]
+            active, column, value = active[~ends], column[~ends], value[~ends]
+            levels[step, active], columns[step, active] = value, column
             self.block(active, column)
         return Found(low, off, levels, columns, unsettled).cut(self, most)
 
-    def settled(self, active: Indices, best: Indices, value: Floats) -> tuple[Indices, Flags]:
-        """The root that comes next in each, `best` having the greatest number here; and where that is not known."""
+    def settled(self, active: Indices, best: Indices, value: Floats, step: int) -> tuple[Indices, Flags]:
+        """The root that comes next in each, `best` having the greatest number here; and where that is not known, but of
+        the last one it need not be."""
         left = self.left[active]
         left[np.arange(len(active)), best] = -np.inf
         least = value - self.near[active]
-        doubtful = left.max(axis=1, initial=-np.inf) >= least
+        doubtful = (left.max(axis=1, initial=-np.inf) >= least) & (self.spare[active] > step)
         at = np.flatnonzero(doubtful)
         if len(at):
             own = active[at]
