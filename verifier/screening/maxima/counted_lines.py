@@ -17,10 +17,11 @@ import numpy as np
 
 from swapproof.encodings.pools.counted_swaps import Roots, roots_of
 
-from .float64_rounding import GRID, SLOP, Floats
-from .region_extremes import Batch
-from .relaxed_lines import Above, Picks
-from .swap_moves import Indices
+from ..numbers.float64_rounding import GRID, SLOP, Floats
+from ..numbers.region_extremes import Batch, Sets
+from ..numbers.relaxed_lines import Above, Below, Picks, Taken
+from ..numbers.swap_moves import Indices
+from .taken_roots import Lowering, lower_lines, taken_roots
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +37,23 @@ class Pairs:
 
 
 @dataclass(eq=False)
+class Kept:
+    """What is kept of maxima that count swaps from batch to batch of one proof."""
+
+    sets: Sets
+    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
+
+    @cached_property
+    def lowering(self) -> Lowering:
+        return Lowering(self.sets)
+
+
+@dataclass(eq=False)
 class Counting:
     """What is counted in one batch of regions."""
 
     batch: Batch
-    known: dict[tuple[int, int], Pairs] = field(default_factory=dict)
+    kept: Kept
 
     def roots(self, index: int) -> Roots:
         """Of a maximum that trees may name."""
@@ -58,20 +71,37 @@ class Counting:
         """[B, R]: the minimum over each region of functions that each swap lowers by `more` [B, R, swaps] besides."""
         return self.batch.least(coefficients, more)
 
+    @property
+    def roundings(self) -> int:
+        """That what swaps add beside the cut meets where it is added up."""
+        return 2 * self.batch.sets.k + 16
+
+    def taken(self, index: int, stairs: Indices, low: Floats, low_error: Floats) -> Taken:
+        """Of a maximum with these numbers of stairs [B, E], whose windows have these greatest l [B, E]."""
+        return taken_roots(self.batch, self.kept.lowering, index, stairs, low, low_error, self.far)
+
+    def below(self, taken: Taken) -> Below:
+        return lower_lines(self.batch, self.kept.lowering, taken)
+
     def above(self, index: int, heights: Floats, picks: Picks) -> Above:
         """Of a maximum, with these heights [B, E], NaN where none is set: there its constant bound."""
         batch, roots = self.batch, self.roots(index)
         width = len(self.far)
         columns = np.where(roots.columns < 0, width, roots.columns)
         nothing = np.full((len(heights), 1), -np.inf)
-        own, most = (np.concatenate([end, nothing], axis=1)[:, columns] for end in (batch.forced_most, batch.ends[1]))
+        own, most = (
+            np.concatenate([end, nothing], axis=1)[:, columns] for end in (batch.forced_ends[1], batch.ends[1])
+        )
         least = np.maximum(own.max(axis=2, initial=-np.inf), roots.floor)
         there = ~np.isnan(heights)
         raised = least + np.maximum(picks.height - least, 0.0) * np.where(there, heights, 1.0)
         beta = np.where(there, np.minimum(raised, picks.height), picks.height)
         exceeds = there[:, :, None] & (most > beta[:, :, None])
-        slack = np.where(exceeds, np.maximum(beta[:, :, None] - own, 0.0), 1.0)
-        part = np.minimum(slack / np.where(exceeds, most - own, 1.0), 1.0).reshape(len(heights), -1)
+        # Where one of them is -inf there is no root.
+        slack, rise = np.ones(own.shape), np.ones(own.shape)
+        np.subtract(beta[:, :, None], own, out=slack, where=exceeds)
+        np.subtract(most, own, out=rise, where=exceeds)
+        part = np.minimum(np.maximum(slack, 0.0) / rise, 1.0).reshape(len(heights), -1)
         gains = self.gains(index, columns, part)
         far = np.append(self.far, 0.0)[columns].max(axis=1, initial=0.0)
         error = picks.height_error + np.where(there, far + 4 * GRID, 0.0)
@@ -99,12 +129,12 @@ class Counting:
         return found
 
     def pairs(self, index: int, columns: Indices, i: int) -> Pairs:
-        if (index, i) not in self.known:
+        if (index, i) not in self.kept.pairs:
             touched = self.batch.sets.moves.touched[i]
             local = np.full(len(self.far) + 1, -1)
             local[touched] = np.arange(len(touched))
             found = local[columns].reshape(-1)
             flat = np.flatnonzero(found >= 0)
             elements, starts = np.unique(flat // max(1, columns.shape[1]), return_index=True)
-            self.known[index, i] = Pairs(found[flat], flat, starts, elements)
-        return self.known[index, i]
+            self.kept.pairs[index, i] = Pairs(found[flat], flat, starts, elements)
+        return self.kept.pairs[index, i]
