@@ -184,7 +184,7 @@ class Counted:
 
     def taken(self, words: Any, top: int, low: int) -> tuple[list[Stair], int]:
         """Roots no two of which one word lowers, the greatest first, and what the element is at least. Those that are
-        not above `low` would raise nothing."""
+        not above `low`, as any that no word lowers, would raise nothing."""
         forced, used, taken = dict(words.forced), set[int](), list[Stair]()
         roots = [self.seen(i) for i in self.of(top)[0]]
         for least, _, root in sorted([(root.lowest(forced), -at, root) for at, root in enumerate(roots)], reverse=True):
@@ -194,7 +194,7 @@ class Counted:
             if used.isdisjoint(lowering):
                 used.update(lowering)
                 taken.append((least, lowering))
-                if not lowering or len(taken) > words.room:
+                if len(taken) > words.room:
                     return taken, least
         return taken, low
 

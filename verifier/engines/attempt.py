@@ -19,11 +19,8 @@ from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
-from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.exact_evaluation import exactly_beaten
-from swapproof.encodings.network import Maximum, Rectifier
-from swapproof.encodings.pools.counted_swaps import STAIRS, roots_of, worth_counting
-from swapproof.encodings.pools.stairs import Lowering
+from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slopes
@@ -33,6 +30,7 @@ from ..interval import Level
 from ..process_copy import CORES, ProcessCopy
 from .all_rivals import AllRivals
 from .beside.choice_sets import Steps
+from .beside.counting_heights import usual_heights
 from .beside.lent_regions import Counts, Found, Lent, apart
 from .open_leaves import Rest, kept_relaxation, listed_in, of_rivals, rest_of, unwrapped
 from .proof_tree import (
@@ -80,10 +78,6 @@ MOST_LISTED = 20_000_000
 """Sentences that the leaves of one tree may list (FORMAT.md, section 9)."""
 NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
-COUNTING_CELLS = 1 << 20
-"""Elements of maxima times swaps: every region is worth some operations for each where maxima count swaps."""
-USUAL_STAIRS = 3
-"""Of maxima: more gain little."""
 GRID = 2.0**-48
 """The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
@@ -176,22 +170,7 @@ class Attempt:
 
     @property
     def usual_heights(self) -> Heights:
-        """Heights of 0: no other was better where few swaps are left, and there most regions are."""
-        network = self.query.network
-        if self.layers is None or self.k < 2 or is_shallow(network):
-            return NO_HEIGHTS
-        counting = [i for i in worth_counting(network) if i in canonical_of(network).layer_of]
-        if self.effort.refine:  # slopes are sought for rectifiers
-            counting = [i for i in counting if isinstance(network.nodes[i].layer, Maximum)]
-        if sum(network.nodes[index].size for index in counting) * self.places.swaps.size > COUNTING_CELLS:
-            return NO_HEIGHTS
-        return {index: np.full(network.nodes[index].size, self.usual_value(index)) for index in counting}
-
-    def usual_value(self, index: int) -> int:
-        roots = roots_of(self.query.network, index)
-        stairs = roots is not None and roots.columns.shape[1] > 1 and Lowering.able(roots, self.places.rows)
-        bend = isinstance(self.query.network.nodes[index].layer, Rectifier)
-        return STAIRS * (USUAL_STAIRS * stairs + bend)
+        return usual_heights(self.places, self.layers, slopes=self.effort.refine) if self.k >= 2 else NO_HEIGHTS
 
     def closes(self, bounds: LinearBounds, rival: int) -> bool:
         """Whether the bound of the whole space does."""

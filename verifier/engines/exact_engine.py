@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.linear_bounds import NO_HEIGHTS, Heights, LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
 from swapproof.encodings.query import Query
@@ -18,8 +18,9 @@ from swapproof.proofs.writing.certificate import Linear, Node, Open, Rivals
 
 from ..interval import Cover, Interval, Level
 from .attempt import FAST, SMALL, Attempt, Broken, Effort, Unclaimable
+from .beside.counting_heights import usual_heights
 from .greedy import beamed, descent, exchanged
-from .proof_tree import rectifier_layers
+from .proof_tree import rectifier_layers, with_heights
 from .protocol import NOT_IN_ONNXRUNTIME, Bound, Budget, Covered, Doubtful, Findings, Sentence, Stopped
 
 Array = NDArray[Any]
@@ -128,9 +129,13 @@ class Exact:
         errors = differences.evaluation_errors(places.count, DOUBLE)
         layers = rectifier_layers(query.network) if self.joint else None
         level: Level = "real" if np.isinf(Certified.of(query).claimable).any() else "float32"
-        low = self.first_look(places, errors, interval, level, budget)
-        if low > interval.low:
-            interval = yield Bound(low, Linear(), level)
+        for counting in (False, True):
+            heights = usual_heights(places, layers, slopes=self.effort.refine) if counting else NO_HEIGHTS
+            if interval.closed or (counting and not heights):
+                break
+            low = self.first_look(places, errors, interval, level, budget, heights)
+            if low > interval.low:
+                interval = yield Bound(low, with_heights(heights, query.network, Linear()), level)
         if interval.high is None and not interval.closed:
             for rival in range(len(query.rivals)):
                 tokens = descent(differences, errors, rival, budget)
@@ -176,7 +181,9 @@ class Exact:
                 yield from given_up(attempt, tree)
                 return
 
-    def first_look(self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget) -> int:
+    def first_look(
+        self, places: Places, errors: Array, interval: Interval, level: Level, budget: Budget, heights: Heights
+    ) -> int:
         """The low end that the bounds of the whole space prove."""
         highest = min(places.count, FIRST_LOOK if interval.high is None else interval.high - 1)
         if highest < interval.low:
@@ -185,7 +192,7 @@ class Exact:
         proved = np.ones(len(swaps), dtype=bool)
         attempt = Attempt(places.differences.query, places, errors, highest, level, budget)
         for rival in range(len(places.differences.query.rivals)):
-            bounds = LinearBounds(places, rival, highest)
+            bounds = LinearBounds(places, rival, highest, heights)
             states = np.repeat(bounds.base[None], len(swaps), axis=0)
             low = bounds.low(states, np.zeros(len(swaps), dtype=np.int64), swaps)
             budget.evaluations += 1
