@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..pools.counted_swaps import TIE, first_greatest
 from .substitution import Coefficients
 
 Array = NDArray[Any]
@@ -39,7 +40,7 @@ def rectifier_lines(
     """
     unstable = (low < 0) & (high > 0)
     upper = chord_slope(slope, low, high, steps)
-    usual = np.where(high > -low, 1.0, slope)
+    usual = np.where(high > -low * (1.0 + TIE), 1.0, slope)
     lower = np.where(unstable, usual if chosen is None else np.where(chosen >= 0, chosen, usual), upper)
     raised = np.where(unstable, np.maximum((slope - upper) * low, (1.0 - upper) * high), 0.0)
     return lower, upper, raised
@@ -70,7 +71,7 @@ class Picked:
 
 def picked(low: Array, high: Array) -> Picked:
     """low and high [n, out, w]."""
-    best, top = low.argmax(axis=-1), high.argmax(axis=-1)
+    best, top = first_greatest(low), high.argmax(axis=-1)
     chosen = np.take_along_axis(low, best[..., None], axis=-1)[..., 0]
     highest = np.take_along_axis(high, top[..., None], axis=-1)[..., 0]
     others = highest.copy()

@@ -25,6 +25,8 @@ Array = NDArray[Any]
 
 LOWEST = -1e300
 """Where an element has fewer windows than others."""
+TIE = 1e-12
+"""Numbers this near, as a share of them, are taken to be the same: rounding tells most of them apart, and not all."""
 HEIGHTS, STAIRS = 64, 128
 """A value that a tree's table has for an element is a height, in HEIGHTS parts of the way from the least beta to the
 constant bound, and STAIRS times a number of stairs; of a rectifier one more."""
@@ -76,6 +78,12 @@ def at_windows(columns: Array, cut: Array) -> Array:
     if columns.max(initial=-1) == cut.shape[1]:
         cut = np.concatenate([cut, np.full((len(cut), 1), LOWEST)], axis=1)
     return cut.take(columns.reshape(-1), axis=1).reshape(len(cut), *columns.shape)
+
+
+def first_greatest(numbers: Array) -> Array:
+    """[...]: where the first of those stands that are the greatest of [..., w]."""
+    most = numbers.max(axis=-1, keepdims=True)
+    return np.asarray((numbers >= most - TIE * np.abs(most)).argmax(axis=-1))
 
 
 class Counted:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .counted_swaps import LOWEST, Roots, at_windows
+from .counted_swaps import LOWEST, Roots, at_windows, first_greatest
 
 Array = NDArray[Any]
 
@@ -75,18 +75,18 @@ class Lowering:
         least, going = low, np.broadcast_to(most > 0, low.shape).copy()
         found = list[tuple[Array, Array]]()
         for taken in range(int(left.max(initial=0)) + 1):
-            at = value.argmax(axis=2)
+            at = first_greatest(value)
             highest = np.take_along_axis(value, at[:, :, None], axis=2)[:, :, 0]
             going &= highest > low
             if not going.any():
                 break
             found.append((at, np.where(going, highest, LOWEST)))
             shared = self.shared[element, at]
-            unmoved = np.take_along_axis(shared, at[:, :, None], axis=2)[:, :, 0] < start[:, None]
-            ends = going & ((left == taken)[:, None] | unmoved)
+            ends = going & (left == taken)[:, None]
             low = np.where(ends, highest, low)
             going &= ~ends
             value[shared >= start[:, None, None]] = LOWEST
+            np.put_along_axis(value, at[:, :, None], LOWEST, axis=2)
         low = np.where(most > 0, low, least)
         windows = [at + element * self.columns.shape[1] for at, _ in found]
         values = [np.where((each > low) & (number < most), each, low) for number, (_, each) in enumerate(found)]

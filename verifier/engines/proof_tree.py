@@ -36,7 +36,7 @@ def rectifier_layers(network: Network) -> dict[int, int] | None:
 
 def with_heights(heights: Heights, network: Network, inner: Node) -> Node:
     """The heights and stairs of what counts swaps, for a whole tree."""
-    if not heights:
+    if not heights or isinstance(inner, Open):
         return inner
     layers = canonical_of(network).layer_of
     tables = {layers[index]: dict(enumerate(values.tolist())) for index, values in heights.items()}
