@@ -71,7 +71,8 @@ class Picked:
 
 def picked(low: Array, high: Array) -> Picked:
     """low and high [n, out, w]."""
-    best, top = first_greatest(low), high.argmax(axis=-1)
+    size = float(np.abs(high).max(initial=0.0))
+    best, top = first_greatest(low, size), high.argmax(axis=-1)
     chosen = np.take_along_axis(low, best[..., None], axis=-1)[..., 0]
     highest = np.take_along_axis(high, top[..., None], axis=-1)[..., 0]
     others = highest.copy()
@@ -79,7 +80,7 @@ def picked(low: Array, high: Array) -> Picked:
     rest = high[n, element]
     rest[np.arange(len(n)), best[n, element]] = -np.inf
     others[n, element] = rest.max(axis=-1, initial=-np.inf)
-    return Picked(best, others <= chosen, highest)
+    return Picked(best, others <= chosen + TIE * size, highest)
 
 
 def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coefficients, Array]:

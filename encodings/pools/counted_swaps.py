@@ -80,10 +80,10 @@ def at_windows(columns: Array, cut: Array) -> Array:
     return cut.take(columns.reshape(-1), axis=1).reshape(len(cut), *columns.shape)
 
 
-def first_greatest(numbers: Array) -> Array:
-    """[...]: where the first of those stands that are the greatest of [..., w]."""
-    most = numbers.max(axis=-1, keepdims=True)
-    return np.asarray((numbers >= most - TIE * np.abs(most)).argmax(axis=-1))
+def first_greatest(numbers: Array, size: float) -> Array:
+    """[...]: where the first of those stands that are the greatest of [..., w], which are computed from such of this
+    size."""
+    return np.asarray((numbers >= numbers.max(axis=-1, keepdims=True) - TIE * size).argmax(axis=-1))
 
 
 class Counted:

@@ -52,8 +52,9 @@ class Lowering:
         by_rank[rank, place, element] = own
         for one in by_rank:
             for other in by_rank:
-                place, element = np.nonzero((one >= 0) & (other >= 0))  # places ascend: the last one stays
-                self.shared[element, one[place, element], other[place, element]] = place
+                place, element = np.nonzero((one >= 0) & (other >= 0))
+                pairs = element, one[place, element], other[place, element]
+                self.shared[pairs] = np.maximum(self.shared[pairs], place)  # places ascend: the last of equals stays
         self.swaps = count * choices
         self.slots: tuple[Array, Array] | None = None
 
@@ -69,13 +70,13 @@ class Lowering:
     def stairs(self, base: Array, low: Array, start: Array, left: Array, most: Array) -> Stairs:
         """In regions with these least values `base` [n, width] of the cut without further swaps, and lower bounds
         low [n, E] of the elements; `most` [n or 1, E]: how many stairs each has."""
-        own = at_windows(self.columns, base)
+        own, size = at_windows(self.columns, base), float(np.abs(base).max(initial=0.0))
         value = np.where(own > low[:, :, None], own, LOWEST)
         element = np.arange(len(self.columns))
         least, going = low, np.broadcast_to(most > 0, low.shape).copy()
         found = list[tuple[Array, Array]]()
         for taken in range(int(left.max(initial=0)) + 1):
-            at = first_greatest(value)
+            at = first_greatest(value, size)
             highest = np.take_along_axis(value, at[:, :, None], axis=2)[:, :, 0]
             going &= highest > low
             if not going.any():
