@@ -2734,7 +2734,7 @@ function swapproofChecker() {
   }
   // What a region makes of one element of the border depends on the words that reach it only: on what each may be (null
   // if it cannot be swapped) and, up to their number, on how many are free to be. What the last region made of it is
-  // kept: its least and greatest value, and base, the greatest with the forced words swapped alone.
+  // kept: its least and greatest value, and bottom and base, the least and greatest with the forced words swapped alone.
   function borderIn({ words, places, placeOf, free }, id) {
     const slots = words.slots[id];
     const most = Math.min(free, slots.size);
@@ -2760,10 +2760,11 @@ function swapproofChecker() {
         if (range.most > 0n) rises.push(range.most);
       }
     }
+    const bottom = low;
     let high = base;
     for (const fall of greatest(falls, most)) low -= fall;
     for (const rise of greatest(rises, most)) high += rise;
-    return (words.known[id] = { most, cells, low, high, base, bounds: null, counted: null });
+    return (words.known[id] = { most, cells, low, high, bottom, base, bounds: null, counted: null, lowered: null });
   }
 
   // ---- The greatest value of a sum of x times functions of the words, of those of Words.functionOf ----
@@ -2881,7 +2882,8 @@ function swapproofChecker() {
 
   // A linear leaf is { words, network, plan, region, bounds: by id, of elements, inputs: by nonlinear layer, low and high
   // of its inputs, place by place, lines: by nonlinear layer, the relaxations of its elements, made when they are asked
-  // for, gains: by id, of maxima that count swaps, and gainCount: of how many swaps in all }.
+  // for, gains, losses: by id, what swaps change in upper and lower relaxations of maxima, and changeCount: how many
+  // swaps in all }.
 
   const roundedOut = (low, high, den) => [floorDivide(low * ONE, den), ceilDivide(high * ONE, den)];
 
@@ -2899,13 +2901,10 @@ function swapproofChecker() {
     if (layer.kind === "rectifier") {
       const { num, den } = layer.alpha;
       const { low, high } = leaf.inputs.get(layer);
-      const [l, u] = [low[i], high[i]].map((x) => (x >= 0n ? x * den : x * num));
-      return [floorDivide(l, den), ceilDivide(u, den)];
+      const [l, u] = [low[i], high[i]];
+      return [l >= 0n ? l : floorDivide(l * num, den), u >= 0n ? u : ceilDivide(u * num, den)];
     }
-    if (layer.kind === "maximum") {
-      const { low, high } = leaf.inputs.get(layer);
-      return [greatestOf(layer, i, (at) => low[at]), greatestOf(layer, i, (at) => high[at])];
-    }
+    if (layer.kind === "maximum") return [stairsOf(leaf, layer, i).low, lineOf(leaf, layer, i).top];
     const [low, high] = [1n, -1n].map((sign) => {
       const { num, den } = leastOf(leaf, [[id, sign]], false);
       return floorDivide(num * ONE, den);
@@ -2946,8 +2945,8 @@ function swapproofChecker() {
     const s = floorDivide(((u * alpha.den - l * alpha.num) << 17n) + width, 2n * width) * alpha.den;
     return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak };
   }
-  // The element of the window with the greatest l, and whether it is the maximum for sure; else the greatest u. upper: see
-  // upperOfMaximum.
+  // The element of the window with the greatest l, whether it is the maximum for sure, and the greatest l and u. What is
+  // null is made when it is asked for: see stairsOf, lowerOfMaximum, upperOfMaximum.
   function maximumLine(layer, i, { low, high }) {
     const [start, end] = placesOf(layer, i);
     let best = start;
@@ -2955,12 +2954,17 @@ function swapproofChecker() {
     for (let at = start; at < end; at++) if (low[at] > low[best]) best = at;
     let exact = true;
     for (let at = start; at < end; at++) if (at !== best && high[at] > low[best]) exact = false;
-    return { best: layer.ids[best], exact, top: greatestOf(layer, i, (at) => high[at]), upper: null };
+    return { best: layer.ids[best], exact, least: low[best], top: greatestOf(layer, i, (at) => high[at]), stairs: null, lower: null, upper: null };
   }
 
   // ---- Maxima that count swaps (section 7). Integers in units of 2^-64
 
-  // The roots of an element, and whether a rectifier is met on the way to one; null if it does not count swaps.
+  // What a table of node 8 says of an element of a maximum: 64 times its height, and how many stairs.
+  const isOfMaximum = (value) => value % 128 <= 64 && value < 8 * 128;
+  const heightOf = ({ slopes }, layer, i) => (slopes?.get(layer)?.get(i) ?? 64) % 128;
+  const stairCountOf = ({ slopes }, layer, i) => Math.floor((slopes?.get(layer)?.get(i) ?? 64) / 128);
+
+  // The roots of an element, ascending, and whether a rectifier is met on the way to one; null if it does not count swaps.
   function rootsOf(network, id) {
     const { roots } = network;
     if (!roots.has(id)) {
@@ -2988,7 +2992,7 @@ function swapproofChecker() {
       spend(end - start);
       for (let at = start; at < end; at++) met.add(layer.ids[at]);
     }
-    return { ids, isRectified };
+    return { ids: ids.sort((a, b) => a - b), isRectified };
   }
 
   // Of a root: base, total (S), and of each free word that can add to it { word, slot, cell, most (D) }.
@@ -3004,7 +3008,7 @@ function swapproofChecker() {
       for (const [word, slot] of plan.words.slots[id]) {
         const cell = found.cells[at++];
         if (cell === null || cell.forced || rangeOf(slot, cell).most <= 0n) continue;
-        slot.rounded ??= slot.amounts.map(up);
+        slot.rises ??= slot.amounts.map(up);
         parts.push({ word, slot, cell, most: up(slot.most) });
       }
       const total = greatest(parts.map(({ most }) => most), found.most).reduce((all, one) => all + one, 0n);
@@ -3013,43 +3017,112 @@ function swapproofChecker() {
     return found.counted;
   }
 
-  // The upper relaxation of a maximum whose greatest u is `top`: a constant, and for the words that add to it what each
-  // swap adds; without height the constant alone.
-  function upperOfMaximum({ words, plan, region }, layer, i, top) {
-    const height = region.slopes?.get(layer)?.get(i) ?? 64;
-    if (height === 64) return { constant: top, gains: new Map() };
+  // The upper relaxation of a maximum: a constant, and for the words that add to it what each swap adds; without height
+  // the constant alone.
+  function upperOfMaximum({ words, plan, region }, layer, i, { top }) {
+    const height = heightOf(region, layer, i);
+    if (height === 64) return { constant: top, changes: new Map() };
     const { ids, isRectified } = rootsOf(words.network, layer.first + i);
     const roots = ids.map((id) => rootIn(plan, id));
     const least = roots.map(({ base }) => base).reduce(larger, isRectified ? 0n : roots[0].base);
-    if (top <= least) return { constant: top, gains: new Map() };
+    if (top <= least) return { constant: top, changes: new Map() };
     const constant = least + ceilDivide((top - least) * BigInt(height), 64n);
-    const gains = new Map();
+    const changes = new Map();
     for (const { base, total, parts } of roots) {
       const slack = constant - base;
       if (total <= slack) continue;
       for (const { word, slot, cell, most } of parts) {
-        if (!gains.has(word)) gains.set(word, { amounts: new Array(words.sizes[word] - 1).fill(0n) });
-        const { amounts } = gains.get(word);
+        const amounts = amountsOf(changes, words, word);
         const paid = (slack * most) / total;
         spend(cell.swaps.length);
-        for (const option of cell.swaps) amounts[option - 1] = larger(amounts[option - 1], slot.rounded[option - 1] - paid);
+        for (const option of cell.swaps) amounts[option - 1] = larger(amounts[option - 1], slot.rises[option - 1] - paid);
       }
     }
-    return { constant, gains };
+    return { constant, changes };
+  }
+  function amountsOf(changes, words, word) {
+    if (!changes.has(word)) changes.set(word, { amounts: new Array(words.sizes[word] - 1).fill(0n) });
+    return changes.get(word).amounts;
+  }
+
+  // Of a root: low, and the free words that lower it, { word, slot, cell }.
+  function lowRootIn(plan, id) {
+    const { network } = plan.words;
+    const layer = plan.words.layer(id);
+    if (layer.kind === "constant") return { low: floorDivide(layer.num[id - layer.first] * ONE, layer.den), parts: [] };
+    const found = borderIn(plan, id);
+    if (found.lowered === null) {
+      const parts = [];
+      let at = 0;
+      for (const [word, slot] of plan.words.slots[id]) {
+        const cell = found.cells[at++];
+        if (cell !== null && !cell.forced && rangeOf(slot, cell).least < 0n) parts.push({ word, slot, cell });
+      }
+      found.lowered = { low: floorDivide(found.bottom * ONE, network.frontDen), parts };
+    }
+    return found.lowered;
+  }
+
+  // The l of a maximum, and of its stairs the roots.
+  function stairsOf(leaf, layer, i) {
+    const line = lineOf(leaf, layer, i);
+    return (line.stairs ??= findStairs(leaf, layer.first + i, line.least, stairCountOf(leaf.region, layer, i)));
+  }
+  function findStairs({ words, plan }, id, least, count) {
+    if (count === 0) return { low: least, roots: [] };
+    // Roots that are not above the greatest l of the window are no stairs, and raise no l. Among them is each that no word
+    // lowers, since it is never below its low: so taking ends by number only.
+    let left = [];
+    for (const root of rootsOf(words.network, id).ids) {
+      const known = lowRootIn(plan, root);
+      if (known.low > least) left.push(known);
+    }
+    const taken = [];
+    const lowering = new Set();
+    while (left.length > 0 && taken.length <= plan.free) {
+      spend(2 * left.length);
+      const root = left.reduce((best, other) => (other.low > best.low ? other : best));
+      taken.push(root);
+      for (const { word } of root.parts) lowering.add(word);
+      left = left.filter(({ parts }) => !parts.some(({ word }) => lowering.has(word)));
+    }
+    const low = taken.length > plan.free ? taken[plan.free].low : least;
+    return { low, roots: taken.slice(0, count).filter((root) => root.low > low) };
+  }
+
+  // The lower relaxation of a maximum with stairs, as the upper one above: what swaps change is not above 0.
+  function lowerOfMaximum(leaf, layer, i) {
+    const { words } = leaf;
+    const { low, roots } = stairsOf(leaf, layer, i);
+    const ends = [...roots.map((root) => root.low), low];
+    const changes = new Map();
+    roots.forEach(({ parts }, n) => {
+      const most = ends[n] - ends[n + 1];
+      for (const { word, slot, cell } of parts) {
+        const amounts = amountsOf(changes, words, word);
+        slot.falls ??= slot.amounts.map((x) => larger(0n, ceilDivide(-x * ONE, words.network.frontDen)));
+        spend(cell.swaps.length);
+        for (const option of cell.swaps) amounts[option - 1] -= smaller(slot.falls[option - 1], most);
+      }
+    });
+    return { constant: ends[0], changes };
   }
 
   // The least value in the region that backward substitution shows for a sum of elements. forMargin turns on slopes and
   // joint groups.
   function leastOf(leaf, terms, forMargin) {
-    const { words, network, plan, gains } = leaf;
+    const { words, network, plan, gains, losses } = leaf;
     const sum = new Combination(network, terms);
     try {
       passBack(leaf, sum, forMargin);
-      // What is left are elements of the border, and maxima, which stand for what swaps add to their upper relaxations.
-      const unit = gains.size === 0 ? network.frontDen : leastMultiple(network.frontDen, ONE);
-      const [ofBorder, ofGains] = [unit / network.frontDen, unit / ONE];
+      // What is left are elements of the border, and maxima, which stand for what swaps change in their relaxations.
+      const unit = gains.size + losses.size === 0 ? network.frontDen : leastMultiple(network.frontDen, ONE);
+      const [ofBorder, ofChanges] = [unit / network.frontDen, unit / ONE];
       const left = network.layers.flatMap((_, number) => sum.take(number));
-      const least = -greatestSum(plan, left.map(([id, x]) => (gains.has(id) ? [gains.get(id), -x * ofGains] : [words.row(id), -x * ofBorder])));
+      const least = -greatestSum(plan, left.map(([id, x]) => {
+        const changes = (x > 0n ? losses : gains).get(id);
+        return changes === undefined ? [words.row(id), -x * ofBorder] : [changes, -x * ofChanges];
+      }));
       const den = sum.den * unit;
       const common = leastMultiple(den, sum.constant.den);
       return { num: least * (common / den) + sum.constant.num * (common / sum.constant.den), den: common };
@@ -3084,26 +3157,27 @@ function swapproofChecker() {
       if (beta !== undefined) sum.add(layer.ids[i], (sum.den >> shift) * BigInt(-sign * beta));
     }
   }
-  function keepGains(leaf, id, gains) {
-    leaf.gains.set(id, gains);
-    leaf.gainCount += gains.swaps.length;
-    if (leaf.gainCount > LIMIT.reached) lackOfMemory("swaps that add to so many maxima");
+  function keepChanges(leaf, changesOf, id, changes) {
+    changesOf.set(id, changes);
+    leaf.changeCount += changes.swaps.length;
+    if (leaf.changeCount > LIMIT.reached) lackOfMemory("swaps that change so many maxima");
   }
   function passMaximum(leaf, sum, layer, number) {
     let constant = 0n;
     for (const [id, x] of sum.take(number)) {
       const i = id - layer.first;
       const line = lineOf(leaf, layer, i);
-      if (x > 0n || line.exact) {
+      if (line.exact || (x > 0n && stairCountOf(leaf.region, layer, i) === 0)) {
         sum.add(line.best, x);
         continue;
       }
-      if (line.upper === null) {
-        line.upper = upperOfMaximum(leaf, layer, i, line.top);
-        if (line.upper.gains.size > 0) keepGains(leaf, id, leaf.words.functionOf(0n, line.upper.gains));
+      const [side, changesOf, make] = x > 0n ? ["lower", leaf.losses, lowerOfMaximum] : ["upper", leaf.gains, upperOfMaximum];
+      if (line[side] === null) {
+        line[side] = make(leaf, layer, i, line);
+        if (line[side].changes.size > 0) keepChanges(leaf, changesOf, id, leaf.words.functionOf(0n, line[side].changes));
       }
-      constant += x * line.upper.constant;
-      if (leaf.gains.has(id)) sum.add(id, x);
+      constant += x * line[side].constant;
+      if (changesOf.has(id)) sum.add(id, x);
     }
     sum.addConstant(constant, sum.den * ONE);
   }
@@ -5514,7 +5588,7 @@ function swapproofChecker() {
   function recipeShows(space, region, level, pairs) {
     const { words, plan } = space;
     if (plan.free < 0) return true;
-    const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), gainCount: 0 };
+    const leaf = { words, network: words.network, plan, region, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), losses: new Map(), changeCount: 0 };
     findBounds(leaf);
     const judge = { words, level, closer: once(() => leafErrors(leaf)) };
     const { logits } = words.network;
@@ -5594,7 +5668,7 @@ function swapproofChecker() {
     if (layer === undefined || !kinds.includes(layer.kind)) refuse(`layer ${number} of the network is no ${kinds.join(" or ")}`);
     return layer;
   }
-  // Pairs of an element and a value up to `highest`, the elements ascending.
+  // Pairs of an element and a value, of rectifiers up to `highest`, the elements ascending.
   function readElements(reader, layer, highest) {
     const count = reader.number();
     if (count < 1) refuse("a layer without elements");
@@ -5604,7 +5678,7 @@ function swapproofChecker() {
       element = reader.after(element);
       const value = reader.number();
       if (element >= layer.size) refuse("an element beyond its layer");
-      if (value > highest) refuse("a value out of range");
+      if (layer.kind === "maximum" ? !isOfMaximum(value) : value > highest) refuse("a value out of range");
       entries.push([element, value]);
     }
     return entries;
@@ -5670,7 +5744,7 @@ function swapproofChecker() {
     const { layers } = words.network;
     const space = new Space(words, swaps);
     const region = {
-      slopes: new Map(), // layer -> element -> value: slopes of rectifiers, heights of maxima
+      slopes: new Map(), // layer -> element -> value: slopes of rectifiers, heights and stairs of maxima
       joint: new Map(), // layer -> groups: values (by element), and what is known of their patterns
       rivals,
       precision: 32,
@@ -6128,7 +6202,7 @@ function swapproofChecker() {
           clamps.set(layer.ids[i], clamp);
         }
       }
-      const leaf = { network: this.network, region, clamps, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), gainCount: 0 };
+      const leaf = { network: this.network, region, clamps, bounds: new Map(), inputs: new Map(), lines: new Map(), gains: new Map(), losses: new Map(), changeCount: 0 };
       leaf.boundsOf = (...given) => this.bounds(...given);
       findBounds(leaf, leaf.boundsOf);
       region.found = leaf;
