@@ -1,4 +1,4 @@
-"""Upper bounds of maxima that count swaps: against every sentence, and against FORMAT section 7 over fractions."""
+"""Maxima that count swaps, bounded from both sides: against every sentence, and FORMAT section 7 over fractions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def network_of(case: Case) -> Network:
 def test_heights_bound_every_sentence_and_are_what_the_page_says(
     kind: Callable[[Maker, int], bytes], seed: int
 ) -> None:
-    """In random regions: forced words, words that lack options, all heights, with slopes beside them."""
+    """In random regions: forced words, words that lack options, all heights and stairs, with slopes beside them."""
     case = make_case(kind, seed)
     rng = random.Random(seed)
     if rng.random() < 0.5:  # numbers that the grid has to round
@@ -61,7 +61,8 @@ def test_heights_bound_every_sentence_and_are_what_the_page_says(
     if words.empty:
         return
     maxima = [i for layer in network.nonlinear if isinstance(layer, check.Maximum) for i in elements_of(layer)]
-    heights = {i: rng.choice((0, 1, 16, 63, 64)) for i in maxima if space.counted.may(i) and rng.random() < 0.9}
+    counting = [i for i in maxima if space.counted.may(i) and rng.random() < 0.9]
+    heights = {i: rng.choice((0, 1, 16, 63, 64)) + 128 * rng.choice((0, 1, 2, 3, 7)) for i in counting}
     bends = [i for layer in network.nonlinear if isinstance(layer, check.Rectifier) for i in elements_of(layer)]
     slopes = {i: rng.randint(0, 64) for i in bends if rng.random() < 0.5}
     region = check.Region(masks, case.rivals, 0, {**slopes, **heights})

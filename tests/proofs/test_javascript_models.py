@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node")
 
 
 def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes:
-    """One or two splits by words, slopes, heights and joint groups for the network, and leaves."""
+    """One or two splits by words, slopes, heights with stairs and joint groups for the network, and leaves."""
     sizes = [len(options) for _, options in text.words]
     splits = [word for word, size in enumerate(sizes) if size > 1]
     rectifiers = [number for number, layer in enumerate(layers) if layer.kind == 3]
@@ -56,7 +56,8 @@ def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes
     if kind == "leaf":
         return leaf
     number = source.choice(bent if kind == "slopes" else rectifiers)
-    return bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source) + b"\1"
+    stairs = 7 if layers[number].kind == 4 else 0
+    return bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source, stairs) + b"\1"
 
 
 @pytest.mark.parametrize("part", range(TIMES))

@@ -27,6 +27,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 
 import proof_cases as made  # noqa: E402
 import smooth_certificates  # noqa: E402
+from tree_bytes import leb128  # noqa: E402
 
 from swapproof.proofs import check  # noqa: E402
 from swapproof.proofs.writing import certificate as c  # noqa: E402
@@ -594,22 +595,32 @@ def repeated() -> tuple[Json, bytes]:
 
 
 def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
-    """The margin 4 - max(x, 0) - max(y, 0), x and y being 0 or 4, at one swap: 4 - 4 - 4 by constants, 0 by heights."""
+    """The margin 4 - max(x, 0) - max(y, 0), x and y being 0 or 4, at one swap: 4 - 4 - 4 by constants, 0 by heights;
+    and with stairs max(x, 2) + max(y, 2) - 6, x and y being 4 or 0, at one swap: 2 + 2 - 6 by elements, 4 + 2 - 6."""
     models = {name: counting(name) for name in ("heights-counted", "heights-turned", "heights-later")}
-    files = {f"{name}.onnx": data for name, (data, _, _) in models.items()}
+    models |= {f"heights-{name}": stepped(name) for name in STEPPED}
+    files = {f"{name}.onnx": data for name, (data, _, _, _) in models.items()}
 
     def claim(name: str, tree: bytes, swaps: int = 1) -> bytes:
-        data, layer, label = models[name]
-        case = made.Case(data, ((0, 1), (0, 1)), label, 2)
+        data, layer, label, choices = models[name]
+        case = made.Case(data, choices, label, 2)
         lower = c.Lower(swaps, "real", c.Linear())
         value = json.loads(c.write_certificate(made.statement(case, lower=lower)))
         value["model"] = {"file": f"{name}.onnx", "sha256": hashlib.sha256(data).hexdigest(), "tensors": []}
         return canonical(with_tree(value, bytes(layer if byte == 255 else byte for byte in tree)))
 
     both, one, short = bytes([8, 1, 255, 2, 0, 0, 1, 0, 1]), bytes([8, 1, 255, 1, 0, 0, 1]), "does not hold"
+    steps = leb128(64 + 128)
+    climbed = bytes([8, 1, 255, 2, 0]) + steps + b"\1" + steps
+    lone = {stairs: bytes([8, 1, 255, 1, 0]) + leb128(64 + 128 * stairs) + b"\1" for stairs in (1, 2, 7, 8)}
     good = {
-        "heights-counted.onnx": files["heights-counted.onnx"],
+        **{f"heights-{n}.onnx": files[f"heights-{n}.onnx"] for n in ("counted", "stairs", "two-stairs", "in-order")},
         "heights-counted.json": claim("heights-counted", both),
+        "heights-stairs.json": claim("heights-stairs", climbed + b"\1"),
+        "heights-forced-stairs.json": claim("heights-stairs", climbed + bytes([4, 0, 1, 1, 1])),
+        "heights-two-stairs.json": claim("heights-two-stairs", lone[2], 2),
+        "heights-more-stairs.json": claim("heights-two-stairs", lone[7], 2),
+        "heights-in-order.json": claim("heights-in-order", lone[2], 2),
     }
     bad = {
         "heights-unset": (claim("heights-counted", b"\1"), short),
@@ -622,6 +633,18 @@ def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
         "heights-beyond": (claim("heights-counted", bytes([8, 1, 255, 1, 2, 0, 1])), "out of range"),
         "heights-joint": (claim("heights-counted", bytes([10, 1, 255, 1, 0, 0, 1])), "not a rectifier"),
         "heights-of-a-later-layer": (claim("heights-later", both), "does not count swaps"),
+        "heights-without-stairs": (claim("heights-stairs", bytes([8, 1, 255, 2, 0, 64, 1, 64, 1])), short),
+        "heights-stairs-of-one": (claim("heights-stairs", lone[1]), short),
+        "heights-stairs-set-back": (claim("heights-stairs", climbed + bytes([8, 1, 255, 1, 1, 64, 1])), short),
+        "heights-stairs-of-two-swaps": (claim("heights-stairs", climbed + b"\1", 2), short),
+        "heights-stairs-of-a-tie": (claim("heights-stairs-turned", climbed + b"\1"), short),
+        "heights-too-few-stairs": (claim("heights-two-stairs", lone[1], 2), short),
+        "heights-out-of-order": (claim("heights-out-of-order", lone[2], 2), short),
+        "heights-too-many-stairs": (claim("heights-two-stairs", lone[8], 2), "out of range"),
+        "heights-stairs-above-one": (
+            claim("heights-stairs", bytes([8, 1, 255, 1, 0]) + leb128(65 + 128) + b"\1"),
+            "out of range",
+        ),
     }
     return good, {
         **{name: (data, "") for name, data in files.items()},
@@ -629,7 +652,43 @@ def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
     }
 
 
-def counting(name: str) -> tuple[bytes, int, int]:
+Choices = tuple[tuple[int, ...], ...]
+STEPPED: dict[str, Choices] = {
+    "stairs": ((0, 1), (2,), (0, 1)),
+    "stairs-turned": ((0, 1), (2,), (0, 1)),
+    "two-stairs": ((0, 1), (3, 4), (2,)),
+    "in-order": ((0, 1), (0, 4)),
+    "out-of-order": ((0, 4), (0, 1)),
+}
+
+
+def stepped(name: str) -> tuple[bytes, int, int, Choices]:
+    """Tokens stand for 4, 0, 2, 3 and 0, and the last one counts. `stairs`: the margin max(x, y) + max(z, 2) - 6.
+    `two-stairs`: max(x, y, z) - 3 + the number of those that count. The others: max(x, y, 2) - 4 + twice that number;
+    of equal roots the first is no stair."""
+    choices = STEPPED[name]
+    m = made.Maker(random.Random(0), len(choices))
+    x = m.call("Gather", m.constant(np.array([[4, 0], [0, 0], [2, 0], [3, 0], [0, 1]], np.float32)), "tokens")
+    numbers = m.call("Squeeze", m.call("Slice", x, *(m.constant([each]) for each in (0, 1, 2))), m.constant([2]))
+    counted = m.call("Slice", m.call("ReduceSum", x, m.constant([1]), keepdims=0), *map(m.constant, ([1], [2], [1])))
+    two = m.constant(np.full((1, 1), 2, np.float32))
+    stairs = name.startswith("stairs")
+    windows, pieces, shift, times = (
+        (2, 4, -6, 0) if stairs else (1, 3, -3, 1) if name == "two-stairs" else (1, 3, -4, 2)
+    )
+    laid = numbers if name == "two-stairs" else m.call("Concat", numbers, two, axis=1)
+    top = m.call(
+        "ReduceMax", m.call("Reshape", laid, m.constant([1, windows, pieces // windows])), axes=[2], keepdims=0
+    )
+    label = int(name == "stairs-turned")
+    weights, bias = np.zeros((windows + 1, 2), np.float32), np.zeros(2, np.float32)
+    weights[:windows, label], weights[windows, label], bias[label] = 1, times, shift
+    data = m.model(m.call("Gemm", m.call("Concat", top, counted, axis=1), m.constant(weights), m.constant(bias)), 2)
+    layers = enumerate(made.network_of(data, len(choices)).layers)
+    return data, next(index for index, layer in layers if isinstance(layer, check.Maximum)), label, choices
+
+
+def counting(name: str) -> tuple[bytes, int, int, Choices]:
     """A model, the layer of its maximum, and its label. Of `turned` the classes change places, and the tie is lost; of
     `later` a product lies between rectifiers and the maximum."""
     m = made.Maker(random.Random(0), 2)
@@ -643,7 +702,7 @@ def counting(name: str) -> tuple[bytes, int, int]:
     flat = m.call("Flatten", top)
     data = m.model(m.call("Gemm", flat, m.constant(weights), m.constant(bias)), 2)
     layers = enumerate(made.network_of(data, 2).layers)
-    return data, next(index for index, layer in layers if isinstance(layer, check.Maximum)), label
+    return data, next(index for index, layer in layers if isinstance(layer, check.Maximum)), label, ((0, 1), (0, 1))
 
 
 def write_apart(prefix: str, good: dict[str, bytes], bad: dict[str, tuple[bytes, str]]) -> None:

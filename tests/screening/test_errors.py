@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from random_networks import swap_spaces, tiny
+from screened_regions import recipe_of
 from screening_cases import PROOFS, SHAPES, same_or_nothing, screen_of, wild, within
 
 from swapproof.encodings.network import Maximum, Network, Rectifier
@@ -18,13 +19,7 @@ from swapproof.encodings.onnx_files.onnx_reading import read_network
 from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
-from swapproof.verifier.screening.form.tree_leaves import LINEAR, NONE, Cells, Leaf, Settings
-from swapproof.verifier.screening.numbers.counted_lines import Counting
-from swapproof.verifier.screening.numbers.joint_groups import Groups, Number, Tables
-from swapproof.verifier.screening.numbers.margins import Recipe
-from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
-from swapproof.verifier.screening.numbers.swap_moves import Moves
-from swapproof.verifier.screening.numbers.values_beyond_cut import magnitudes
+from swapproof.verifier.screening.numbers.joint_groups import Number, Tables
 
 
 @st.composite
@@ -48,43 +43,9 @@ def regions(draw: st.DrawFn, network: Network, choices: tuple[tuple[int, ...], .
         if counts_swaps(network, index)
         for i in range(network.nodes[index].size)
     ]
-    heights = {key: draw(st.sampled_from((0, 1, 20, 64))) for key in maxima if draw(some)} if draw(some) else {}
+    values = st.builds(lambda height, stairs: height + 128 * stairs, st.sampled_from((0, 1, 20, 64)), st.integers(0, 7))
+    heights = {key: draw(values) for key in maxima if draw(some)} if draw(some) else {}
     return exact.Region(masks, k, slopes, joint, heights)
-
-
-def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Recipe:
-    """Of all regions together, each with its own number of swaps and multipliers; joint groups by such numbers."""
-    most = max(region.k for region in regions)
-    heights = any(region.heights for region in regions)
-    moves = Moves.of(query)
-    sizes = [len(query.space.choices[position]) for position in query.space.swappable]
-    cells = Cells(sizes)
-    for i, size in enumerate(sizes):
-        cells.number(i, (1 << size) - 1)
-    leaves = []
-    for region in regions:
-        row, forced = np.full(len(sizes), NONE, dtype=np.int32), []
-        for i, position in enumerate(query.space.swappable):
-            mask = region.masks[position]
-            if not mask & 1:
-                forced.append((i, cells.number(i, mask)))
-            elif mask != 1:
-                row[i] = cells.number(i, mask)
-        free, rivals = cells.free_number(row), query.rivals
-        joint = tuple((n, tuple(pairs)) for n, pairs in region.joint)
-        leaves.append(
-            Leaf(LINEAR, free, tuple(forced), rivals, Settings({**region.slopes, **region.heights}, joint), region.k)
-        )
-    sets = Sets(moves, cells, most)
-    everything = Leaf(
-        LINEAR, cells.free_number(np.arange(len(sizes), dtype=np.int32)), (), query.rivals, Settings(), most
-    )
-    low, high = Batch(sets, [everything]).ends
-    reach = np.maximum(np.abs(low[0]), np.abs(high[0])) + moves.errors(most)
-    reach = reach * (2 * most + 1) if heights else reach
-    found = magnitudes(query.network, {index: reach[part] for index, part in moves.parts.items()})
-    batch = Batch(sets, leaves)
-    return Recipe(batch, found, Groups(Tables(sets, number), batch), Counting(batch))
 
 
 NUMBERS: st.SearchStrategy[Number] = st.sampled_from([np.float32, np.float64])

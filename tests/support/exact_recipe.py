@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.canonical import windows_read
+from swapproof.encodings.canonical import canonical_of, windows_read
+from swapproof.encodings.canonical_layers import Bends
 from swapproof.encodings.network import (
     Affine,
     Constant,
@@ -76,9 +77,11 @@ class Region:
     slopes: Mapping[tuple[int, int], int] = field(default_factory=dict)
     joint: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()
     heights: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """(maximum, element) -> its height in 64ths."""
+    """(maximum, element) -> its value in a table: the height in 64ths, and 128 times the stairs."""
 
 
+Root = tuple[int, int] | Fraction
+"""Node of the cut and element, or a constant."""
 Gains = list[list[Fraction]]
 """What swaps add, by position, and there as they stand in `Recipe.moves`."""
 
@@ -146,7 +149,10 @@ class Recipe:
             case Maximum():
                 width = len(self.inputs(n)) // node.size
                 windows = [self.inputs(n)[i * width : (i + 1) * width] for i in range(node.size)]
-                return [(max(low for low, _ in window), max(high for _, high in window)) for window in windows]
+                return [
+                    (self.taken(n, i, max(low for low, _ in window))[1], max(high for _, high in window))
+                    for i, window in enumerate(windows)
+                ]
             case _:
                 return [(self.least(n, {i: one}), -self.least(n, {i: -one})) for i in range(node.size)]
 
@@ -248,8 +254,13 @@ class Recipe:
             window, own = self.inputs(m)[i * width : (i + 1) * width], elements[i].tolist()
             best = max(range(width), key=lambda w: (window[w][0], -own[w]))
             others = [u for w, (_, u) in enumerate(window) if own[w] != own[best]]
-            if c >= 0 or all(u <= window[best][0] for u in others):
+            certain = all(u <= window[best][0] for u in others)
+            if certain or (c >= 0 and not self.region.heights.get((m, i), 0) // 128):
                 hand(source, i * width + best, c)
+            elif c >= 0:
+                below, falls = self.lowered(m, i, window[best][0])
+                beyond.append((-c, falls))
+                constant += c * below
             else:
                 above = max(u for _, u in window)
                 if (m, i) in self.region.heights:
@@ -260,25 +271,32 @@ class Recipe:
 
     # ---- maxima that count swaps
 
-    def roots(self, n: int, i: int) -> tuple[set[tuple[int, int] | Fraction], bool]:
-        """(node of the cut, element) or constants, through rectifiers and maxima; whether a rectifier is met."""
+    def roots(self, n: int, i: int, number: int = -1) -> tuple[dict[Root, int], bool]:
+        """Through rectifiers and maxima, with the number of each among all elements; whether a rectifier is met.
+
+        `number` is that of the element itself, which a maximum and a rectifier need not know.
+        """
         node = self.network.nodes[n]
         if n in self.network.cut:
-            return {(n, i)}, False
+            return {(n, i): number}, False
         match node.layer:
             case Constant(value):
-                return {Fraction(float(value.reshape(-1)[i]))}, False
+                return {Fraction(float(value.reshape(-1)[i])): number}, False
             case Rearrangement(order):
                 at, which = int(order.reshape(-1)[i]), 0
                 while at >= self.network.nodes[node.inputs[which]].size:
                     at, which = at - self.network.nodes[node.inputs[which]].size, which + 1
-                return self.roots(node.inputs[which], at)
+                return self.roots(node.inputs[which], at, number)
             case Rectifier():
-                return self.roots(node.inputs[0], i)[0], True
+                form = canonical_of(self.network)
+                step = None if form.form is None else form.form.steps[form.layer_of[n]]
+                assert isinstance(step, Bends)
+                return self.roots(node.inputs[0], i, int(step.read[i]))[0], True
             case Maximum():
                 width = self.network.nodes[node.inputs[0]].size // node.size
-                found = [self.roots(node.inputs[0], i * width + w) for w in range(width)]
-                return set().union(*(roots for roots, _ in found)), any(bent for _, bent in found)
+                numbers = windows_read(self.network, n)[i].tolist()
+                found = [self.roots(node.inputs[0], i * width + w, numbers[w]) for w in range(width)]
+                return {root: at for roots, _ in found for root, at in roots.items()}, any(bent for _, bent in found)
             case _:
                 raise ValueError("another layer")
 
@@ -288,6 +306,47 @@ class Recipe:
         except ValueError:
             return False
         return True
+
+    def taken(self, m: int, i: int, least: Fraction) -> tuple[list[tuple[Fraction, Gains]], Fraction]:
+        """low_z and e_z of the roots that are taken, and l; `least` is the greatest l of the window."""
+        if self.region.heights.get((m, i), 0) < 128:
+            return [], least
+        waiting: list[tuple[Fraction, int, Gains]] = []
+        for root, number in self.roots(m, i)[0].items():
+            nothing = [[Fraction(0)] * len(swaps) for swaps in self.moves]
+            if isinstance(root, Fraction):
+                waiting.append((down(root), number, nothing))
+                continue
+            n, at = root
+            low = self.base[n][at]
+            for place, (swaps, must) in enumerate(zip(self.moves, self.must, strict=True)):
+                if must:
+                    low += min(swap[n][at] for swap in swaps)
+                else:
+                    nothing[place] = [max(up(-swap[n][at]), Fraction(0)) for swap in swaps]
+            waiting.append((down(low), number, nothing))
+        room, found, used = self.region.k - sum(self.must), list[tuple[Fraction, Gains]](), set[int]()
+        for low, _, falls in sorted(waiting, key=lambda each: (-each[0], each[1])):
+            lowers = {place for place, each in enumerate(falls) if any(fall > 0 for fall in each)}
+            if lowers & used:
+                continue
+            used |= lowers
+            found.append((low, falls))
+            if len(found) == room + 1:
+                return found, max(least, low)
+        return found, least
+
+    def lowered(self, m: int, i: int, least: Fraction) -> tuple[Fraction, Gains]:
+        """v_1, or l, and F."""
+        taken, low = self.taken(m, i, least)
+        stairs = [each for each in taken[: self.region.heights[m, i] // 128] if each[0] > low]
+        falls = [[Fraction(0)] * len(swaps) for swaps in self.moves]
+        levels = [*(v for v, _ in stairs), low]
+        for v, after, (_, own) in zip(levels, levels[1:], stairs, strict=False):
+            for place, each in enumerate(own):
+                for s, fall in enumerate(each):
+                    falls[place][s] += min(fall, v - after)
+        return levels[0], falls
 
     def counted(self, m: int, i: int, constant: Fraction) -> tuple[Fraction, Gains]:
         roots, bent = self.roots(m, i)
@@ -303,7 +362,7 @@ class Recipe:
                 base += max(swap[n][at] for swap in swaps) if must else 0
             tables.append((up(base), [[up(swap[n][at]) for swap in swaps] for swaps in self.moves]))
         least = max([base for base, _ in tables] + [Fraction(0)] * bent)
-        height = Fraction(self.region.heights[m, i], 64)
+        height = Fraction(self.region.heights[m, i] % 128, 64)
         if constant <= least or height == 1:
             return constant, nothing
         beta, found = least + up((constant - least) * height), [list(each) for each in nothing]
@@ -323,3 +382,7 @@ class Recipe:
 
 def up(number: Fraction) -> Fraction:
     return Fraction(ceil(number * GRID), GRID)
+
+
+def down(number: Fraction) -> Fraction:
+    return Fraction(floor(number * GRID), GRID)

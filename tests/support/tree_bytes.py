@@ -21,8 +21,9 @@ def deltas(numbers: list[int]) -> list[int]:
     return [number - (numbers[place - 1] if place else 0) for place, number in enumerate(numbers)]
 
 
-def table(node: int, size: int, most: int, source: random.Random) -> bytes:
-    """Some elements of one layer, with values."""
+def table(node: int, size: int, most: int, source: random.Random, stairs: int = 0) -> bytes:
+    """Some elements of one layer, with values; of a maximum, heights with up to so many stairs."""
     elements = sorted(source.sample(range(size), source.randint(1, min(size, 4))))
-    pairs = b"".join(leb128(gap) + leb128(source.randint(0, most)) for gap in deltas(elements))
+    values = [source.randint(0, most) + 128 * source.choice((0, source.randint(0, stairs))) for _ in elements]
+    pairs = b"".join(leb128(gap) + leb128(value) for gap, value in zip(deltas(elements), values, strict=True))
     return leb128(node) + leb128(len(elements)) + pairs

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal
 
@@ -25,14 +25,15 @@ from numpy.typing import NDArray
 
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exactly_beaten
-from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.network import Maximum, Network, Rearrangement, Rectifier
 from swapproof.encodings.pools.first_maxima import beyond_cut, pool_of
 
 from ..process_copy import CORES, divided
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .numbers.counted_lines import Counting, Pairs
+from .maxima.counted_lines import Counting, Pairs
+from .maxima.taken_roots import Lowered, Lowering
 from .numbers.enumerated_leaves import Block, PooledLeaves, Swaps, blocks, cut_of
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -45,6 +46,9 @@ Flags = NDArray[np.bool_]
 
 AT_ONCE = 1 << 22
 """Numbers of the widest table of a batch: bounds memory."""
+AGAIN = 32
+"""Windows of maxima are gone through so often that they should stay in the cache: of 6,336 elements those of 16 leaves
+take less time for each leaf than those of 1, and than those of 64."""
 MOST_LEAVES = 512
 WORTH_A_COPY = 4
 """Batches that are screened sooner by a copy of the process, with that it is made."""
@@ -97,8 +101,6 @@ class Screening:
     """Whether maxima count swaps somewhere in the proof."""
     broken: int = 0
     open: int = 0
-    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
-    """What is kept of maxima that count swaps from batch to batch."""
 
     def run(self, leaves: list[Leaf]) -> Tally:
         if not np.isfinite(self.claimable[list(self.text.query.rivals)]).all():
@@ -188,16 +190,26 @@ class Screening:
     @cached_property
     def at_once(self) -> int:
         """Leaves in a batch."""
-        network, moves = self.text.network, self.sets.moves
-        sources = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
-        deep = [network.nodes[index].size for index in sources if index not in network.linear]
+        network, sets = self.text.network, self.sets
+        deep = [network.nodes[index].size for index in bounded_by_functions(network)]
         functions = 2 * max(deep, default=0) + 1
-        cells = functions * max(
-            self.sets.allowed.shape[1] * len(moves.touched), moves.width, max(node.size for node in network.nodes)
-        )
+        swaps = sets.allowed.shape[1] * len(sets.moves.touched)
+        cells = functions * max(swaps, sets.moves.width, max(node.size for node in network.nodes))
+        for node in network.nodes:
+            if isinstance(node.layer, Maximum):
+                cells = max(cells, AGAIN * network.nodes[node.inputs[0]].size, swaps * node.size)
         return max(1, min(MOST_LEAVES, AT_ONCE // max(1, cells)))
 
     # ---- leaves
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, int], Pairs]:
+        """What is kept of maxima that count swaps from batch to batch; and so is the other."""
+        return {}
+
+    @cached_property
+    def lowering(self) -> Lowering:
+        return Lowering(self.sets)
 
     @cached_property
     def tables(self) -> dict[Number, Tables]:
@@ -209,7 +221,8 @@ class Screening:
         Joint groups are bounded in float32, and in float64 where that is not enough.
         """
         batch = Batch(self.sets, leaves)
-        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), Counting(batch, self.pairs))
+        maxima = Counting(batch, self.pairs), Lowered(batch, self.lowering)
+        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), *maxima)
         holds = np.ones(len(leaves), dtype=np.bool_)
         label = self.text.query.label
         for rival in self.text.query.rivals:
@@ -299,6 +312,22 @@ class Screening:
             position = space.swappable[i]
             tokens[position] = space.choices[position][int(swap - self.sets.first[i]) + 1]
         return tokens
+
+
+def bounded_by_functions(network: Network) -> set[int]:
+    """The nodes whose elements are bounded by a function each: the others from these and from the cut."""
+    waiting = [node.inputs[0] for node in network.nodes if isinstance(node.layer, Rectifier | Maximum)]
+    found, seen = set[int](), set[int]()
+    while waiting:
+        index = waiting.pop()
+        if index in seen or index in network.linear:
+            continue
+        seen.add(index)
+        if isinstance(network.nodes[index].layer, Rearrangement | Rectifier | Maximum):
+            waiting += network.nodes[index].inputs
+        else:
+            found.add(index)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,9 @@ from .unsure import Unsure
 MOST_NODES, MOST_ABOVE, MOST_JOINT = 5_000_000, 100_000, 8
 LINEAR, ENUMERATE, OPEN, BROKEN = 1, 2, 3, 16
 WORDS, RIVALS, SLOPES, JOINT = 4, 7, 8, 10
-MOST_SLOPE = 64
+MOST_SLOPE, MOST_STAIRS = 64, 7
+STAIRS = 128
+"""The value of a maximum's element is its height, and so many times its stairs."""
 NONE = -1
 """Instead of a cell: only the original stands at this position."""
 
@@ -39,7 +41,7 @@ class Settings:
     """The multipliers that hold in a subtree."""
 
     slopes: Mapping[Element, int] = field(default_factory=dict)
-    """Heights, too."""
+    """Heights and stairs, too, as one value."""
     joint: Joint = ()
 
 
@@ -204,7 +206,7 @@ class Reader:
             expect(layer > last, "a table out of order")
             last, own = layer, self.layer(layer)
             self.heights |= not own.is_rectifier
-            found.update(((own.node, element), value) for element, value in self.pairs(own.size, self.number()))
+            found.update(((own.node, element), value) for element, value in self.pairs(own, self.number()))
         return found
 
     def groups(self) -> Joint:
@@ -218,23 +220,23 @@ class Reader:
             )
             members = self.number()
             expect(members <= MOST_JOINT, "too large a joint group")
-            pairs = tuple(self.pairs(rectifier.size, members))
+            pairs = tuple(self.pairs(rectifier, members))
             own = {(rectifier.node, element) for element, _ in pairs}
             expect(used.isdisjoint(own), "an element in two joint groups")
             used |= own
             groups.append((rectifier.node, pairs))
         return tuple(groups)
 
-    def pairs(self, size: int, count: int) -> list[tuple[int, int]]:
+    def pairs(self, own: Named, count: int) -> list[tuple[int, int]]:
         expect(count > 0, "an empty table")
         found: list[tuple[int, int]] = []
-        element = 0
+        element, most = 0, 0 if own.is_rectifier else MOST_STAIRS
         for _ in range(count):
             step, value = self.number(), self.number()
             element += step
             if found and not step:
                 raise Unsure("indices must ascend")
-            if element >= size or value > MOST_SLOPE:
+            if element >= own.size or value % STAIRS > MOST_SLOPE or value // STAIRS > most:
                 raise Unsure("a table entry out of range")
             found.append((element, value))
         return found

@@ -28,9 +28,9 @@ from swapproof.encodings.network import (
 )
 from swapproof.encodings.walk import Meaning
 
-from ..form.tree_leaves import Element, Leaf, Settings
+from ..form.tree_leaves import STAIRS, Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
-from .relaxed_lines import Above, Bounds, Picks, maximum_picks, rectified, rectifier_lines
+from .relaxed_lines import Above, Below, Bounds, Picks, Taken, maximum_picks, rectified, rectifier_lines
 from .substituted_lines import ErrorsCarried, Replaced, weighed
 from .values_beyond_cut import ACROSS, BENT, laid
 
@@ -73,8 +73,21 @@ class Counting(Protocol):
     def above(self, index: int, heights: Floats, picks: Picks) -> Above:
         """Of a maximum, with these heights [B, size], NaN where none is set."""
 
+    @property
+    def roundings(self) -> int: ...
+
     def least(self, coefficients: Floats, more: Floats) -> Floats:
         """As of the regions, of functions that each swap lowers by `more` [B, R, swaps] besides."""
+
+
+class Lowered(Protocol):
+    """Maxima bounded from below by what they count (taken_roots)."""
+
+    def taken(self, index: int, stairs: Classes, low: Floats, low_error: Floats) -> Taken:
+        """Of a maximum with these stairs [B, size], whose windows have these greatest l."""
+
+    def below(self, taken: Taken) -> Below:
+        """What bounds it from below."""
 
 
 @dataclass(eq=False)
@@ -85,11 +98,15 @@ class Recipe:
     sizes: Mapping[int, Floats]
     groups: Joined | None = None
     counting: Counting | None = None
-    """Where heights may be set."""
+    lowered: Lowered | None = None
+    """Both where heights may be set."""
     known: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
     """Rectifier, or maximum -> [B, size]: the slopes, or heights, set, NaN where none is."""
-    lines: dict[int, Above] = field(default_factory=dict)
+    stairs: dict[int, Classes] = field(default_factory=dict)
+    """Maximum -> [B, size], where some are set."""
+    taken: dict[int, Taken] = field(default_factory=dict)
+    lines: dict[int, tuple[Above, Below | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.network = self.batch.network
@@ -111,7 +128,11 @@ class Recipe:
         for index, (elements, values) in by_node.items():
             if index not in self.slopes:
                 self.slopes[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), np.nan)
-            self.slopes[index][np.ix_(rows, elements)] = np.array(values) / 64
+            numbers, shape = np.array(values), self.slopes[index].shape
+            self.slopes[index][np.ix_(rows, elements)] = numbers % STAIRS / 64
+            if numbers.max() >= STAIRS:
+                stairs = self.stairs.setdefault(index, np.zeros(shape, dtype=np.int64))
+                stairs[np.ix_(rows, elements)] = numbers // STAIRS
 
     # ---- bounds of elements
 
@@ -143,6 +164,9 @@ class Recipe:
         if at.index in self.slopes:  # what counts swaps can be above all bounds
             size = np.broadcast_to(self.sizes[at.index], found.low.shape)
             found = replace(found, least=-size, most=size)
+        if at.index in self.stairs and self.lowered is not None:
+            self.taken[at.index] = self.lowered.taken(at.index, self.stairs[at.index], found.low, found.low_error)
+            found = replace(found, low=self.taken[at.index].low, low_error=self.taken[at.index].low_error)
         return found
 
     def substitute(self, layer: Affine | Scaling | Sum, at: At) -> Bounds:
@@ -225,23 +249,40 @@ class Recipe:
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
         heights, falls, terms = self.slopes.get(at.index), None, values.shape[2] + 4
+        low_doubt, under = picks.low_doubt, np.zeros(picks.height.shape)
         if heights is None or self.counting is None:
             above, doubt = picks.height, picks.high_doubt(picks.height, picks.height_error)
         else:
-            if at.index not in self.lines:
-                self.lines[at.index] = self.counting.above(at.index, heights, picks)
-            line = self.lines[at.index]
+            line, below = self.lines_of(at, heights, picks)
             above = line.beta
             doubt = picks.high_doubt(above, line.error, line.reach + line.gains_error) + line.gains_error
-            falls, terms = np.where(follows, 0.0, -values) @ line.gains, terms + 16
-        constant = np.where(follows, 0.0, values * above[:, None]).sum(axis=2)
-        doubts = np.abs(values) * np.where(values >= 0, picks.low_doubt[:, None], doubt[:, None])
+            if below is not None:
+                follows = np.where((values >= 0) & below.there[:, None], picks.certain[:, None], follows)
+                low_doubt, under = picks.doubt_below(below), below.start
+            falls, terms = (
+                np.where(follows, 0.0, -np.minimum(values, 0.0)) @ line.gains,
+                terms + self.counting.roundings,
+            )
+            if below is not None:
+                falls += np.where(follows, 0.0, np.maximum(values, 0.0)) @ below.falls
+        start = np.where(values >= 0, under[:, None], above[:, None])
+        constant = np.where(follows, 0.0, values * start).sum(axis=2)
+        doubts = np.abs(values) * np.where(values >= 0, low_doubt[:, None], doubt[:, None])
         elements = windows.order[np.arange(node.size), picks.chosen]
         columns = np.unique(elements)
         passed = np.zeros((*values.shape[:2], len(columns)))
         places = np.broadcast_to(np.searchsorted(columns, elements)[:, None], values.shape)
         np.put_along_axis(passed, places, np.where(follows, values, 0.0), axis=2)
         return Replaced(Coefficients(passed, columns), constant, doubts.sum(axis=2), terms, falls)
+
+    def lines_of(self, at: At, heights: Floats, picks: Picks) -> tuple[Above, Below | None]:
+        """Of a maximum that counts swaps."""
+        if at.index not in self.lines and self.counting is not None:
+            self.bounds(at.index)
+            taken, above = self.taken.get(at.index), self.counting.above(at.index, heights, picks)
+            below = None if taken is None or self.lowered is None else self.lowered.below(taken)
+            self.lines[at.index] = above, below
+        return self.lines[at.index]
 
 
 BOUNDS: Meaning[Bounds] = Meaning(

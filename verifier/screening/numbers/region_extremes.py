@@ -197,10 +197,10 @@ class Batch:
         return self.with_forced(low, high)
 
     @cached_property
-    def forced_most(self) -> Floats:
-        """[B, width]: the greatest value of every element of the cut where no swap is made that is not forced."""
+    def forced_ends(self) -> tuple[Floats, Floats]:
+        """[B, width]: the same where no swap is made that is not forced."""
         base = np.repeat(self.sets.moves.base[None], len(self.leaves), axis=0)
-        return self.with_forced(base.copy(), base)[1]
+        return self.with_forced(base.copy(), base)
 
     def with_forced(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Ends [B, width], changed in place, with what the forced swaps add to them."""

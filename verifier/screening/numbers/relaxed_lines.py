@@ -136,12 +136,19 @@ class Picks:
     ceiling: Floats
     """Of the relaxed values of what may be chosen, the least and the greatest."""
     open: Flags
-    """Where the recipe may choose otherwise from above."""
+    """Where it may be the recipe's choice that is taken here as certain, or as uncertain, or another."""
 
     def high_doubt(self, above: Floats, error: Floats, reach: Floats | float = 0.0) -> Floats:
         """From above, where a constant known up to `error` bounds y, and what may be added to it: at most `reach`."""
         spread = np.maximum(self.ceiling, above + error + reach) - np.minimum(self.bottom, above - error)
         return np.asarray((np.where(self.open, spread, 0.0) + error) * SLOP)
+
+    def doubt_below(self, line: Below) -> Floats:
+        """From below: `low_doubt`, but where a line takes the place of x_chosen unless that is certain."""
+        above, under = line.start + line.error, line.start - line.reach - line.error
+        spread = np.maximum(self.ceiling, above) - np.minimum(self.bottom, under)
+        own = np.where(self.open, spread, np.where(self.certain, 0.0, line.error))
+        return np.where(line.there, own * SLOP, self.low_doubt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +162,35 @@ class Above:
     gains_error: Floats
     reach: Floats
     """[B, E]: the most that the swaps of a region can add."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Roots that are taken (taken_roots), for n of the elements of a batch of regions; their first roots are stairs."""
+
+    there: Flags
+    """[B, E]: of which elements."""
+    low: Floats
+    low_error: Floats
+    """[B, E]: l of all elements, and how far it can be off."""
+    start: Floats
+    """[n]: v_1, or l."""
+    stairs: tuple[NDArray[np.int64], NDArray[np.int64], Floats]
+    """Of every stair the number of its element among the n; the column of the cut; how far it is to the next."""
+    error: Floats
+    """[n]: of v_1 and what the swaps of a region take, together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """Lower lines: start [B, E], and what each swap takes [B, E, swaps], where they are `there`; the error [B, E] of
+    both together, and the most that the swaps of a region can take."""
+
+    there: Flags
+    start: Floats
+    falls: Floats
+    error: Floats
+    reach: Floats
 
 
 def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
@@ -177,7 +213,7 @@ def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
     tied = (low == best) & (low_error == 0) & (best_error == 0) & later
     np.put_along_axis(tied, chosen[:, :, None], True, axis=2)  # itself
     candidates &= ~tied
-    several = candidates.any(axis=2)
+    several = np.asarray(candidates.any(axis=2))
     others, other_errors = high.copy(), high_error.copy()
     np.put_along_axis(others, chosen[:, :, None], -np.inf, axis=2)
     certain = others.max(axis=2) <= best[:, :, 0]
@@ -190,4 +226,29 @@ def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
     bottom = np.where(chosen_or_candidate, least, np.inf).min(axis=2)
     ceiling = np.where(chosen_or_candidate, most, -np.inf).max(axis=2)
     low_doubt = np.where(several, ceiling - bottom, 0.0)
+    several &= ~surely_apart(others, other_errors, high, high_error, low + low_error, chosen, several)
     return Picks(chosen, certain, height, height_error, low_doubt * SLOP, bottom, ceiling, several | unsettled)
+
+
+def surely_apart(
+    others: Floats,
+    other_errors: Floats,
+    high: Floats,
+    high_error: Floats,
+    low: Floats,
+    chosen: NDArray[np.int64],
+    asked: Flags,
+) -> Flags:
+    """[B, outputs], where asked: whichever of a window is chosen, the u of another is above its l [B, outputs, width],
+    errors included: the two greatest u are above all l."""
+    rows = np.nonzero(asked)
+    result = np.zeros(asked.shape, dtype=np.bool_)
+    if not len(rows[0]):
+        return result
+    surely = others[rows] - other_errors[rows]
+    at = np.arange(len(surely))
+    surely[at, chosen[rows]] = high[(*rows, chosen[rows])] - high_error[(*rows, chosen[rows])]
+    if surely.shape[1] > 1:
+        second = np.partition(surely, -2, axis=1)[:, -2]
+        result[rows] = second > low[rows].max(axis=1)
+    return result

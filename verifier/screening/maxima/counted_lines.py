@@ -17,10 +17,10 @@ import numpy as np
 
 from swapproof.encodings.pools.counted_swaps import Roots, roots_of
 
-from .float64_rounding import GRID, SLOP, Floats
-from .region_extremes import Batch
-from .relaxed_lines import Above, Picks
-from .swap_moves import Indices
+from ..numbers.float64_rounding import GRID, SLOP, Floats
+from ..numbers.region_extremes import Batch
+from ..numbers.relaxed_lines import Above, Picks
+from ..numbers.swap_moves import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +58,30 @@ class Counting:
         """[B, R]: the minimum over each region of functions that each swap lowers by `more` [B, R, swaps] besides."""
         return self.batch.least(coefficients, more)
 
+    @property
+    def roundings(self) -> int:
+        """That what swaps add beside the cut meets where it is added up."""
+        return 2 * self.batch.sets.k + 16
+
     def above(self, index: int, heights: Floats, picks: Picks) -> Above:
         """Of a maximum, with these heights [B, E], NaN where none is set: there its constant bound."""
         batch, roots = self.batch, self.roots(index)
         width = len(self.far)
         columns = np.where(roots.columns < 0, width, roots.columns)
         nothing = np.full((len(heights), 1), -np.inf)
-        own, most = (np.concatenate([end, nothing], axis=1)[:, columns] for end in (batch.forced_most, batch.ends[1]))
+        own, most = (
+            np.concatenate([end, nothing], axis=1)[:, columns] for end in (batch.forced_ends[1], batch.ends[1])
+        )
         least = np.maximum(own.max(axis=2, initial=-np.inf), roots.floor)
         there = ~np.isnan(heights)
         raised = least + np.maximum(picks.height - least, 0.0) * np.where(there, heights, 1.0)
         beta = np.where(there, np.minimum(raised, picks.height), picks.height)
         exceeds = there[:, :, None] & (most > beta[:, :, None])
-        slack = np.where(exceeds, np.maximum(beta[:, :, None] - own, 0.0), 1.0)
-        part = np.minimum(slack / np.where(exceeds, most - own, 1.0), 1.0).reshape(len(heights), -1)
+        # Where one of them is -inf there is no root.
+        slack, rise = np.ones(own.shape), np.ones(own.shape)
+        np.subtract(beta[:, :, None], own, out=slack, where=exceeds)
+        np.subtract(most, own, out=rise, where=exceeds)
+        part = np.minimum(np.maximum(slack, 0.0) / rise, 1.0).reshape(len(heights), -1)
         gains = self.gains(index, columns, part)
         far = np.append(self.far, 0.0)[columns].max(axis=1, initial=0.0)
         error = picks.height_error + np.where(there, far + 4 * GRID, 0.0)
