@@ -74,6 +74,7 @@ Reach = networks.Reach
 Terms = networks.Terms
 sources_of, substitute = networks.sources_of, networks.substitute
 
+NO_HEIGHTS: Mapping[int, int] = {}
 USUAL_PRECISION, WITNESS_PRECISION = 32, 64
 """In bits, in smooth networks: where no node sets another, and of witnesses."""
 PRECISIONS = range(16, 65)
@@ -186,14 +187,14 @@ NOWHERE = Region((), ())
 class Box(NamedTuple):
     """Bounds of what every nonlinear layer reads, of elements, and what is to be known of windows.
 
-    That is the place in `sources` of the first with the greatest low bound, whether it is the greatest of the window
-    for certain, and the constant of what bounds it from above; `gains` has what swaps add to that, by element.
+    That is the place in `sources` of the first with the greatest low bound, and whether it is the greatest of the
+    window for certain; `lines` has what bounds the element of a maximum otherwise, and of a rectifier with a height.
     """
 
     inputs: dict[Layer, Sequence[Bounds]]
     known: dict[int, Bounds]
-    picks: dict[Layer, list[tuple[int, bool, int]]]
-    gains: dict[int, swap_gains.Gains]
+    picks: dict[Layer, list[tuple[int, bool]]]
+    lines: dict[int, swap_gains.Line]
 
 
 class Space:
@@ -373,7 +374,7 @@ class Space:
 
     # ---- the linear recipe (FORMAT section 7)
 
-    def bounds(self, words: Sentences, heights: Mapping[int, int] | None = None) -> Box:
+    def bounds(self, words: Sentences, heights: Mapping[int, int] = NO_HEIGHTS) -> Box:
         """Bounds of what every nonlinear layer reads."""
         box = Box({}, {}, {}, {})
         for layer in self.network.nonlinear:
@@ -390,10 +391,13 @@ class Space:
                     at = lows.index(max(lows))
                     certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
                     found.append((lows[at], max(highs)))
-                    above, top = max(highs), layer.start + len(found) - 1
-                    if heights and top in heights and not certain:
-                        above, box.gains[top] = self.counted.line(words, top, above, heights[top])
-                    box.picks[layer].append((window.start + at, certain, above))
+                    box.picks[layer].append((window.start + at, certain))
+            own = range(layer.start, layer.start + layer.size)
+            for top in own if isinstance(layer, Maximum) else [i for i in heights if i in own]:
+                low, high = found[top - layer.start]
+                line = self.counted.line(words, top, low, high, heights.get(top))
+                if line is not None:
+                    box.lines[top], found[top - layer.start] = line, (line.low, high)
             box.known.update(enumerate(found, layer.start))
         return box
 
@@ -441,25 +445,32 @@ class Space:
                 row = layer.rows[at]
                 constant += c * row.bias << GRID
                 return zip(layer.lists[row.read], [c * weight for weight in row.weights], strict=True)
-            if isinstance(layer, Maximum):
-                place, certain, above = box.picks[layer][at]
-                if c > 0 or certain:
-                    return [(layer.sources[place], c * layer.factors[place])]
-                constant += c * layer.scale * above
-                more.append((-c * layer.scale, box.gains.get(top, {})))
-                return ()
-            if not isinstance(layer, Rectifier):
+            if not isinstance(layer, Maximum | Rectifier):
                 raise Refused("a layer of which nothing is known")
+            together = c < 0 and top in region.joint
+            if isinstance(layer, Maximum):
+                at, alone = box.picks[layer][at]
+            else:
+                low, high = box.inputs[layer][at]
+                alone = together or low >= 0 or high <= 0
+            line = box.lines.get(top)
+            side = None if alone or line is None else line.below if c > 0 else line.above
+            if side is not None:
+                constant += c * layer.scale * side[0]
+                more.append((abs(c) * layer.scale, side[1]))
+                return ()
             source, own = layer.sources[at], c * layer.factors[at]
-            if top in region.joint and c < 0:
+            if isinstance(layer, Maximum):
+                return [(source, own)]
+            if together:
                 group, slope = region.joint[top]
-                line = layer.q * slope << (SLOPE_BITS - 6)
-                off, on = [-own * ((end << SLOPE_BITS) - line) >> SLOPE_BITS for end in (layer.p, layer.q)]
+                a = layer.q * slope << (SLOPE_BITS - 6)
+                off, on = [-own * ((end << SLOPE_BITS) - a) >> SLOPE_BITS for end in (layer.p, layer.q)]
                 groups.setdefault(group, []).append((network.slot[source], off, on))
             else:
-                line, rest = relaxed(layer, c, *box.inputs[layer][at], region.slopes.get(top))
+                a, rest = relaxed(layer, c, low, high, region.slopes.get(top))
                 constant += c * layer.scale * rest // (layer.q << SLOPE_BITS)
-            return [(source, own * line >> SLOPE_BITS)]
+            return [(source, own * a >> SLOPE_BITS)]
 
         found = substitute({i: c << shift for i, c in function.items() if c}, define)
         falls = tuple([(network.slot[i], -c) for i, c in sorted(found.items())])
@@ -474,7 +485,7 @@ def relaxed(layer: Rectifier, c: int, low: int, high: int, slope: int | None) ->
         return (q if low >= 0 else p) << SLOPE_BITS, 0
     if c > 0:
         chosen = (q if high > -low else p) << SLOPE_BITS
-        return chosen if slope is None else max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6)), 0
+        return chosen if slope is None or slope > 64 else max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6)), 0
     width = (high - low) * q
     s = (((high * q - p * low) << (SLOPE_BITS + 1)) + width) // (2 * width)
     return q * s, max(((p << SLOPE_BITS) - q * s) * low, ((1 << SLOPE_BITS) - s) * q * high)
@@ -637,7 +648,7 @@ class Tree:
         return layer
 
     def values(self, most: int, highest: int, kinds: Any = Rectifier) -> tuple[Layer, dict[int, int]]:
-        """A rectifier, and some of its elements, which ascend, with a value for each."""
+        """A layer, and some of its elements, which ascend, with a value for each."""
         layer, count, i = self.rectifier(kinds), self.number(), -1
         found: dict[int, int] = {}
         require(0 < count <= min(most, layer.size), f"{count} elements of a layer")
@@ -682,9 +693,13 @@ class Tree:
         return [region.child(rivals=side) for side in (named, others)]
 
     def set_slopes(self, region: Region) -> list[Region]:
-        """Slopes of lower lines, and heights of maxima, in 64ths; those set above stay."""
-        found = self.table(64, kinds=Rectifier | Maximum)
-        require(all(map(self.space.counted.may, found)), "a height of a maximum that does not count swaps")
+        """Slopes of lower lines, and heights of maxima, in 64ths, with stairs; those set above stay."""
+        found = self.table(swap_gains.HIGHEST, kinds=Rectifier | Maximum)
+        require(all(self.space.counted.in_range(*each) for each in found.items()), "a value out of range")
+        require(
+            all(self.space.counted.may(*each) for each in found.items()),
+            "a height of an element that does not count swaps",
+        )
         return [region.child(slopes={**region.slopes, **found})]
 
     def set_joint(self, region: Region) -> list[Region]:

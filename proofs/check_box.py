@@ -311,11 +311,11 @@ class Space(check.Space):
             if isinstance(layer, check.Affine):
                 constant += self.handed_on(layer, here, given) << GRID
             elif isinstance(layer, check.Maximum):
-                for c, (place, certain, highest) in zip(here, box.picks[layer], strict=True):
+                for at, (c, (place, certain)) in enumerate(zip(here, box.picks[layer], strict=True)):
                     if c > 0 or certain:
                         given[layer.sources[place]] += c * layer.factors[place]
                     else:
-                        constant += c * layer.scale * highest
+                        constant += c * layer.scale * box.lines[layer.start + at].above[0]
             elif not isinstance(layer, check.Rectifier):
                 raise Refused("a layer of which nothing is known")
             else:

@@ -25,23 +25,28 @@ from ..network import (
     Constant,
     Embedding,
     Maximum,
+    Network,
     Node,
     Rearrangement,
     Rectifier,
     Scaling,
     Sum,
 )
-from ..pools.counted_swaps import Counted, Line, roots_of
+from ..pools.counted_swaps import STAIRS, Counted, Line, Roots, roots_of
 from ..pools.next_swaps import NextSwaps
+from ..pools.stairs import Lowering, Stairs
 from ..walk import Meaning, gather
-from .relaxation import Picked, picked, replaced_by, replaced_maximum, replaced_rectifier
+from .relaxation import Picked, picked, rectifier_lines, replaced_by, replaced_maximum, replaced_rectifier
 from .selection import Part, Places, greatest_without_each, leaving, suffix_sums, sums_of_greatest
 from .substitution import Coefficients, Relaxed, substituted
 from .swap_differences import Differences
 
 Array = NDArray[Any]
 
-Heights = Mapping[int, float]
+Heights = Mapping[int, NDArray[np.int64]]
+"""Maximum or rectifier that counts swaps -> of each of its elements the height and the stairs, as a table of a tree has
+them; NO_HEIGHT of elements of rectifiers without."""
+NO_HEIGHT = -1
 NO_HEIGHTS: Heights = MappingProxyType({})
 CELLS = 1 << 19
 """Numbers in one block of gains: bounds memory."""
@@ -104,13 +109,13 @@ class Regions:
 class Raised:
     """Of functions [n, R]: by what swaps lower them besides what they do to the cut, where maxima count swaps."""
 
-    line: Line
+    line: Line | Stairs
     weights: Array
     """[n, R, E], not below 0."""
 
     def falls(self, swaps: Array) -> Array:
         """[n, R, swaps], of swaps numbered p * C + c."""
-        return np.asarray(self.weights @ self.line.gains(swaps))
+        return np.asarray(self.weights @ self.line.added(swaps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +143,8 @@ class LinearBounds:
     """Bounds of the margin against `query.rivals[rival]` with at most k swaps.
 
     `inherits` is False: other bounds of the layers change the slopes, which can make the bound of a part worse.
-    `heights`: maxima that count swaps (`counted_swaps`), each with the height of beta: 0 is its value without swaps, 1
-    the constant that bounds it. All others are bounded by constants.
+    `heights`: maxima and rectifiers that count swaps (`counted_swaps`, `stairs`). All other maxima are bounded by
+    constants, and from below by elements of their windows.
     """
 
     inherits = False
@@ -151,9 +156,14 @@ class LinearBounds:
         return None if self.following is None else self
 
     def __init__(self, places: Places, rival: int, k: int, heights: Heights = NO_HEIGHTS) -> None:
+        self.heights = heights
+        network = places.differences.query.network
+        stairs = [index for index, values in heights.items() if stairs_of(network, index, values).any()]
+        if stairs:
+            places = places.with_all  # how far a swap lowers a maximum is not convex in what it adds
         self.places, self.rival = places, rival
         self.differences: Differences = places.differences
-        self.network = self.differences.query.network
+        self.network = network
         self.base, self.rows = places.base, places.rows
         self.k = k = min(k, places.count)
         down, up = np.maximum(-self.rows.min(axis=1), 0.0), np.maximum(self.rows.max(axis=1), 0.0)
@@ -172,6 +182,7 @@ class LinearBounds:
         functions = max([1, *(2 * node.size for node in elements if self.substitutes(node))])
         self.cells = max(functions * places.count, *(2 * node.size for node in elements), self.differences.width, 1)
         self.counted = counted_maxima(places, heights, up)
+        self.lowering = {index: Lowering(known_roots(network, index), places.rows) for index in stairs}
         self.cells = max(self.cells, *(counted.rows.size for counted in self.counted.values()), 1)
 
     def reached(self, start: Array, left: Array) -> tuple[Array, Array]:
@@ -311,37 +322,53 @@ class LinearBounds:
 
 def counted_maxima(places: Places, heights: Heights, rise: Array) -> dict[int, Counted]:
     """Maximum -> how it counts swaps."""
-    network, found = places.differences.query.network, dict[int, Counted]()
-    for index, height in heights.items():
-        roots = roots_of(network, index)
-        if roots is None:
-            raise ValueError(f"node {index} is no maximum that counts swaps")
-        found[index] = Counted(roots, height, places.rows, rise)
-    return found
+    network = places.differences.query.network
+    return {index: Counted(known_roots(network, index), places.rows, rise) for index in heights}
+
+
+def stairs_of(network: Network, index: int, values: Array) -> Array:
+    """Of values that a table has."""
+    return np.asarray(np.maximum(values // STAIRS - isinstance(network.nodes[index].layer, Rectifier), 0))
+
+
+def known_roots(network: Network, index: int) -> Roots:
+    roots = roots_of(network, index)
+    if roots is None:
+        raise ValueError(f"node {index} is no maximum that counts swaps")
+    return roots
 
 
 class ElementBounds:
     """Bounds of the elements of nodes in these regions, each computed once."""
 
-    def __init__(self, linear: LinearBounds, regions: Regions, moving: Array | None = None) -> None:
-        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it."""
+    def __init__(
+        self, linear: LinearBounds, regions: Regions, moving: Array | None = None, heights: Heights | None = None
+    ) -> None:
+        """`moving` [n, P]: 0 for the positions of each region that do not move; bounds at the cut do not know of it.
+        `heights`: others than those of `linear`, [n, E] of each region."""
         self.linear, self.regions, self.network, self.moving = linear, regions, linear.network, moving
+        self.heights = linear.heights if heights is None else heights
         down, up = linear.reached(regions.start, regions.left)
         low, high = regions.states - down, regions.states + up
-        self.base = regions.states
-        """[n, width]: the greatest values of the cut without further swaps."""
+        self.base = self.least_base = regions.states
+        """[n, width]: the greatest, and least, values of the cut without further swaps."""
         if linear.counted and (regions.swapped is not None or regions.forced is not None):
-            self.base = regions.states.copy()
+            self.base, self.least_base = regions.states.copy(), regions.states.copy()
         for some, swapped, there in regions.made(linear.places):
             rows, columns = linear.moving(swapped)
             moved: Any = regions.index(some) if columns is None else (some[:, None], columns)
-            low[moved] += np.where(there[:, :, None], rows, np.inf).min(axis=1)
+            least = np.where(there[:, :, None], rows, np.inf).min(axis=1)
+            low[moved] += least
             greatest = np.where(there[:, :, None], rows, -np.inf).max(axis=1)
             high[moved] += greatest
             if linear.counted:
                 self.base[moved] += greatest
-        self.lines: dict[int, tuple[Picked, Line, int]] = {}
+                self.least_base[moved] += least
+        self.lines: dict[int, tuple[Picked, int]] = {}
         """Maximum that counts swaps -> what it is replaced by, and how wide its windows are."""
+        self.counted: dict[int, Line] = {}
+        """What counts swaps -> its bound from above."""
+        self.stairs: dict[int, Stairs] = {}
         self.known: dict[int, tuple[Array, Array]] = {
             index: (low[:, part], high[:, part]) for index, part in linear.differences.parts.items()
         }
@@ -363,15 +390,23 @@ class ElementBounds:
         return low, high
 
     def rectify(self, layer: Rectifier, at: At) -> tuple[Array, Array]:
-        low, high = self.of(at.node.inputs[0])
-        if not layer.slope:
-            return np.maximum(low, 0.0), np.maximum(high, 0.0)
-        return np.maximum(low, layer.slope * low), np.maximum(high, layer.slope * high)
+        low, high = (np.maximum(end, layer.slope * end if layer.slope else 0.0) for end in self.of(at.node.inputs[0]))
+        return self.with_stairs(at, low), high
 
     def take_greatest(self, layer: Maximum, at: At) -> tuple[Array, Array]:
         shape = (len(self.regions), at.node.size, -1)
         low, high = (end.reshape(shape).max(axis=2) for end in self.of(at.node.inputs[0]))
-        return low, high
+        return self.with_stairs(at, low), high
+
+    def with_stairs(self, at: At, low: Array) -> Array:
+        """Lower bounds of elements [n, E], by their stairs where they have some."""
+        lowering = self.linear.lowering.get(at.index)
+        if lowering is None:
+            return low
+        most = stairs_of(self.network, at.index, np.atleast_2d(self.heights[at.index]))
+        start, left = self.regions.start, self.regions.left
+        self.stairs[at.index] = lowering.stairs(self.least_base, low, start, left, most)
+        return self.stairs[at.index].low
 
     def substitute(self, layer: Affine | Scaling | Sum, at: At) -> tuple[Array, Array]:
         size = at.node.size
@@ -433,15 +468,39 @@ class ElementBounds:
         counted = self.linear.counted.get(index)
         if counted is None:
             return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
+        if index not in self.counted:
+            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
+            values = np.atleast_2d(self.heights[index])
+            self.counted[index] = counted.lines(self.base, most, self.of(index)[1], values)
+        if isinstance(at.node.layer, Rectifier):
+            return self.bent(at, at.node.layer, given, raised)
         if index not in self.lines:
             ends = [end.reshape(len(end), at.node.size, -1) for end in self.of(at.node.inputs[0])]
-            found = picked(*ends)
-            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
-            self.lines[index] = found, counted.lines(self.base, most, found.highest), ends[0].shape[2]
-        found, line, width = self.lines[index]
-        values = given.dense(at.node.size)
+            self.lines[index] = picked(*ends), ends[0].shape[2]
+        (found, width), values, below = self.lines[index], given.dense(at.node.size), self.stairs.get(index)
+        line = self.counted[index]
         raised.append(Raised(line, np.where(found.certain[:, None], 0.0, np.maximum(-values, 0.0))))
-        return replaced_by(found, line.beta, width, values)
+        if below is not None:
+            raised.append(Raised(below, np.where(found.certain[:, None], 0.0, np.maximum(values, 0.0))))
+        return replaced_by(found, line.beta, width, values, None if below is None else below.top)
+
+    def bent(self, at: At, layer: Rectifier, given: Coefficients, raised: list[Raised]) -> Relaxed:
+        """A rectifier some of whose elements count swaps, where they are not stable."""
+        low, high = self.of(at.node.inputs[0])
+        unstable = (low < 0) & (high > 0)
+        counts = unstable & (np.atleast_2d(self.heights[at.index]) >= STAIRS)
+        values, line, below = given.dense(at.node.size), self.counted[at.index], self.stairs.get(at.index)
+        values = np.broadcast_to(values, (len(low), *values.shape[1:]))
+        up, down = np.maximum(values, 0.0), np.minimum(values, 0.0)
+        lower, upper, constant = rectifier_lines(layer.slope, low, high)
+        bound = (down @ np.where(counts, line.beta, constant)[:, :, None])[:, :, 0]
+        raised.append(Raised(line, np.where(counts[:, None], -down, 0.0)))
+        if below is not None:
+            falling = counts & ~np.isnan(below.top)
+            bound += (up @ np.where(falling, below.top, 0.0)[:, :, None])[:, :, 0]
+            raised.append(Raised(below, np.where(falling[:, None], up, 0.0)))
+            lower = np.where(falling, 0.0, lower)
+        return Coefficients(up * lower[:, None] + down * np.where(counts, 0.0, upper)[:, None]), bound
 
 
 UNBOUNDED = "smooth networks are bounded by intervals"

@@ -90,14 +90,19 @@ def replaced_maximum(low: Array, high: Array, coefficients: Array) -> tuple[Coef
     return replaced_by(found, found.highest, low.shape[2], coefficients)
 
 
-def replaced_by(found: Picked, above: Array, width: int, coefficients: Array) -> tuple[Coefficients, Array]:
-    """The same, with other constants [n, out] above."""
+def replaced_by(
+    found: Picked, above: Array, width: int, coefficients: Array, below: Array | None = None
+) -> tuple[Coefficients, Array]:
+    """The same, with other constants [n, out] above, and below, where these are no NaN."""
     coefficients = np.broadcast_to(coefficients, (len(above), *coefficients.shape[1:]))
-    follows = (coefficients >= 0) | found.certain[:, None, :]
-    constant = np.where(follows, 0.0, coefficients * above[:, None, :]).sum(axis=-1)
+    alone = np.ones(above.shape, dtype=bool) if below is None else np.isnan(below)
+    follows = ((coefficients >= 0) & alone[:, None, :]) | found.certain[:, None, :]
+    side = above[:, None, :] if below is None else np.where(coefficients >= 0, below[:, None, :], above[:, None, :])
+    constant = np.where(follows, 0.0, coefficients * side).sum(axis=-1)
     elements = found.best + np.arange(above.shape[1]) * width
-    columns = np.unique(elements)
-    passed = np.zeros((*coefficients.shape[:-1], len(columns)))
-    at = np.broadcast_to(np.searchsorted(columns, elements)[:, None, :], coefficients.shape)
-    np.put_along_axis(passed, at, np.where(follows, coefficients, 0.0), axis=-1)
+    columns = np.unique(elements[alone | found.certain]) if below is not None else np.unique(elements)
+    passed = np.zeros((*coefficients.shape[:-1], max(1, len(columns))))
+    n, function, element = np.nonzero(follows)
+    passed[n, function, np.searchsorted(columns, elements[n, element])] = coefficients[n, function, element]
+    columns = columns if len(columns) else np.zeros(1, dtype=np.int64)
     return Coefficients(passed, columns), constant

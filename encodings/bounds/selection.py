@@ -11,7 +11,7 @@ entries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import prod
@@ -97,6 +97,11 @@ class Places:
 
     def reordered(self, order: Array) -> Places:
         return Places(self.differences, self.swaps[order], self.made, self.telling[order])
+
+    @property
+    def with_all(self) -> Places:
+        """With all swaps for corners."""
+        return replace(self, known=self.there)
 
     def after(self, made: Iterable[int], start: int) -> Places:
         """The positions from `start` on, when these swaps are made."""

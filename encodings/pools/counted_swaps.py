@@ -1,4 +1,5 @@
-"""Maxima of what is affine in the words, bounded from above by a sum over the words that are swapped.
+"""Maxima of what is affine in the words, bounded from above by a sum over the words that are swapped (from below:
+`stairs`).
 
     y = max over windows t of r(z_t) <= beta + sum of G(s) over the swaps s,      r rectifiers, or none,
 
@@ -24,6 +25,9 @@ Array = NDArray[Any]
 
 LOWEST = -1e300
 """Where an element has fewer windows than others."""
+HEIGHTS, STAIRS = 64, 128
+"""A value that a tree's table has for an element is a height, in HEIGHTS parts of the way from the least beta to the
+constant bound, and STAIRS times a number of stairs; of a rectifier one more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +71,21 @@ def joined(parts: Sequence[Roots]) -> Roots:
     return Roots(np.concatenate(wide), np.concatenate([part.floor for part in parts]))
 
 
+def at_windows(columns: Array, cut: Array) -> Array:
+    """[n, E, most], of values [n, width] of the cut; LOWEST where a column is `width`."""
+    if columns.max(initial=-1) == cut.shape[1]:
+        cut = np.concatenate([cut, np.full((len(cut), 1), LOWEST)], axis=1)
+    return cut.take(columns.reshape(-1), axis=1).reshape(len(cut), *columns.shape)
+
+
 class Counted:
     """One maximum over the swaps [P, C] of a text, which add rows [P, C, width] to the cut, 0 where there is no swap.
 
     `rise` [P, width]: how far those of a place can raise an element; not below 0.
     """
 
-    def __init__(self, roots: Roots, height: float, rows: Array, rise: Array) -> None:
-        self.height, self.floor = height, roots.floor
+    def __init__(self, roots: Roots, rows: Array, rise: Array) -> None:
+        self.floor = roots.floor
         count, width = rise.shape
         self.columns = np.where(roots.columns < 0, width, roots.columns)
         """[E, most]; `width` for none."""
@@ -96,22 +107,17 @@ class Counted:
         self.rows[rank, place, :, element] = rows[place, :, column]
         self.last: tuple[Array, tuple[Array, Array, Array]] | None = None
 
-    def lines(self, base: Array, high: Array, highest: Array) -> Line:
+    def lines(self, base: Array, high: Array, highest: Array, values: Array) -> Line:
         """In regions with these values `base` [n, width] of the cut without further swaps, and with these greatest
-        values `high`; `highest` [n, E] are the constant bounds."""
-        own, most = self.at_windows(base), self.at_windows(high)
+        values `high`; `highest` [n, E] are the constant bounds. `values` [n or 1, E]: those of tables."""
+        own, most = at_windows(self.columns, base), at_windows(self.columns, high)
         least = np.maximum(own.max(axis=2, initial=LOWEST), self.floor)
-        beta = np.minimum(least + np.maximum(highest - least, 0.0) * self.height, highest)
+        height = np.maximum(values, 0) % STAIRS / HEIGHTS
+        beta = np.minimum(least + np.maximum(highest - least, 0.0) * height, highest)
         slack, rise = beta[:, :, None] - own, most - own
         parts = np.ones_like(slack)
         np.divide(slack, rise, out=parts, where=slack < rise)
         return Line(self, beta, parts.reshape(len(base), -1))
-
-    def at_windows(self, cut: Array) -> Array:
-        """[n, E, most], of values [n, width] of the cut; LOWEST for none."""
-        if self.columns.max(initial=-1) == cut.shape[1]:
-            cut = np.concatenate([cut, np.full((len(cut), 1), LOWEST)], axis=1)
-        return cut.take(self.columns.reshape(-1), axis=1).reshape(len(cut), *self.columns.shape)
 
     def laid(self, swaps: Array) -> tuple[Array, Array, Array]:
         """[wide, E, swaps] each, of swaps numbered p * C + c: `windows` and `raising` of their places, and `rows`."""
@@ -131,7 +137,7 @@ class Line:
         self.counted, self.beta, self.parts = counted, beta, parts
         self.known: tuple[Array, Array] | None = None
 
-    def gains(self, swaps: Array) -> Array:
+    def added(self, swaps: Array) -> Array:
         """[n, E, swaps]: G, of swaps numbered p * C + c."""
         if self.known is None or self.known[0] is not swaps:
             self.known = swaps, self.computed(swaps)
@@ -149,6 +155,25 @@ class Line:
 
 
 def counts_swaps(network: Network, index: int) -> bool:
-    """Whether a node is a maximum, all of whose elements are computed from what is affine in the words by rectifiers
-    and maxima alone."""
-    return isinstance(network.nodes[index].layer, Maximum) and roots_of(network, index) is not None
+    """Whether a node is a maximum or a rectifier, all of whose elements are computed from what is affine in the words
+    by rectifiers and maxima alone."""
+    return isinstance(network.nodes[index].layer, Maximum | Rectifier) and roots_of(network, index) is not None
+
+
+def worth_counting(network: Network) -> list[int]:
+    """Nodes that count swaps, but for rectifiers that only other such nodes read."""
+    counting = [index for index in range(len(network.nodes)) if counts_swaps(network, index)]
+    readers = dict[int, list[int]]()
+    for index, node in enumerate(network.nodes):
+        for source in node.inputs:
+            readers.setdefault(source, []).append(index)
+
+    def read_alike(index: int) -> bool:
+        """Whether nothing else reads it."""
+        through = [each in counting or self_made(each) for each in readers.get(index, [])]
+        return bool(through) and all(through)
+
+    def self_made(index: int) -> bool:
+        return isinstance(network.nodes[index].layer, Rearrangement) and read_alike(index)
+
+    return [i for i in counting if isinstance(network.nodes[i].layer, Maximum) or not read_alike(i)]

@@ -1,6 +1,8 @@
-"""Functions of the words by what each option adds, and maxima bounded by such a function (FORMAT.md, section 7).
+"""Functions of the words by what each option adds, and maxima bounded by such functions (FORMAT.md, section 7).
 
-    y <= beta + the sum of gains over the words that are swapped, and not forced,    y a maximum that counts swaps.
+    v - the sum of falls <= y <= beta + the sum of gains, over the words that are swapped, and not forced,
+
+y being a maximum that counts swaps.
 
 This file is trusted, as check.py is. Standard library only, exact integers only; nothing is refused here.
 """
@@ -21,6 +23,9 @@ GRID = 64
 """What is found of maxima are integers in units of 2**-GRID, rounded safely."""
 HEIGHTS = 64
 """A height is in HEIGHTS parts of the way from the least beta to the constant bound."""
+STAIRS = 128
+"""A value of a table is a height and STAIRS times a number of stairs; of a rectifier one more, below it is a slope."""
+HIGHEST = 8 * STAIRS + HEIGHTS
 
 Gains = Mapping[int, Sequence[int]]
 """What each option of a word adds, the original nothing; of words that are not there none adds anything."""
@@ -55,18 +60,43 @@ def up(number: int, scale: int) -> int:
 
 class Root(NamedTuple):
     """An element of the cut: what its number is over, for the original sentence, and what options add to that, all
-    exact; what options add in units of the grid, rounded up; and of that the greatest of each word, or 0."""
+    exact; what options add, and take, in units of the grid, rounded up; and of these the greatest of each word, or
+    0."""
 
     scale: int
     base: int
     added: Gains
     steps: Gains
     most: dict[int, int]
+    drops: Gains
+    deepest: dict[int, int]
 
     def highest(self, forced: dict[int, int]) -> int:
         """Where the forced words, with these masks, are swapped as they raise it most, and no others."""
         more = [greatest(self.added[i], forced[i]) for i in forced.keys() & self.added.keys()]
         return up(self.base + sum(more), self.scale)
+
+    def lowest(self, forced: dict[int, int]) -> int:
+        """The same where they lower it most, rounded down."""
+        less = [greatest([-each for each in self.added[i]], forced[i]) for i in forced.keys() & self.added.keys()]
+        return -up(sum(less) - self.base, self.scale)
+
+
+Side = tuple[int, Gains]
+"""A constant, and what swaps add to it, or take from it."""
+
+
+class Line(NamedTuple):
+    """What bounds a maximum: a constant from below, functions from above and below; without the last an element of
+    its window does."""
+
+    low: int
+    above: Side
+    below: Side | None = None
+
+
+Stair = tuple[int, Gains]
+"""The least value of a root, and how far the words that lower it do, by option."""
 
 
 class Counted:
@@ -94,19 +124,40 @@ class Counted:
 
         return sorted(networks.substitute({top: 1}, define)), rectified
 
-    def may(self, top: int) -> bool:
-        """Whether it can have a value in a table: a maximum must count swaps, its roots be affine in the words."""
+    def in_range(self, top: int, value: int) -> bool:
+        """Whether a table may have this value for an element."""
+        most = HIGHEST if isinstance(self.network.owner[top], networks.Rectifier) else HIGHEST - STAIRS
+        return value <= most and value % STAIRS <= HEIGHTS
+
+    def may(self, top: int, value: int = STAIRS) -> bool:
+        """Whether it is a slope, or of an element that counts swaps: whose roots are affine in the words."""
         owner = self.network.owner
-        return not isinstance(owner[top], networks.Maximum) or all(not owner[i].depth for i in self.of(top)[0])
+        slope = isinstance(owner[top], networks.Rectifier) and value < STAIRS
+        return slope or all(not owner[i].depth for i in self.of(top)[0])
 
     def root(self, i: int) -> Root:
         slot = self.network.slot[i]
         scale, added = self.space.scales[slot], dict(self.space.movers[slot])
         steps = {word: [up(each, scale) for each in each_of] for word, each_of in added.items()}
-        return Root(scale, self.space.base[slot], added, steps, {word: max(0, *each) for word, each in steps.items()})
+        drops = {word: [max(0, up(-each, scale)) for each in each_of] for word, each_of in added.items()}
+        most, deepest = ({word: max(0, *each) for word, each in ways.items()} for ways in (steps, drops))
+        return Root(scale, self.space.base[slot], added, steps, most, drops, deepest)
 
-    def line(self, words: Any, top: int, constant: int, height: int) -> tuple[int, Gains]:
-        """beta, and gains; `constant` is the constant bound of the element, at this height of HEIGHTS."""
+    def line(self, words: Any, top: int, low: int, constant: int, value: int | None) -> Line | None:
+        """Of an element between `low` and the constant bound, whose value in a table is this; None for a rectifier
+        without height."""
+        bend = isinstance(self.network.owner[top], networks.Rectifier)
+        if value is None or (bend and value < STAIRS):
+            return None if bend else Line(low, (constant, {}))
+        stairs, height = divmod(value - STAIRS * bend, STAIRS)
+        above = self.above(words, top, constant, height)
+        if not stairs:
+            return Line(low, above)
+        taken, low = self.taken(words, top, low)
+        return Line(low, above, self.below(words, [each for each in taken[:stairs] if each[0] > low], low))
+
+    def above(self, words: Any, top: int, constant: int, height: int) -> Side:
+        """beta, and gains, at this height of HEIGHTS."""
         found, rectified = self.of(top)
         roots, forced = [self.seen(i) for i in found], dict(words.forced)
         bases = [root.highest(forced) for root in roots]
@@ -130,6 +181,38 @@ class Counted:
             for i in able:
                 share, known = slack * most[i] // total, gains.get(i) or [0] * len(root.steps[i])
                 gains[i] = [max(before, step - share) for before, step in zip(known, root.steps[i], strict=True)]
+
+    def taken(self, words: Any, top: int, low: int) -> tuple[list[Stair], int]:
+        """Roots no two of which one word lowers, the greatest first, and what the element is at least. Those that are
+        not above `low`, as any that no word lowers, would raise nothing."""
+        forced, used, taken = dict(words.forced), set[int](), list[Stair]()
+        roots = [self.seen(i) for i in self.of(top)[0]]
+        for least, _, root in sorted([(root.lowest(forced), -at, root) for at, root in enumerate(roots)], reverse=True):
+            if least <= low:
+                break
+            lowering = {i: root.drops[i] for i in root.drops if self.lowers(words, root, i)}
+            if used.isdisjoint(lowering):
+                used.update(lowering)
+                taken.append((least, lowering))
+                if len(taken) > words.room:
+                    return taken, least
+        return taken, low
+
+    def lowers(self, words: Any, root: Root, i: int) -> bool:
+        """Whether a word that may be swapped, and may not, lowers a root."""
+        mask = words.masks[i]
+        if not mask & 1 or mask == 1:
+            return False
+        return (greatest(root.drops[i], mask) if i in words.lacking else root.deepest[i]) > 0
+
+    def below(self, words: Any, stairs: Sequence[Stair], low: int) -> Side:
+        """From the first stair down to `low`: what swaps take, from one stair to the next at most."""
+        falls = dict[int, list[int]]()
+        for (least, lowering), (next_one, _) in zip(stairs, [*stairs[1:], (low, {})], strict=False):
+            for i, drops in lowering.items():
+                known = falls.get(i) or [0] * len(drops)
+                falls[i] = [before + min(drop, least - next_one) for before, drop in zip(known, drops, strict=True)]
+        return stairs[0][0] if stairs else low, falls
 
     def maximum(self, words: Any, function: Any, more: Sequence[tuple[int, Gains]]) -> int:
         """The greatest sum, over the sentences of a region, of a function and of the gains times c, which are in units

@@ -169,7 +169,7 @@ class Growing(check_box.Tree):
                 return [(layer.sources[at], c * layer.factors[at])] if moves else []
             if not isinstance(layer, check.Maximum):
                 raise check.Refused("a layer of which nothing is known")
-            here, (first, certain, _) = box.inputs[layer], box.picks[layer][at]
+            here, (first, certain) = box.inputs[layer], box.picks[layer][at]
             able = [k for k in layer.windows[at] if here[k][1] >= here[first][0]] if bends else []
             return [(layer.sources[k], c * layer.factors[k]) for k in ([first] if certain else able)]
 

@@ -18,7 +18,7 @@ from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
-from swapproof.encodings.bounds.linear_bounds import LinearBounds
+from swapproof.encodings.bounds.linear_bounds import NO_HEIGHT, Heights, LinearBounds
 from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.relaxation import rectifier_lines, replaced_maximum
 from swapproof.encodings.bounds.selection import Places, greatest, suffix_sums
@@ -28,7 +28,7 @@ from swapproof.encodings.bounds.substitution import Coefficients, substituted
 from swapproof.encodings.bounds.swap_corners import extreme
 from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import values
-from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import open_model
 from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.query import Query
@@ -48,6 +48,17 @@ def test_the_tables_hold_the_sums_of_the_greatest(data: st.DataObject) -> None:
         np.testing.assert_allclose(greatest(best[i:].T, j), expected)
 
 
+def heights_of(network: Network, nodes: list[int]) -> st.SearchStrategy[Heights]:
+    """Heights and stairs of the elements of maxima and rectifiers."""
+    value = st.builds(int.__add__, st.sampled_from((0, 16, 64)), st.sampled_from((0, 128, 256, 384, 896)))
+    found = {}
+    for index in nodes:
+        node = network.nodes[index]
+        own = st.one_of(st.just(NO_HEIGHT), value.map((128).__add__)) if isinstance(node.layer, Rectifier) else value
+        found[index] = st.lists(own, min_size=node.size, max_size=node.size).map(np.array)
+    return st.fixed_dictionaries(found)
+
+
 @given(st.data())
 def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) -> None:
     sample = data.draw(st.one_of(tiny_networks(), networks()))
@@ -61,7 +72,7 @@ def test_linear_bounds_hold_in_every_region_of_any_network(data: st.DataObject) 
     region = data.draw(region_of(places))
     swaps, start, left, swapped = region
     maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
-    heights = {n: data.draw(st.sampled_from((0.0, 0.25, 1.0))) for n in maxima if data.draw(st.booleans())}
+    heights = data.draw(heights_of(query.network, [n for n in maxima if data.draw(st.booleans())]))
     bounds = LinearBounds(places, rival, places.count, heights)
     state = bounds.base + sum((bounds.rows[swap] for swap in swaps), np.zeros(places.differences.width))
     chosen = None if swapped is None else np.array([swapped])
@@ -92,7 +103,8 @@ def test_linear_bounds_hold_where_it_is_left_open_which_swaps_were_made(data: st
         if place not in taken and data.draw(st.booleans())
     }
     maxima = [n for n in range(len(query.network.nodes)) if counts_swaps(query.network, n)]
-    bounds = LinearBounds(places, 0, places.count, dict.fromkeys(maxima, 0.0) if data.draw(st.booleans()) else {})
+    heights = data.draw(heights_of(query.network, maxima))
+    bounds = LinearBounds(places, 0, places.count, heights if data.draw(st.booleans()) else {})
     steps = Steps(*places.swaps.shape)
     path = [p * steps.width + c for p, c in swaps] + [steps.number(place, some) for place, some in sets.items()]
     paths = np.array([path + [-1] * (places.count - len(path))])

@@ -215,7 +215,7 @@ KERNEL_LINES = {
     "smooth_leaves.py": 200,
     "smooth_operators.py": 300,
     "sums/packed_columns.py": 60,
-    "sums/swap_gains.py": 110,
+    "sums/swap_gains.py": 170,
     "sums/weighted_sums.py": 200,
 }
 

@@ -19,8 +19,11 @@ from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
+from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.exact_evaluation import exactly_beaten
-from swapproof.encodings.network import Maximum
+from swapproof.encodings.network import Maximum, Rectifier
+from swapproof.encodings.pools.counted_swaps import STAIRS, roots_of, worth_counting
+from swapproof.encodings.pools.stairs import Lowering
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slopes
@@ -35,7 +38,6 @@ from .open_leaves import Rest, kept_relaxation, listed_in, of_rivals, rest_of, u
 from .proof_tree import (
     Planter,
     against_all,
-    counting_layers,
     is_open,
     joint_tree,
     kept_heights,
@@ -80,6 +82,8 @@ NODES_A_RECORD = 8
 """Nodes of a tree that take as much memory."""
 COUNTING_CELLS = 1 << 20
 """Elements of maxima times swaps: every region is worth some operations for each where maxima count swaps."""
+USUAL_STAIRS = 3
+"""Of maxima: more gain little."""
 GRID = 2.0**-48
 """The checker rounds bounds to multiples of 2^-64, which weights may then magnify."""
 
@@ -172,11 +176,22 @@ class Attempt:
 
     @property
     def usual_heights(self) -> Heights:
-        """0 for all: no other was better where few swaps are left, and there most regions are."""
+        """Heights of 0: no other was better where few swaps are left, and there most regions are."""
         network = self.query.network
-        maxima = [] if self.layers is None or self.k < 2 else list(counting_layers(network))
-        size = sum(network.nodes[index].size for index in maxima) * self.places.swaps.size
-        return dict.fromkeys(maxima, 0.0) if size <= COUNTING_CELLS else NO_HEIGHTS
+        if self.layers is None or self.k < 2 or is_shallow(network):
+            return NO_HEIGHTS
+        counting = [i for i in worth_counting(network) if i in canonical_of(network).layer_of]
+        if self.effort.refine:  # slopes are sought for rectifiers
+            counting = [i for i in counting if isinstance(network.nodes[i].layer, Maximum)]
+        if sum(network.nodes[index].size for index in counting) * self.places.swaps.size > COUNTING_CELLS:
+            return NO_HEIGHTS
+        return {index: np.full(network.nodes[index].size, self.usual_value(index)) for index in counting}
+
+    def usual_value(self, index: int) -> int:
+        roots = roots_of(self.query.network, index)
+        stairs = roots is not None and roots.columns.shape[1] > 1 and Lowering.able(roots, self.places.rows)
+        bend = isinstance(self.query.network.nodes[index].layer, Rectifier)
+        return STAIRS * (USUAL_STAIRS * stairs + bend)
 
     def closes(self, bounds: LinearBounds, rival: int) -> bool:
         """Whether the bound of the whole space does."""

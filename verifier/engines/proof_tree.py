@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from swapproof.encodings.bounds.chosen_slopes import GRID, Multipliers, Relaxation
+import numpy as np
+
+from swapproof.encodings.bounds.chosen_slopes import Multipliers, Relaxation
+from swapproof.encodings.bounds.linear_bounds import NO_HEIGHT, Heights
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow
 from swapproof.encodings.canonical import canonical_of
 from swapproof.encodings.network import Network, Rectifier
-from swapproof.encodings.pools.counted_swaps import counts_swaps
+from swapproof.encodings.pools.counted_swaps import HEIGHTS, STAIRS
 from swapproof.encodings.sentence_counts import suffix_counts, up_to
 from swapproof.proofs.writing.certificate import Enumerate, Joint, Linear, Node, Open, Rivals, Slopes, Words
 from swapproof.proofs.writing.tree_reader import below, preorder
@@ -31,31 +34,28 @@ def rectifier_layers(network: Network) -> dict[int, int] | None:
     return {index: layers[index] for index in rectifiers} if layers.keys() >= set(rectifiers) else None
 
 
-def counting_layers(network: Network) -> dict[int, int]:
-    """Maximum that can count swaps -> its layer in the canonical network."""
-    return {index: layer for index, layer in canonical_of(network).layer_of.items() if counts_swaps(network, index)}
-
-
-def with_heights(heights: Mapping[int, float], network: Network, inner: Node) -> Node:
-    """The heights of maxima, by node, for a whole tree."""
+def with_heights(heights: Heights, network: Network, inner: Node) -> Node:
+    """The heights and stairs of what counts swaps, for a whole tree."""
     if not heights:
         return inner
-    layers = counting_layers(network)
-    values = {
-        layers[index]: dict.fromkeys(range(network.nodes[index].size), round(height * GRID))
-        for index, height in heights.items()
-    }
-    return Slopes(values, inner)
+    layers = canonical_of(network).layer_of
+    tables = {layers[index]: dict(enumerate(values.tolist())) for index, values in heights.items()}
+    return Slopes({layer: {i: v for i, v in table.items() if v != NO_HEIGHT} for layer, table in tables.items()}, inner)
 
 
-def kept_heights(tree: Node, network: Network) -> tuple[Mapping[int, float], Node]:
-    """The heights that are set for a whole tree, one for each maximum, and the tree below: the inverse."""
+def kept_heights(tree: Node, network: Network) -> tuple[Heights, Node]:
+    """The heights and stairs that are set for a whole tree, and the tree below: the inverse."""
     if not isinstance(tree, Slopes):
         return {}, tree
-    nodes = {layer: index for index, layer in counting_layers(network).items()}
-    if not tree.values.keys() <= nodes.keys():
-        return {}, tree
-    return {nodes[layer]: min(values.values()) / GRID for layer, values in tree.values.items()}, tree.inner
+    nodes, found = {layer: index for index, layer in canonical_of(network).layer_of.items()}, {}
+    for layer, table in tree.values.items():
+        node = network.nodes[nodes[layer]]
+        bend = isinstance(node.layer, Rectifier)
+        if bend and min(table.values()) < STAIRS:
+            return {}, tree
+        found[nodes[layer]] = np.full(node.size, NO_HEIGHT if bend else HEIGHTS)
+        found[nodes[layer]][list(table)] = list(table.values())
+    return found, tree.inner
 
 
 def joint_tree(
