@@ -332,7 +332,7 @@ class Recipe:
                 continue
             used |= lowers
             found.append((low, falls))
-            if not lowers or len(found) == room + 1:
+            if len(found) == room + 1:
                 return found, max(least, low)
         return found, least
 

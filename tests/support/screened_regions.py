@@ -7,7 +7,8 @@ import numpy as np
 
 from swapproof.encodings.query import Query
 from swapproof.verifier.screening.form.tree_leaves import LINEAR, NONE, Cells, Leaf, Settings
-from swapproof.verifier.screening.maxima.counted_lines import Counting, Kept
+from swapproof.verifier.screening.maxima.counted_lines import Counting
+from swapproof.verifier.screening.maxima.taken_roots import Lowered, Lowering
 from swapproof.verifier.screening.numbers.joint_groups import Groups, Number, Tables
 from swapproof.verifier.screening.numbers.margins import Recipe
 from swapproof.verifier.screening.numbers.region_extremes import Batch, Sets
@@ -47,4 +48,4 @@ def recipe_of(query: Query, regions: list[exact.Region], number: Number) -> Reci
     reach = reach * (2 * most + 1) if heights else reach
     found = magnitudes(query.network, {index: reach[part] for index, part in moves.parts.items()})
     batch = Batch(sets, leaves)
-    return Recipe(batch, found, Groups(Tables(sets, number), batch), Counting(batch, Kept(sets)))
+    return Recipe(batch, found, Groups(Tables(sets, number), batch), Counting(batch), Lowered(batch, Lowering(sets)))

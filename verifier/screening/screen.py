@@ -32,7 +32,8 @@ from ..process_copy import CORES, divided
 from .form.sentence_census import Census
 from .form.tree_leaves import BROKEN, ENUMERATE, LINEAR, OPEN, Leaf, Reader, Settings
 from .form.unsure import Unsure
-from .maxima.counted_lines import Counting, Kept
+from .maxima.counted_lines import Counting, Pairs
+from .maxima.taken_roots import Lowered, Lowering
 from .numbers.enumerated_leaves import Block, PooledLeaves, Swaps, blocks, cut_of
 from .numbers.float64_rounding import Floats
 from .numbers.joint_groups import Groups, Number, Tables
@@ -202,8 +203,13 @@ class Screening:
     # ---- leaves
 
     @cached_property
-    def kept(self) -> Kept:
-        return Kept(self.sets)
+    def pairs(self) -> dict[tuple[int, int], Pairs]:
+        """What is kept of maxima that count swaps from batch to batch; and so is the other."""
+        return {}
+
+    @cached_property
+    def lowering(self) -> Lowering:
+        return Lowering(self.sets)
 
     @cached_property
     def tables(self) -> dict[Number, Tables]:
@@ -215,7 +221,8 @@ class Screening:
         Joint groups are bounded in float32, and in float64 where that is not enough.
         """
         batch = Batch(self.sets, leaves)
-        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), Counting(batch, self.kept))
+        maxima = Counting(batch, self.pairs), Lowered(batch, self.lowering)
+        recipe = Recipe(batch, self.sizes, Groups(self.tables[number], batch), *maxima)
         holds = np.ones(len(leaves), dtype=np.bool_)
         label = self.text.query.label
         for rival in self.text.query.rivals:

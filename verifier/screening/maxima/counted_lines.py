@@ -18,10 +18,9 @@ import numpy as np
 from swapproof.encodings.pools.counted_swaps import Roots, roots_of
 
 from ..numbers.float64_rounding import GRID, SLOP, Floats
-from ..numbers.region_extremes import Batch, Sets
-from ..numbers.relaxed_lines import Above, Below, Picks, Taken
+from ..numbers.region_extremes import Batch
+from ..numbers.relaxed_lines import Above, Picks
 from ..numbers.swap_moves import Indices
-from .taken_roots import Lowering, lower_lines, taken_roots
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +36,11 @@ class Pairs:
 
 
 @dataclass(eq=False)
-class Kept:
-    """What is kept of maxima that count swaps from batch to batch of one proof."""
-
-    sets: Sets
-    pairs: dict[tuple[int, int], Pairs] = field(default_factory=dict)
-
-    @cached_property
-    def lowering(self) -> Lowering:
-        return Lowering(self.sets)
-
-
-@dataclass(eq=False)
 class Counting:
     """What is counted in one batch of regions."""
 
     batch: Batch
-    kept: Kept
+    known: dict[tuple[int, int], Pairs] = field(default_factory=dict)
 
     def roots(self, index: int) -> Roots:
         """Of a maximum that trees may name."""
@@ -75,13 +62,6 @@ class Counting:
     def roundings(self) -> int:
         """That what swaps add beside the cut meets where it is added up."""
         return 2 * self.batch.sets.k + 16
-
-    def taken(self, index: int, stairs: Indices, low: Floats, low_error: Floats) -> Taken:
-        """Of a maximum with these numbers of stairs [B, E], whose windows have these greatest l [B, E]."""
-        return taken_roots(self.batch, self.kept.lowering, index, stairs, low, low_error, self.far)
-
-    def below(self, taken: Taken) -> Below:
-        return lower_lines(self.batch, self.kept.lowering, taken)
 
     def above(self, index: int, heights: Floats, picks: Picks) -> Above:
         """Of a maximum, with these heights [B, E], NaN where none is set: there its constant bound."""
@@ -129,12 +109,12 @@ class Counting:
         return found
 
     def pairs(self, index: int, columns: Indices, i: int) -> Pairs:
-        if (index, i) not in self.kept.pairs:
+        if (index, i) not in self.known:
             touched = self.batch.sets.moves.touched[i]
             local = np.full(len(self.far) + 1, -1)
             local[touched] = np.arange(len(touched))
             found = local[columns].reshape(-1)
             flat = np.flatnonzero(found >= 0)
             elements, starts = np.unique(flat // max(1, columns.shape[1]), return_index=True)
-            self.kept.pairs[index, i] = Pairs(found[flat], flat, starts, elements)
-        return self.kept.pairs[index, i]
+            self.known[index, i] = Pairs(found[flat], flat, starts, elements)
+        return self.known[index, i]

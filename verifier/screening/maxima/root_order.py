@@ -17,31 +17,23 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
-    """Roots [E, most] by column of the cut, each once, -1 behind them; the greatest constant [E] among them, or -inf"""
-
-    columns: Indices
-    constant: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
 class Found:
-    """Of n elements: columns and numbers [n, most] of their roots, -1 for none, and the greatest constant [n]."""
+    """Of n elements: columns and numbers [n, most] of their roots, -1 for none, but for constants."""
 
     columns: Indices
     numbers: Indices
-    constant: NDArray[np.float64]
 
 
 @lru_cache(maxsize=16)
-def ordered_roots(network: Network, index: int) -> Ordered:
-    """Of a maximum that counts swaps."""
+def ordered_roots(network: Network, index: int) -> Indices:
+    """Of a maximum that counts swaps: the columns [E, most] in the cut of all that are no constants, each once, and -1
+    where an element has fewer. A constant is never above the greatest l of a window."""
     elements = np.arange(network.nodes[index].size)
     found = Reader(network).below(index, elements, elements + Reader(network).starts[index])
     order = np.argsort(np.where(found.numbers < 0, np.iinfo(np.int64).max, found.numbers), axis=1, kind="stable")
     columns, numbers = (np.take_along_axis(part, order, axis=1) for part in (found.columns, found.numbers))
     columns[:, 1:][numbers[:, 1:] == numbers[:, :-1]] = -1
-    return Ordered(columns, found.constant)
+    return np.asarray(columns)
 
 
 class Reader:
@@ -59,14 +51,14 @@ class Reader:
 
     def below(self, n: int, elements: Indices, numbers: Indices) -> Found:
         """Of elements of a node that have these numbers."""
-        node, none = self.network.nodes[n], np.full(len(elements), -np.inf)
+        node = self.network.nodes[n]
         if n in self.network.cut_parts:
             columns = elements + self.network.cut_parts[n].start
-            return Found(columns[:, None], numbers[:, None], none)
+            return Found(columns[:, None], numbers[:, None])
         match node.layer:
-            case Constant(value):
+            case Constant():
                 nothing = np.empty((len(elements), 0), dtype=np.int64)
-                return Found(nothing, nothing, value.reshape(-1)[elements].astype(np.float64))
+                return Found(nothing, nothing)
             case Rearrangement(order):
                 return self.picked(n, order.reshape(-1)[elements], numbers)
             case Rectifier():
@@ -75,8 +67,7 @@ class Reader:
                 width = self.network.nodes[node.inputs[0]].size // node.size
                 inside = (elements[:, None] * width + np.arange(width)).reshape(-1)
                 found = self.below(node.inputs[0], inside, read_by(self.steps[n])[numbers - self.starts[n]].reshape(-1))
-                columns, own = (part.reshape(len(elements), -1) for part in (found.columns, found.numbers))
-                return Found(columns, own, found.constant.reshape(len(elements), -1).max(axis=1))
+                return Found(found.columns.reshape(len(elements), -1), found.numbers.reshape(len(elements), -1))
             case _:
                 raise ValueError(f"node {n} is no maximum that counts swaps")
 
@@ -92,12 +83,10 @@ class Reader:
             parts += [(rows, self.below(source, inside, numbers[rows]))] if len(rows) else []
         most = max((found.columns.shape[1] for _, found in parts), default=0)
         columns, own = (np.full((len(order), most), -1, dtype=np.int64) for _ in range(2))
-        constant = np.full(len(order), -np.inf)
         for rows, found in parts:
             columns[rows, : found.columns.shape[1]] = found.columns
             own[rows, : found.numbers.shape[1]] = found.numbers
-            constant[rows] = found.constant
-        return Found(columns, own, constant)
+        return Found(columns, own)
 
 
 def read_by(step: Any) -> Indices:

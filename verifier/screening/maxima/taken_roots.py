@@ -1,28 +1,26 @@
 """Which roots the lower relaxation of a maximum takes (FORMAT section 7), in float64, for many regions at once.
 
 The recipe takes roots in an order and leaves out those that share a lowering word with one taken before: an order that
-float64 knows only up to its errors. Of one element in one region let E be no less than the error of any low_z, of any
-e_z and of any constant among the roots, nor than that of l', the greatest l of the window. E covers the rounding of a
-difference of these as well: it holds more than a hundred units of what is subtracted, and l' is not below any root's
-own l. With near = 2 E, slack = 2 near and
+float64 knows only up to its errors. Of one element in one region let E be no less than the error of any low_z and of
+any e_z of its roots, nor than that of l', the greatest l of the window. E covers the rounding of a difference of these
+as well: it holds more than a hundred units of what is subtracted. l' is not below the least value of any root over the
+region, so not below low_z of one that no word lowers, nor below a constant. With near = 2 E and slack = 2 near:
 
-    l0 = the greatest of l', of the constants, and of low_z of the roots that surely no word lowers
-
-* What is not more than `slack` above l0 makes no difference. The recipe's l is not below l0 - E: a root that no word
-  lowers stays available to the end. Once only such roots are left, low_z of all that the recipe still takes is at most
-  l0 + slack + E; so l is, too, and each of them that is a stair is less than slack + 2 E above l.
+* What is not more than `slack` above l' makes no difference: where the recipe goes on with such roots, low_z of all
+  that it still takes is at most l' + slack + E; so l is, too, and each of them that is a stair is less than
+  slack + 2 E above l.
 * The root with the greatest number here, among those that share no lowering word for certain with one taken before, is
   the recipe's next if all others are `near` below it or more. If some are not, all of them may still be one number for
   certain (equal_elements.py, where no forced word moves them): then the first of them is the recipe's next. Otherwise
-  the element is *unsettled*; so it is where it is in doubt which words lower the root that is chosen.
+  the element is *unsettled*; so it is where it is in doubt whether some word lowers the root that is chosen.
 * Of the j + 1-th root only low_z counts, which is l: known up to E whichever it is, if the greatest here is available.
 
-So what is taken here above l0 + slack is what the recipe takes, in its order; l and v_1 are known up to 2 slack. What a
+So what is taken here above l' + slack is what the recipe takes, in its order; l and v_1 are known up to 2 slack. What a
 swap takes, min(e_z, v_i - v_{i+1}) for the one root among those taken that it lowers, is known up to slack + 4 E, or
 slack + 2 E where only the recipe has that root as a stair: 3 slack for each swap and 2 slack are more than that. Where
-no root reaches l', l is l' itself. Of an unsettled element the line is l0 here. With v the greatest number left then,
-the recipe's l lies between l0 - E and v + E. With v_1 the first that was taken, or v, its line lies between v_1 + E and
-v_1 - E - spare (v_1 - l + E), both within spare (v_1 - l0 + slack) + slack of l0, as there is a swap to spare.
+no root reaches l', l is l' itself. Of an unsettled element the line is l' here. With v the greatest number left then,
+the recipe's l lies between l' - E and v + E. With v_1 the first that was taken, or v, its line lies between v_1 + E and
+v_1 - E - spare (v_1 - l + E), both within spare (v_1 - l' + slack) + slack of l', as there is a swap to spare.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from ..numbers.float64_rounding import GRID, SLOP, Floats
 from ..numbers.region_extremes import KEPT, Batch, Sets
 from ..numbers.relaxed_lines import Below, Taken
 from ..numbers.swap_moves import Indices
-from .root_order import Ordered, ordered_roots
+from .root_order import ordered_roots
 
 Flags = NDArray[np.bool_]
 Bits = NDArray[np.uint64]
@@ -137,7 +135,7 @@ class Choice:
 
     batch: Batch
     lowering: Lowering
-    roots: Ordered
+    roots: Indices
     rows: Indices
     elements: Indices
     low: Floats
@@ -149,25 +147,21 @@ class Choice:
         if not never_underflows(self.batch.network):
             raise Unsure("numbers so small that what lowers an element cannot be told")
         width = self.batch.sets.moves.width
-        self.columns = np.where(self.roots.columns < 0, width, self.roots.columns)[self.elements]
+        self.columns = np.where(self.roots < 0, width, self.roots)[self.elements]
         free, self.of = np.unique([leaf.free for leaf in self.batch.leaves], return_inverse=True)
         found = [self.lowering.of_free(int(each)) for each in free]
         self.bits = np.array([bits for bits, _ in found])
         self.vague = np.array([vague for _, vague in found])
-        fixed = ~(self.bits.any(axis=2) | self.vague)
         least = np.pad(self.batch.forced_ends[0], ((0, 0), (0, 1)), constant_values=-np.inf)
         self.left = least[self.rows[:, None], self.columns]
         """[n, roots]: low_z of those that are available."""
-        lasting = np.where(fixed[self.of], least, -np.inf)[self.rows[:, None], self.columns]
-        constant = self.roots.constant[self.elements]
-        self.highest = np.maximum(self.left.max(axis=1, initial=-np.inf), constant)
+        self.highest = self.left.max(axis=1, initial=-np.inf)
         self.near, self.slack = 2 * self.error, 4 * self.error
-        self.floor = np.maximum(np.maximum(self.low, constant), lasting.max(axis=1, initial=-np.inf))
         self.spare = self.batch.spare[self.rows]
 
     def made(self, most: Indices) -> Found:
         """With at most so many stairs [n]."""
-        count, low, off = len(self.rows), self.floor.copy(), 2 * self.slack
+        count, low, off = len(self.rows), self.low.copy(), 2 * self.slack
         levels = np.full((int(self.spare.max(initial=0)) + 1, count), np.nan)
         columns = np.zeros(levels.shape, dtype=np.int64)
         unsettled, active = np.zeros(count, dtype=np.bool_), np.arange(count)
@@ -175,7 +169,7 @@ class Choice:
             left = self.left[active]
             best = left.argmax(axis=1) if left.shape[1] else np.zeros(len(active), dtype=np.int64)
             value = left[np.arange(len(active)), best] if left.shape[1] else np.full(len(active), -np.inf)
-            above = value > self.floor[active] + self.slack[active]
+            above = value > self.low[active] + self.slack[active]
             active, best, value = active[above], best[above], value[above]
             if not len(active):
                 break
@@ -184,7 +178,7 @@ class Choice:
             doubtful |= self.vague[self.of[self.rows[active]], column]
             lost = active[doubtful]
             unsettled[lost] = True
-            off[lost] += value[doubtful] - self.floor[lost]
+            off[lost] += value[doubtful] - self.low[lost]
             active, column, value = active[~doubtful], column[~doubtful], value[~doubtful]
             ends = self.spare[active] == step
             low[active[ends]] = value[ends]
@@ -242,7 +236,7 @@ class Found:
 
     def cut(self, choice: Choice, most: Indices) -> Found:
         """Without what comes after the stairs, and without those of what is unsettled."""
-        self.highest = np.where(np.isnan(self.levels[0]), choice.floor + self.off, self.levels[0])
+        self.highest = np.where(np.isnan(self.levels[0]), choice.low + self.off, self.levels[0])
         late = np.arange(len(self.levels))[:, None] >= most
         self.levels[late | self.unsettled] = np.nan
         return self
@@ -279,25 +273,33 @@ def smallest(numbers: Floats) -> int:
     return min(0, int(np.floor(np.log2(sizes.min())))) if sizes.size else 0
 
 
-def taken_roots(
-    batch: Batch, lowering: Lowering, index: int, stairs: Indices, low: Floats, low_error: Floats, far: Floats
-) -> Taken:
-    """Of a maximum, where `stairs` [B, E] are above 0; `low` [B, E] are the greatest l of its windows."""
-    there = stairs > 0
-    rows, elements = np.nonzero(there)
-    roots = ordered_roots(batch.network, index)
-    errors = np.append(far, 0.0)[roots.columns].max(axis=1, initial=0.0) if len(roots.columns) else np.zeros(0)
-    error = (errors[elements] + low_error[rows, elements] + 4 * GRID) * SLOP
-    choice = Choice(batch, lowering, roots, rows, elements, low[rows, elements], error)
-    found = choice.made(stairs[rows, elements])
-    kept = choice.highest + error <= choice.low - low_error[rows, elements]
-    news, offs = low.copy(), low_error.copy()
-    news[rows, elements] = np.where(kept, choice.low, found.low)
-    offs[rows, elements] = np.where(kept, low_error[rows, elements], found.off * SLOP)
-    doubt = 2 * choice.slack + 3 * choice.slack * choice.spare
-    unknown = choice.spare * (found.highest - choice.floor + choice.slack) + choice.slack
-    doubt = doubt + np.where(found.unsettled, unknown, 0.0)
-    return Taken(there, news, offs, found.start, found.stairs, doubt * SLOP)
+@dataclass(eq=False)
+class Lowered:
+    """Maxima bounded from below in one batch of regions."""
+
+    batch: Batch
+    lowering: Lowering
+
+    def taken(self, index: int, stairs: Indices, low: Floats, low_error: Floats) -> Taken:
+        """Of a maximum, where `stairs` [B, E] are above 0; `low` [B, E] are the greatest l of its windows."""
+        batch, there = self.batch, stairs > 0
+        rows, elements = np.nonzero(there)
+        roots, far = ordered_roots(batch.network, index), np.append(batch.errors + batch.weight, 0.0)
+        error = far[roots].max(axis=1, initial=0.0)[elements]
+        error = (error + low_error[rows, elements] + 4 * GRID) * SLOP
+        choice = Choice(batch, self.lowering, roots, rows, elements, low[rows, elements], error)
+        found = choice.made(stairs[rows, elements])
+        kept = choice.highest + error <= choice.low - low_error[rows, elements]
+        news, offs = low.copy(), low_error.copy()
+        news[rows, elements] = np.where(kept, choice.low, found.low)
+        offs[rows, elements] = np.where(kept, low_error[rows, elements], found.off * SLOP)
+        doubt = 2 * choice.slack + 3 * choice.slack * choice.spare
+        unknown = choice.spare * (found.highest - choice.low + choice.slack) + choice.slack
+        doubt = doubt + np.where(found.unsettled, unknown, 0.0)
+        return Taken(there, news, offs, found.start, found.stairs, doubt * SLOP)
+
+    def below(self, taken: Taken) -> Below:
+        return lower_lines(self.batch, self.lowering, taken)
 
 
 def lower_lines(batch: Batch, lowering: Lowering, taken: Taken) -> Below:

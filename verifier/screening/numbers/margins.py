@@ -73,17 +73,21 @@ class Counting(Protocol):
     def above(self, index: int, heights: Floats, picks: Picks) -> Above:
         """Of a maximum, with these heights [B, size], NaN where none is set."""
 
-    def taken(self, index: int, stairs: Classes, low: Floats, low_error: Floats) -> Taken:
-        """Of a maximum with these stairs [B, size], whose windows have these greatest l."""
-
-    def below(self, taken: Taken) -> Below:
-        """What bounds it from below."""
-
     @property
     def roundings(self) -> int: ...
 
     def least(self, coefficients: Floats, more: Floats) -> Floats:
         """As of the regions, of functions that each swap lowers by `more` [B, R, swaps] besides."""
+
+
+class Lowered(Protocol):
+    """Maxima bounded from below by what they count (taken_roots)."""
+
+    def taken(self, index: int, stairs: Classes, low: Floats, low_error: Floats) -> Taken:
+        """Of a maximum with these stairs [B, size], whose windows have these greatest l."""
+
+    def below(self, taken: Taken) -> Below:
+        """What bounds it from below."""
 
 
 @dataclass(eq=False)
@@ -94,7 +98,8 @@ class Recipe:
     sizes: Mapping[int, Floats]
     groups: Joined | None = None
     counting: Counting | None = None
-    """Where heights may be set."""
+    lowered: Lowered | None = None
+    """Both where heights may be set."""
     known: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
     """Rectifier, or maximum -> [B, size]: the slopes, or heights, set, NaN where none is."""
@@ -159,8 +164,8 @@ class Recipe:
         if at.index in self.slopes:  # what counts swaps can be above all bounds
             size = np.broadcast_to(self.sizes[at.index], found.low.shape)
             found = replace(found, least=-size, most=size)
-        if at.index in self.stairs and self.counting is not None:
-            self.taken[at.index] = self.counting.taken(at.index, self.stairs[at.index], found.low, found.low_error)
+        if at.index in self.stairs and self.lowered is not None:
+            self.taken[at.index] = self.lowered.taken(at.index, self.stairs[at.index], found.low, found.low_error)
             found = replace(found, low=self.taken[at.index].low, low_error=self.taken[at.index].low_error)
         return found
 
@@ -275,7 +280,8 @@ class Recipe:
         if at.index not in self.lines and self.counting is not None:
             self.bounds(at.index)
             taken, above = self.taken.get(at.index), self.counting.above(at.index, heights, picks)
-            self.lines[at.index] = above, None if taken is None else self.counting.below(taken)
+            below = None if taken is None or self.lowered is None else self.lowered.below(taken)
+            self.lines[at.index] = above, below
         return self.lines[at.index]
 
 
