@@ -386,16 +386,16 @@ class Space:
                     found.append((low if low > 0 else low * layer.p // layer.q, above))
             elif isinstance(layer, Maximum):
                 box.picks[layer] = []
-                for window in layer.windows:
+                for top, window in enumerate(layer.windows, layer.start):
                     lows, highs = zip(*here[window.start : window.stop], strict=True)
                     at = lows.index(max(lows))
                     certain = max([*highs[:at], *highs[at + 1 :]], default=lows[at]) <= lows[at]
                     found.append((lows[at], max(highs)))
                     box.picks[layer].append((window.start + at, certain))
-            own = range(layer.start, layer.start + layer.size)
-            for top in own if isinstance(layer, Maximum) else [i for i in heights if i in own]:
+                    box.lines[top] = swap_gains.Line(lows[at], (max(highs), {}))
+            for top in [i for i in heights if 0 <= i - layer.start < layer.size]:
                 low, high = found[top - layer.start]
-                line = self.counted.line(words, top, low, high, heights.get(top))
+                line = self.counted.line(words, top, low, high, heights[top])
                 if line is not None:
                     box.lines[top], found[top - layer.start] = line, (line.low, high)
             box.known.update(enumerate(found, layer.start))

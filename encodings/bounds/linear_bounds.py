@@ -115,7 +115,7 @@ class Raised:
 
     def falls(self, swaps: Array) -> Array:
         """[n, R, swaps], of swaps numbered p * C + c."""
-        return np.asarray(self.weights @ self.line.added(swaps))
+        return self.line.fallen(self.weights, swaps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -468,28 +468,34 @@ class ElementBounds:
         counted = self.linear.counted.get(index)
         if counted is None:
             return LINES.rule(at.node)(at.node.layer, given, *self.of(at.node.inputs[0]), at)
-        if index not in self.counted:
-            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
-            values = np.atleast_2d(self.heights[index])
-            self.counted[index] = counted.lines(self.base, most, self.of(index)[1], values)
         if isinstance(at.node.layer, Rectifier):
-            return self.bent(at, at.node.layer, given, raised)
+            return self.bent(at, at.node.layer, counted, given, raised)
         if index not in self.lines:
             ends = [end.reshape(len(end), at.node.size, -1) for end in self.of(at.node.inputs[0])]
             self.lines[index] = picked(*ends), ends[0].shape[2]
-        (found, width), values, below = self.lines[index], given.dense(at.node.size), self.stairs.get(index)
-        line = self.counted[index]
+        (found, width), values = self.lines[index], given.dense(at.node.size)
+        line = self.line(at, counted, ~found.certain)  # asks for the bounds of its elements, and with them the stairs
+        below = self.stairs.get(index)
         raised.append(Raised(line, np.where(found.certain[:, None], 0.0, np.maximum(-values, 0.0))))
         if below is not None:
             raised.append(Raised(below, np.where(found.certain[:, None], 0.0, np.maximum(values, 0.0))))
         return replaced_by(found, line.beta, width, values, None if below is None else below.top)
 
-    def bent(self, at: At, layer: Rectifier, given: Coefficients, raised: list[Raised]) -> Relaxed:
+    def line(self, at: At, counted: Counted, needed: Array) -> Line:
+        """From above, where it is needed [n, E]."""
+        if at.index not in self.counted:
+            most = np.concatenate([self.known[node][1] for node in self.linear.differences.parts], axis=1)
+            values = np.atleast_2d(self.heights[at.index])
+            self.counted[at.index] = counted.lines(self.base, most, self.of(at.index)[1], values, needed)
+        return self.counted[at.index]
+
+    def bent(self, at: At, layer: Rectifier, counted: Counted, given: Coefficients, raised: list[Raised]) -> Relaxed:
         """A rectifier some of whose elements count swaps, where they are not stable."""
         low, high = self.of(at.node.inputs[0])
         unstable = (low < 0) & (high > 0)
         counts = unstable & (np.atleast_2d(self.heights[at.index]) >= STAIRS)
-        values, line, below = given.dense(at.node.size), self.counted[at.index], self.stairs.get(at.index)
+        line = self.line(at, counted, counts)
+        values, below = given.dense(at.node.size), self.stairs.get(at.index)
         values = np.broadcast_to(values, (len(low), *values.shape[1:]))
         up, down = np.maximum(values, 0.0), np.minimum(values, 0.0)
         lower, upper, constant = rectifier_lines(layer.slope, low, high)

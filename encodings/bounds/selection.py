@@ -101,7 +101,8 @@ class Places:
     @property
     def with_all(self) -> Places:
         """With all swaps for corners."""
-        return replace(self, known=self.there)
+        already = self.known is not None and np.array_equal(self.known, self.there)
+        return self if already else replace(self, known=self.there)
 
     def after(self, made: Iterable[int], start: int) -> Places:
         """The positions from `start` on, when these swaps are made."""

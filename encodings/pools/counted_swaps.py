@@ -115,9 +115,10 @@ class Counted:
         self.rows[rank, place, :, element] = rows[place, :, column]
         self.last: tuple[Array, tuple[Array, Array, Array]] | None = None
 
-    def lines(self, base: Array, high: Array, highest: Array, values: Array) -> Line:
+    def lines(self, base: Array, high: Array, highest: Array, values: Array, needed: Array) -> Line:
         """In regions with these values `base` [n, width] of the cut without further swaps, and with these greatest
-        values `high`; `highest` [n, E] are the constant bounds. `values` [n or 1, E]: those of tables."""
+        values `high`; `highest` [n, E] are the constant bounds. `values` [n or 1, E]: those of tables; `needed`
+        [n, E]: where the line is."""
         own, most = at_windows(self.columns, base), at_windows(self.columns, high)
         least = np.maximum(own.max(axis=2, initial=LOWEST), self.floor)
         height = np.maximum(values, 0) % STAIRS / HEIGHTS
@@ -125,7 +126,7 @@ class Counted:
         slack, rise = beta[:, :, None] - own, most - own
         parts = np.ones_like(slack)
         np.divide(slack, rise, out=parts, where=slack < rise)
-        return Line(self, beta, parts.reshape(len(base), -1))
+        return Line(self, beta, parts.reshape(len(base), -1), np.flatnonzero(needed.any(axis=0)))
 
     def laid(self, swaps: Array) -> tuple[Array, Array, Array]:
         """[wide, E, swaps] each, of swaps numbered p * C + c: `windows` and `raising` of their places, and `rows`."""
@@ -140,24 +141,29 @@ class Counted:
 class Line:
     """Upper bounds beta + sum of G(s), in n regions."""
 
-    def __init__(self, counted: Counted, beta: Array, parts: Array) -> None:
-        """beta [n, E]; `parts` [n, E * most]: what part of how far a swap can raise each window its share is."""
-        self.counted, self.beta, self.parts = counted, beta, parts
+    def __init__(self, counted: Counted, beta: Array, parts: Array, needed: Array) -> None:
+        """beta [n, E]; `parts` [n, E * most]: what part of how far a swap can raise each window its share is;
+        `needed`: the elements whose bounds are asked for."""
+        self.counted, self.beta, self.parts, self.needed = counted, beta, parts, needed
         self.known: tuple[Array, Array] | None = None
 
-    def added(self, swaps: Array) -> Array:
-        """[n, E, swaps]: G, of swaps numbered p * C + c."""
+    def fallen(self, weights: Array, swaps: Array) -> Array:
+        """[n, R, swaps]: G weighted by [n, R, E], of swaps numbered p * C + c."""
         if self.known is None or self.known[0] is not swaps:
-            self.known = swaps, self.computed(swaps)
-        return self.known[1]
+            self.known = swaps, self.gains(swaps)
+        return np.asarray(weights[:, :, self.needed] @ self.known[1])
 
-    def computed(self, swaps: Array) -> Array:
-        counted = self.counted
-        found = np.zeros((len(self.parts), counted.rows.shape[3], len(swaps)))
-        for windows, raising, rows in zip(*counted.laid(swaps), strict=True):
-            gain = self.parts.take(windows, axis=1)
-            gain *= raising
-            np.subtract(rows, gain, out=gain)
+    def gains(self, swaps: Array) -> Array:
+        """[n, needed, swaps]: G."""
+        found = np.zeros((len(self.parts), len(self.needed), len(swaps)))
+        alone = self.counted.columns.shape[1] == 1
+        for windows, raising, rows in zip(*self.counted.laid(swaps), strict=True):
+            if alone:
+                gain = self.parts[:, self.needed, None] * raising[self.needed]
+            else:
+                gain = self.parts.take(windows[self.needed], axis=1)
+                gain *= raising[self.needed]
+            np.subtract(rows[self.needed], gain, out=gain)
             np.maximum(found, gain, out=found)
         return found
 

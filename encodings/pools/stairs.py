@@ -120,8 +120,12 @@ class Stairs:
     """[n, E], of each stair: how far it is to the next; 0 where there is none."""
     known: tuple[Array, Array] | None = None
 
-    def added(self, swaps: Array) -> Array:
-        """[n, E, swaps]: how far each lowers the bound, of swaps numbered p * C + c."""
+    def fallen(self, weights: Array, swaps: Array) -> Array:
+        """[n, R, swaps]: how far each lowers the bounds weighted by [n, R, E], of swaps numbered p * C + c."""
+        return np.asarray(weights @ self.falls(swaps))
+
+    def falls(self, swaps: Array) -> Array:
+        """[n, E, swaps]"""
         if self.known is None or self.known[0] is not swaps:
             slots = self.lowering.laid(swaps)
             found = np.zeros((*self.low.shape, len(swaps) + 1))

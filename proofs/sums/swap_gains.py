@@ -143,12 +143,12 @@ class Counted:
         most, deepest = ({word: max(0, *each) for word, each in ways.items()} for ways in (steps, drops))
         return Root(scale, self.space.base[slot], added, steps, most, drops, deepest)
 
-    def line(self, words: Any, top: int, low: int, constant: int, value: int | None) -> Line | None:
-        """Of an element between `low` and the constant bound, whose value in a table is this; None for a rectifier
-        without height."""
+    def line(self, words: Any, top: int, low: int, constant: int, value: int) -> Line | None:
+        """Of an element between `low` and the constant bound, whose value in a table is this; None where that is the
+        slope of a rectifier."""
         bend = isinstance(self.network.owner[top], networks.Rectifier)
-        if value is None or (bend and value < STAIRS):
-            return None if bend else Line(low, (constant, {}))
+        if bend and value < STAIRS:
+            return None
         stairs, height = divmod(value - STAIRS * bend, STAIRS)
         above = self.above(words, top, constant, height)
         if not stairs:

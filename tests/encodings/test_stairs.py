@@ -27,7 +27,7 @@ def test_stairs_hold_for_all_sentences_and_are_those_of_plain_loops(seed: int) -
     low = low.reshape(elements, most).max(axis=1)
     found = lowering.stairs(base[None], low[None], np.array([start]), np.array([left]), np.full((1, elements), stairs))
     swaps = np.arange(places * choices)
-    added = found.added(swaps)[0].reshape(elements, places, choices)
+    added = found.falls(swaps)[0].reshape(elements, places, choices)
     for element in range(elements):
         columns = roots.columns[element]
         taken = list[int]()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.linear_bounds import NO_HEIGHTS, Heights, LinearBounds
 from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.swap_differences import DOUBLE, Differences
+from swapproof.encodings.network import Maximum
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.encodings.ties import always_tied
@@ -128,6 +129,8 @@ class Exact:
         places = Places.of(differences)
         errors = differences.evaluation_errors(places.count, DOUBLE)
         layers = rectifier_layers(query.network) if self.joint else None
+        if layers is not None and any(isinstance(node.layer, Maximum) for node in query.network.nodes):
+            places = places.with_all  # for stairs: once, and not for every bound
         level: Level = "real" if np.isinf(Certified.of(query).claimable).any() else "float32"
         for counting in (False, True):
             heights = usual_heights(places, layers, slopes=self.effort.refine) if counting else NO_HEIGHTS
