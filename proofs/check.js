@@ -2882,8 +2882,8 @@ function swapproofChecker() {
 
   // A linear leaf is { words, network, plan, region, bounds: by id, of elements, inputs: by nonlinear layer, low and high
   // of its inputs, place by place, lines: by nonlinear layer, the relaxations of its elements, made when they are asked
-  // for, gains, losses: by id, what swaps change in upper and lower relaxations of maxima, and changeCount: how many
-  // swaps in all }.
+  // for, gains, losses: by id, what swaps change in upper and lower relaxations that count them, and changeCount: how
+  // many swaps in all }.
 
   const roundedOut = (low, high, den) => [floorDivide(low * ONE, den), ceilDivide(high * ONE, den)];
 
@@ -2899,12 +2899,10 @@ function swapproofChecker() {
     }
     if (layer.kind === "constant") return roundedOut(layer.num[i], layer.num[i], layer.den);
     if (layer.kind === "rectifier") {
-      const { num, den } = layer.alpha;
-      const { low, high } = leaf.inputs.get(layer);
-      const [l, u] = [low[i], high[i]];
-      return [l >= 0n ? l : floorDivide(l * num, den), u >= 0n ? u : ceilDivide(u * num, den)];
+      const ends = rectifiedEnds(layer, i, leaf.inputs.get(layer));
+      return countsSwaps(leaf.region, layer, i) ? [stairsOf(leaf, layer, i).low, ends[1]] : ends;
     }
-    if (layer.kind === "maximum") return [stairsOf(leaf, layer, i).low, lineOf(leaf, layer, i).top];
+    if (layer.kind === "maximum") return [stairsOf(leaf, layer, i).low, lineOf(leaf, layer, i).counted.top];
     const [low, high] = [1n, -1n].map((sign) => {
       const { num, den } = leastOf(leaf, [[id, sign]], false);
       return floorDivide(num * ONE, den);
@@ -2930,23 +2928,37 @@ function swapproofChecker() {
   }
 
   function lineOf(leaf, layer, i) {
-    const make = layer.kind === "maximum" ? maximumLine : rectifierLine;
-    return (leaf.lines.get(layer)[i] ??= make(layer, i, leaf.inputs.get(layer)));
+    return (leaf.lines.get(layer)[i] ??= makeLine(leaf, layer, i));
+  }
+  function makeLine({ region, inputs }, layer, i) {
+    const ends = inputs.get(layer);
+    if (layer.kind === "maximum") return maximumLine(layer, i, ends);
+    const line = rectifierLine(layer, i, ends);
+    if (countsSwaps(region, layer, i)) line.counted = countedLine(...rectifiedEnds(layer, i, ends));
+    return line;
+  }
+  // What counts swaps: its greatest l and u as they are without stairs. What is null is made when it is asked for: see
+  // stairsOf, lowerOfCounted, upperOfCounted.
+  function countedLine(least, top) {
+    return { least, top, stairs: null, lower: null, upper: null };
+  }
+  function rectifiedEnds({ alpha: { num, den } }, i, { low, high }) {
+    const [l, u] = [low[i], high[i]];
+    return [l >= 0n ? l : floorDivide(l * num, den), u >= 0n ? u : ceilDivide(u * num, den)];
   }
   // Exact slope (over alpha.den), or upper slope and constant, and lower slope (slopes over alpha.den 2^16, constants over
   // alpha.den 2^80).
   function rectifierLine({ alpha }, i, { low, high }) {
     const [l, u] = [low[i], high[i]];
-    if (l >= 0n) return { exact: alpha.den };
-    if (u <= 0n) return { exact: alpha.num };
+    if (l >= 0n) return { exact: alpha.den, counted: null };
+    if (u <= 0n) return { exact: alpha.num, counted: null };
     const whole = alpha.den << 16n;
     const leak = alpha.num << 16n;
     const width = (u - l) * alpha.den;
     const s = floorDivide(((u * alpha.den - l * alpha.num) << 17n) + width, 2n * width) * alpha.den;
-    return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak };
+    return { exact: null, upper: s, constant: larger((leak - s) * l, (whole - s) * u), lower: u > -l ? whole : leak, counted: null };
   }
-  // The element of the window with the greatest l, whether it is the maximum for sure, and the greatest l and u. What is
-  // null is made when it is asked for: see stairsOf, lowerOfMaximum, upperOfMaximum.
+  // The element of the window with the greatest l, whether it is the maximum for sure, and the greatest l and u.
   function maximumLine(layer, i, { low, high }) {
     const [start, end] = placesOf(layer, i);
     let best = start;
@@ -2954,15 +2966,22 @@ function swapproofChecker() {
     for (let at = start; at < end; at++) if (low[at] > low[best]) best = at;
     let exact = true;
     for (let at = start; at < end; at++) if (at !== best && high[at] > low[best]) exact = false;
-    return { best: layer.ids[best], exact, least: low[best], top: greatestOf(layer, i, (at) => high[at]), stairs: null, lower: null, upper: null };
+    return { best: layer.ids[best], exact, counted: countedLine(low[best], greatestOf(layer, i, (at) => high[at])) };
   }
 
-  // ---- Maxima that count swaps (section 7). Integers in units of 2^-64
+  // ---- Maxima and rectifiers that count swaps (section 7). Integers in units of 2^-64
 
-  // What a table of node 8 says of an element of a maximum: 64 times its height, and how many stairs.
-  const isOfMaximum = (value) => value % 128 <= 64 && value < 8 * 128;
-  const heightOf = ({ slopes }, layer, i) => (slopes?.get(layer)?.get(i) ?? 64) % 128;
-  const stairCountOf = ({ slopes }, layer, i) => Math.floor((slopes?.get(layer)?.get(i) ?? 64) / 128);
+  // What a table of node 8 says of an element that counts swaps: 64 times its height, and how many stairs, together one
+  // number. That of a rectifier is written 128 higher, above all slopes; without it its lines count nothing.
+  const isOfCounted = (number) => number >= 0 && number % 128 <= 64 && number < 8 * 128;
+  const isOfNode8 = (value, { kind }) => (kind === "rectifier" && value <= 64) || isOfCounted(kind === "rectifier" ? value - 128 : value);
+  const countedOf = ({ slopes }, layer, i) => {
+    const value = slopes?.get(layer)?.get(i);
+    return layer.kind === "rectifier" ? (value ?? 0) - 128 : value ?? 64;
+  };
+  const countsSwaps = (region, layer, i) => countedOf(region, layer, i) >= 0;
+  const heightOf = (region, layer, i) => countedOf(region, layer, i) % 128;
+  const stairCountOf = (region, layer, i) => Math.floor(countedOf(region, layer, i) / 128);
 
   // The roots of an element, ascending, and whether a rectifier is met on the way to one; null if it does not count swaps.
   function rootsOf(network, id) {
@@ -2971,7 +2990,7 @@ function swapproofChecker() {
       const found = findRoots(network, id);
       roots.set(id, found);
       network.rootCount += found === null ? 0 : found.ids.length;
-      if (network.rootCount > LIMIT.reached) lackOfMemory("maxima of so many elements");
+      if (network.rootCount > LIMIT.reached) lackOfMemory("maxima and rectifiers of so many elements");
     }
     return roots.get(id);
   }
@@ -3017,9 +3036,9 @@ function swapproofChecker() {
     return found.counted;
   }
 
-  // The upper relaxation of a maximum: a constant, and for the words that add to it what each swap adds; without height
-  // the constant alone.
-  function upperOfMaximum({ words, plan, region }, layer, i, { top }) {
+  // The upper relaxation of what counts swaps: a constant, and for the words that add to it what each swap adds; at height
+  // 1 the constant alone.
+  function upperOfCounted({ words, plan, region }, layer, i, { top }) {
     const height = heightOf(region, layer, i);
     if (height === 64) return { constant: top, changes: new Map() };
     const { ids, isRectified } = rootsOf(words.network, layer.first + i);
@@ -3063,15 +3082,15 @@ function swapproofChecker() {
     return found.lowered;
   }
 
-  // The l of a maximum, and of its stairs the roots.
+  // The l of what counts swaps, and of its stairs the roots.
   function stairsOf(leaf, layer, i) {
-    const line = lineOf(leaf, layer, i);
-    return (line.stairs ??= findStairs(leaf, layer.first + i, line.least, stairCountOf(leaf.region, layer, i)));
+    const { counted } = lineOf(leaf, layer, i);
+    return (counted.stairs ??= findStairs(leaf, layer.first + i, counted.least, stairCountOf(leaf.region, layer, i)));
   }
   function findStairs({ words, plan }, id, least, count) {
     if (count === 0) return { low: least, roots: [] };
-    // Roots that are not above the greatest l of the window are no stairs, and raise no l. Among them is each that no word
-    // lowers, since it is never below its low: so taking ends by number only.
+    // Roots that are not above the l without stairs would be taken last, are no stairs, and raise no l. Among them is each
+    // that no word lowers, since its low is its own l: each other is taken once, since its own words lower it.
     let left = [];
     for (const root of rootsOf(words.network, id).ids) {
       const known = lowRootIn(plan, root);
@@ -3090,8 +3109,8 @@ function swapproofChecker() {
     return { low, roots: taken.slice(0, count).filter((root) => root.low > low) };
   }
 
-  // The lower relaxation of a maximum with stairs, as the upper one above: what swaps change is not above 0.
-  function lowerOfMaximum(leaf, layer, i) {
+  // The lower relaxation of what has stairs, as the upper one above: what swaps change is not above 0.
+  function lowerOfCounted(leaf, layer, i) {
     const { words } = leaf;
     const { low, roots } = stairsOf(leaf, layer, i);
     const ends = [...roots.map((root) => root.low), low];
@@ -3115,7 +3134,7 @@ function swapproofChecker() {
     const sum = new Combination(network, terms);
     try {
       passBack(leaf, sum, forMargin);
-      // What is left are elements of the border, and maxima, which stand for what swaps change in their relaxations.
+      // What is left are elements of the border, and such that stand for what swaps change in their relaxations.
       const unit = gains.size + losses.size === 0 ? network.frontDen : leastMultiple(network.frontDen, ONE);
       const [ofBorder, ofChanges] = [unit / network.frontDen, unit / ONE];
       const left = network.layers.flatMap((_, number) => sum.take(number));
@@ -3160,24 +3179,28 @@ function swapproofChecker() {
   function keepChanges(leaf, changesOf, id, changes) {
     changesOf.set(id, changes);
     leaf.changeCount += changes.swaps.length;
-    if (leaf.changeCount > LIMIT.reached) lackOfMemory("swaps that change so many maxima");
+    if (leaf.changeCount > LIMIT.reached) lackOfMemory("swaps that change so many maxima and rectifiers");
+  }
+  // The relaxation, of the side that the sign of x asks for, of what counts swaps: adds x times what swaps change in it,
+  // for which the element stands, and gives its constant.
+  function passCounted(leaf, sum, layer, i, x) {
+    const id = layer.first + i;
+    const { counted } = lineOf(leaf, layer, i);
+    const [side, changesOf, make] = x > 0n ? ["lower", leaf.losses, lowerOfCounted] : ["upper", leaf.gains, upperOfCounted];
+    if (counted[side] === null) {
+      counted[side] = make(leaf, layer, i, counted);
+      if (counted[side].changes.size > 0) keepChanges(leaf, changesOf, id, leaf.words.functionOf(0n, counted[side].changes));
+    }
+    if (changesOf.has(id)) sum.add(id, x);
+    return counted[side].constant;
   }
   function passMaximum(leaf, sum, layer, number) {
     let constant = 0n;
     for (const [id, x] of sum.take(number)) {
       const i = id - layer.first;
       const line = lineOf(leaf, layer, i);
-      if (line.exact || (x > 0n && stairCountOf(leaf.region, layer, i) === 0)) {
-        sum.add(line.best, x);
-        continue;
-      }
-      const [side, changesOf, make] = x > 0n ? ["lower", leaf.losses, lowerOfMaximum] : ["upper", leaf.gains, upperOfMaximum];
-      if (line[side] === null) {
-        line[side] = make(leaf, layer, i, line);
-        if (line[side].changes.size > 0) keepChanges(leaf, changesOf, id, leaf.words.functionOf(0n, line[side].changes));
-      }
-      constant += x * line[side].constant;
-      if (changesOf.has(id)) sum.add(id, x);
+      if (line.exact || (x > 0n && stairCountOf(leaf.region, layer, i) === 0)) sum.add(line.best, x);
+      else constant += x * passCounted(leaf, sum, layer, i, x);
     }
     sum.addConstant(constant, sum.den * ONE);
   }
@@ -3202,13 +3225,16 @@ function swapproofChecker() {
         slope = (jointly.get(i) * alpha.den) << 10n;
       } else if (line.exact !== null) {
         slope = line.exact << shift;
+      } else if (line.counted !== null && (x < 0n || stairCountOf(region, layer, i) > 0)) {
+        constant += x * (passCounted(leaf, sum, layer, i, x * (alpha.den << 16n)) * alpha.den << 16n);
+        continue;
       } else if (x < 0n) {
         slope = line.upper;
         constant += x * line.constant;
       } else {
         slope = line.lower;
         // a = max(alpha, value / 64)
-        if (slopes?.has(i)) slope = larger((BigInt(slopes.get(i)) * alpha.den) << 10n, alpha.num << 16n);
+        if (line.counted === null && slopes?.has(i)) slope = larger((BigInt(slopes.get(i)) * alpha.den) << 10n, alpha.num << 16n);
       }
       if (slope !== 0n) sum.add(ids[i], x * slope);
     }
@@ -5668,8 +5694,9 @@ function swapproofChecker() {
     if (layer === undefined || !kinds.includes(layer.kind)) refuse(`layer ${number} of the network is no ${kinds.join(" or ")}`);
     return layer;
   }
-  // Pairs of an element and a value, of rectifiers up to `highest`, the elements ascending.
-  function readElements(reader, layer, highest) {
+  const atMost = (highest) => (value) => value <= highest;
+  // Pairs of an element and a value that fits, the elements ascending.
+  function readElements(reader, layer, fits) {
     const count = reader.number();
     if (count < 1) refuse("a layer without elements");
     const entries = [];
@@ -5678,20 +5705,20 @@ function swapproofChecker() {
       element = reader.after(element);
       const value = reader.number();
       if (element >= layer.size) refuse("an element beyond its layer");
-      if (layer.kind === "maximum" ? !isOfMaximum(value) : value > highest) refuse("a value out of range");
+      if (!fits(value, layer)) refuse("a value out of range");
       entries.push([element, value]);
     }
     return entries;
   }
   // Layers in ascending order, each with its elements; at least `fewest`.
-  function readTable(reader, layers, highest, fewest, kinds = ["rectifier"]) {
+  function readTable(reader, layers, fits, fewest, kinds = ["rectifier"]) {
     const count = reader.number();
     if (count < fewest) refuse("a table without layers");
     const entries = [];
     for (let i = 0; i < count; i++) {
       const layer = readLayer(reader, layers, kinds);
       if (i > 0 && layer.number <= entries[i - 1][0].number) refuse("the layers of a table do not ascend");
-      entries.push([layer, readElements(reader, layer, highest)]);
+      entries.push([layer, readElements(reader, layer, fits)]);
     }
     return entries;
   }
@@ -5744,7 +5771,7 @@ function swapproofChecker() {
     const { layers } = words.network;
     const space = new Space(words, swaps);
     const region = {
-      slopes: new Map(), // layer -> element -> value: slopes of rectifiers, heights and stairs of maxima
+      slopes: new Map(), // layer -> element -> value of node 8: slope, or height and stairs
       joint: new Map(), // layer -> groups: values (by element), and what is known of their patterns
       rivals,
       precision: 32,
@@ -5816,10 +5843,10 @@ function swapproofChecker() {
         split(...halves(mask, region.rivals, "rivals").map((part) => () => narrow(keep(region, "rivals", part))));
       },
       8() { // slopes
-        const entries = readTable(reader, layers, 64, 1, ["rectifier", "maximum"]);
+        const entries = readTable(reader, layers, isOfNode8, 1, ["rectifier", "maximum"]);
         for (const [layer, pairs] of entries) {
-          if (layer.kind === "rectifier") continue;
-          if (pairs.some(([i]) => rootsOf(words.network, layer.first + i) === null)) refuse("a height of a maximum that does not count swaps");
+          const counted = layer.kind === "rectifier" ? pairs.filter(([, value]) => value > 64) : pairs;
+          if (counted.some(([i]) => rootsOf(words.network, layer.first + i) === null)) refuse("a height of what does not count swaps");
         }
         split(() => undoAll(entries.map(([layer, pairs]) => keepIn(region.slopes, layer, pairs))), null);
       },
@@ -5829,7 +5856,7 @@ function swapproofChecker() {
         for (let i = 0; i < count; i++) {
           const layer = readLayer(reader, layers, ["rectifier"]);
           if (!layer.ids.every((id) => words.layer(id).front || words.layer(id).kind === "constant")) refuse("a joint group behind a nonlinear layer");
-          const values = new Map(readElements(reader, layer, 64));
+          const values = new Map(readElements(reader, layer, atMost(64)));
           if (values.size > 8) refuse("a joint group of more than 8 elements");
           const others = joint.get(layer) || [];
           if (others.some((other) => [...values.keys()].some((element) => other.values.has(element)))) refuse("an element in two joint groups");
@@ -6277,10 +6304,10 @@ function swapproofChecker() {
     const changed = (...undos) => undoAll([keep(region, "found", null), ...undos]);
     function multipliers() {
       const weights = facts.facts.map(() => reader.number());
-      const slopes = readTable(reader, layers, 64, 0);
+      const slopes = readTable(reader, layers, atMost(64), 0);
       const shift = reader.number();
       if (shift > 30) refuse("betas finer than 2^-30");
-      const betas = readTable(reader, layers, 2 ** 31, 0);
+      const betas = readTable(reader, layers, atMost(2 ** 31), 0);
       return { weights, slopes: asMaps(slopes), shift: BigInt(shift), betas: asMaps(betas) };
     }
     const atEnd = (list, i, x, choose) => keep(list, i, choose(list[i], x));
