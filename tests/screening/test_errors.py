@@ -37,14 +37,18 @@ def regions(draw: st.DrawFn, network: Network, choices: tuple[tuple[int, ...], .
             members = draw(st.lists(st.integers(0, node.size - 1), min_size=1, max_size=5, unique=True))
             parts = [part for part in (sorted(members[:3]), sorted(members[3:])) if part]
             joint += [(index, [(i, draw(st.integers(0, 64))) for i in part]) for part in parts]
-    maxima = [
+    counting = [
         (index, i)
         for index in range(len(network.nodes))
         if counts_swaps(network, index)
         for i in range(network.nodes[index].size)
     ]
-    values = st.builds(lambda height, stairs: height + 128 * stairs, st.sampled_from((0, 1, 20, 64)), st.integers(0, 7))
-    heights = {key: draw(values) for key in maxima if draw(some)} if draw(some) else {}
+
+    def value(index: int) -> int:
+        stairs = draw(st.integers(0, 7)) + isinstance(network.nodes[index].layer, Rectifier)
+        return draw(st.sampled_from((0, 1, 20, 64))) + 128 * stairs
+
+    heights = {key: value(key[0]) for key in counting if draw(some)} if draw(some) else {}
     return exact.Region(masks, k, slopes, joint, heights)
 
 

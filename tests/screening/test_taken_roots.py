@@ -214,19 +214,27 @@ def certificate(case: Case, found: Drawn) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("is_rectifier", "value", "read"),
+    ("is_rectifier", "counts", "value", "read"),
     [
-        (False, 7 * 128 + 64, True),
-        (False, 8 * 128, False),
-        (False, 65 + 128, False),
-        (True, 64, True),
-        (True, 128, False),
+        (False, True, 7 * 128 + 64, True),
+        (False, True, 8 * 128, False),
+        (False, True, 65 + 128, False),
+        (True, True, 64, True),
+        (True, True, 65, False),
+        (True, True, 128, True),
+        (True, True, 8 * 128 + 64, True),
+        (True, True, 9 * 128, False),
+        (True, True, 65 + 128, False),
+        (True, False, 64, True),
+        (True, False, 128, False),
     ],
 )
-def test_tables_hold_at_most_seven_stairs_and_rectifiers_none(is_rectifier: bool, value: int, read: bool) -> None:
+def test_tables_hold_at_most_seven_stairs_of_what_counts_swaps(
+    is_rectifier: bool, counts: bool, value: int, read: bool
+) -> None:
     """As check.py has it: what is out of range is left to it."""
     tree = bytes([8, 1, 3, 1, 0]) + leb128(value) + b"\1"
-    reader = Reader(tree, [2], [1], {3: Named(5, 1, is_rectifier, True)}, 1)
+    reader = Reader(tree, [2], [1], {3: Named(5, 1, is_rectifier, True, counts)}, 1)
     try:
         (leaf,) = reader.leaves()
     except Unsure:
@@ -234,6 +242,7 @@ def test_tables_hold_at_most_seven_stairs_and_rectifiers_none(is_rectifier: bool
     else:
         assert read
         assert leaf.settings.slopes == {(5, 0): value}
+        assert reader.heights == (value >= 128)
 
 
 def test_equal_names_are_equal_numbers() -> None:

@@ -77,7 +77,8 @@ class Region:
     slopes: Mapping[tuple[int, int], int] = field(default_factory=dict)
     joint: Sequence[tuple[int, Sequence[tuple[int, int]]]] = ()
     heights: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """(maximum, element) -> its value in a table: the height in 64ths, and 128 times the stairs."""
+    """(maximum or rectifier, element) -> its value in a table: the height in 64ths, and 128 times the stairs, of a
+    rectifier one more; a slope set for it beside is set no more."""
 
 
 Root = tuple[int, int] | Fraction
@@ -143,9 +144,8 @@ class Recipe:
                 laid = [pair for source in node.inputs for pair in self.bounds(source)]
                 return [laid[i] for i in order.reshape(-1)]
             case Rectifier(slope):
-                return [
-                    (max(low, low * Fraction(slope)), max(high, high * Fraction(slope))) for low, high in self.inputs(n)
-                ]
+                bent = [tuple(max(x, x * Fraction(slope)) for x in pair) for pair in self.inputs(n)]
+                return [(self.taken(n, i, low)[1], high) for i, (low, high) in enumerate(bent)]
             case Maximum():
                 width = len(self.inputs(n)) // node.size
                 windows = [self.inputs(n)[i * width : (i + 1) * width] for i in range(node.size)]
@@ -180,7 +180,7 @@ class Recipe:
             sizes = [self.network.nodes[source].size for source in node.inputs]
             match node.layer:
                 case Rectifier(slope):
-                    constant += self.rectified(m, slope, given, hand, margin)
+                    constant += self.rectified(m, slope, given, hand, margin, beyond)
                 case Maximum():
                     constant += self.picked(m, given, hand, beyond)
                 case Constant(value):
@@ -212,7 +212,15 @@ class Recipe:
                             hand(source, i, c * sign)
         return self.minimum(cut, beyond) + constant
 
-    def rectified(self, m: int, slope: float, given: Mapping[int, Fraction], hand: Any, margin: bool) -> Fraction:
+    def rectified(
+        self,
+        m: int,
+        slope: float,
+        given: Mapping[int, Fraction],
+        hand: Any,
+        margin: bool,
+        beyond: list[tuple[Fraction, Gains]],
+    ) -> Fraction:
         region, source, alpha = self.region, self.network.nodes[m].inputs[0], Fraction(slope)
         constant = Fraction(0)
         grouped: dict[int, Fraction] = {}
@@ -233,9 +241,17 @@ class Recipe:
                 hand(source, i, c)
             elif high <= 0:
                 hand(source, i, c * alpha)
+            elif c >= 0 and self.stairs(m, i):
+                below, falls = self.lowered(m, i, max(low, alpha * low))
+                beyond.append((-c, falls))
+                constant += c * below
+            elif c < 0 and (m, i) in region.heights:
+                above, gains = self.counted(m, i, max(high, alpha * high))
+                beyond.append((c, gains))
+                constant += c * above
             elif c >= 0:
                 lower = Fraction(1) if high > -low else alpha
-                if margin and (m, i) in region.slopes:
+                if margin and (m, i) in region.slopes and (m, i) not in region.heights:
                     lower = max(alpha, Fraction(region.slopes[m, i], 64))
                 hand(source, i, c * lower)
             else:
@@ -255,7 +271,7 @@ class Recipe:
             best = max(range(width), key=lambda w: (window[w][0], -own[w]))
             others = [u for w, (_, u) in enumerate(window) if own[w] != own[best]]
             certain = all(u <= window[best][0] for u in others)
-            if certain or (c >= 0 and not self.region.heights.get((m, i), 0) // 128):
+            if certain or (c >= 0 and not self.stairs(m, i)):
                 hand(source, i * width + best, c)
             elif c >= 0:
                 below, falls = self.lowered(m, i, window[best][0])
@@ -269,7 +285,11 @@ class Recipe:
                 constant += c * above
         return constant
 
-    # ---- maxima that count swaps
+    # ---- maxima and rectifiers that count swaps
+
+    def stairs(self, n: int, i: int) -> int:
+        bends = isinstance(self.network.nodes[n].layer, Rectifier)
+        return max(self.region.heights.get((n, i), 0) // 128 - bends, 0)
 
     def roots(self, n: int, i: int, number: int = -1) -> tuple[dict[Root, int], bool]:
         """Through rectifiers and maxima, with the number of each among all elements; whether a rectifier is met.
@@ -308,8 +328,8 @@ class Recipe:
         return True
 
     def taken(self, m: int, i: int, least: Fraction) -> tuple[list[tuple[Fraction, Gains]], Fraction]:
-        """low_z and e_z of the roots that are taken, and l; `least` is the greatest l of the window."""
-        if self.region.heights.get((m, i), 0) < 128:
+        """low_z and e_z of the roots that are taken, and l; `least` is l'."""
+        if not self.stairs(m, i):
             return [], least
         waiting: list[tuple[Fraction, int, Gains]] = []
         for root, number in self.roots(m, i)[0].items():
@@ -339,7 +359,7 @@ class Recipe:
     def lowered(self, m: int, i: int, least: Fraction) -> tuple[Fraction, Gains]:
         """v_1, or l, and F."""
         taken, low = self.taken(m, i, least)
-        stairs = [each for each in taken[: self.region.heights[m, i] // 128] if each[0] > low]
+        stairs = [each for each in taken[: self.stairs(m, i)] if each[0] > low]
         falls = [[Fraction(0)] * len(swaps) for swaps in self.moves]
         levels = [*(v for v, _ in stairs), low]
         for v, after, (_, own) in zip(levels, levels[1:], stairs, strict=False):

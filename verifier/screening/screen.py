@@ -98,7 +98,7 @@ class Screening:
     stop: float
     counting: bool
     heights: bool
-    """Whether maxima count swaps somewhere in the proof."""
+    """Whether maxima or rectifiers count swaps somewhere in the proof."""
     broken: int = 0
     open: int = 0
 
@@ -168,7 +168,7 @@ class Screening:
         moves = self.sets.moves
         low, high = self.ends
         reach = np.maximum(np.abs(low), np.abs(high)) + moves.errors(self.sets.k)
-        if self.heights:  # the bound of a maximum may add to it, for each swap, what one adds to the cut
+        if self.heights:  # the bound of an element may add to it, for each swap, what one adds to the cut
             reach = reach * (2 * self.sets.k + 1)
         return magnitudes(self.text.network, {index: reach[part] for index, part in moves.parts.items()})
 
@@ -198,13 +198,15 @@ class Screening:
         for node in network.nodes:
             if isinstance(node.layer, Maximum):
                 cells = max(cells, AGAIN * network.nodes[node.inputs[0]].size, swaps * node.size)
+            if isinstance(node.layer, Rectifier) and self.heights:
+                cells = max(cells, swaps * node.size)
         return max(1, min(MOST_LEAVES, AT_ONCE // max(1, cells)))
 
     # ---- leaves
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int], Pairs]:
-        """What is kept of maxima that count swaps from batch to batch; and so is the other."""
+        """What is kept of elements that count swaps from batch to batch; and so is the other."""
         return {}
 
     @cached_property

@@ -52,6 +52,7 @@ def agreed(network: Network, lowered: str) -> Agreed:
             network.nodes[index].size,
             isinstance(network.nodes[index].layer, Rectifier),
             network.nodes[index].inputs[0] in network.cut,
+            counts_swaps(network, index),
         )
         for index, layer in canonical.layer_of.items()
         if isinstance(network.nodes[index].layer, Rectifier) or counts_swaps(network, index)

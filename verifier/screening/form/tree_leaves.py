@@ -16,7 +16,8 @@ LINEAR, ENUMERATE, OPEN, BROKEN = 1, 2, 3, 16
 WORDS, RIVALS, SLOPES, JOINT = 4, 7, 8, 10
 MOST_SLOPE, MOST_STAIRS = 64, 7
 STAIRS = 128
-"""The value of a maximum's element is its height, and so many times its stairs."""
+"""The value of a maximum's element is its height, and so many times its stairs; of a rectifier's its slope, or its
+height, and so many times its stairs and one more."""
 NONE = -1
 """Instead of a cell: only the original stands at this position."""
 
@@ -34,6 +35,12 @@ class Named:
     size: int
     is_rectifier: bool
     reads_affine: bool
+    counts_swaps: bool
+
+    @property
+    def most(self) -> int:
+        """Times STAIRS, in the value of an element."""
+        return (MOST_STAIRS + self.is_rectifier) * self.counts_swaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +128,7 @@ class Reader:
         self.rivals, self.named, self.swaps = tuple(rivals), named, swaps
         self.cells = Cells(self.sizes)
         self.heights = False
-        """Whether a table named a maximum."""
+        """Whether a table set heights."""
 
     def leaves(self) -> list[Leaf]:
         masks = tuple((1 << size) - 1 for size in self.sizes)
@@ -205,8 +212,9 @@ class Reader:
             layer = self.number()
             expect(layer > last, "a table out of order")
             last, own = layer, self.layer(layer)
-            self.heights |= not own.is_rectifier
-            found.update(((own.node, element), value) for element, value in self.pairs(own, self.number()))
+            pairs = self.pairs(own, self.number(), own.most)
+            self.heights |= not own.is_rectifier or any(value >= STAIRS for _, value in pairs)
+            found.update(((own.node, element), value) for element, value in pairs)
         return found
 
     def groups(self) -> Joint:
@@ -220,17 +228,18 @@ class Reader:
             )
             members = self.number()
             expect(members <= MOST_JOINT, "too large a joint group")
-            pairs = tuple(self.pairs(rectifier, members))
+            pairs = tuple(self.pairs(rectifier, members, 0))
             own = {(rectifier.node, element) for element, _ in pairs}
             expect(used.isdisjoint(own), "an element in two joint groups")
             used |= own
             groups.append((rectifier.node, pairs))
         return tuple(groups)
 
-    def pairs(self, own: Named, count: int) -> list[tuple[int, int]]:
+    def pairs(self, own: Named, count: int, most: int) -> list[tuple[int, int]]:
+        """Elements and values, which are up to `most` times STAIRS, and then a slope or a height."""
         expect(count > 0, "an empty table")
         found: list[tuple[int, int]] = []
-        element, most = 0, 0 if own.is_rectifier else MOST_STAIRS
+        element = 0
         for _ in range(count):
             step, value = self.number(), self.number()
             element += step

@@ -1,4 +1,4 @@
-"""Maxima that count swaps (FORMAT section 7) in float64, for many regions of one text, with errors.
+"""Maxima and rectifiers that count swaps (FORMAT section 7) in float64, for many regions of one text, with errors.
 
     y <= beta + sum of G(s) over the free swaps s,   G(s) = max over roots of max(0, d(s) - D min(1, slack / S))
 
@@ -19,7 +19,7 @@ from swapproof.encodings.pools.counted_swaps import Roots, roots_of
 
 from ..numbers.float64_rounding import GRID, SLOP, Floats
 from ..numbers.region_extremes import Batch
-from ..numbers.relaxed_lines import Above, Picks
+from ..numbers.relaxed_lines import Above
 from ..numbers.swap_moves import Indices
 
 
@@ -43,10 +43,10 @@ class Counting:
     known: dict[tuple[int, int], Pairs] = field(default_factory=dict)
 
     def roots(self, index: int) -> Roots:
-        """Of a maximum that trees may name."""
+        """Of a node that counts swaps."""
         found = roots_of(self.batch.network, index)
         if found is None:
-            raise ValueError(f"node {index} is no maximum that counts swaps")
+            raise ValueError(f"node {index} does not count swaps")
         return found
 
     @cached_property
@@ -63,8 +63,8 @@ class Counting:
         """That what swaps add beside the cut meets where it is added up."""
         return 2 * self.batch.sets.k + 16
 
-    def above(self, index: int, heights: Floats, picks: Picks) -> Above:
-        """Of a maximum, with these heights [B, E], NaN where none is set: there its constant bound."""
+    def above(self, index: int, heights: Floats, highest: Floats, highest_error: Floats) -> Above:
+        """Of a node with these heights [B, E], NaN where none is set: there its constant bound, `highest`."""
         batch, roots = self.batch, self.roots(index)
         width = len(self.far)
         columns = np.where(roots.columns < 0, width, roots.columns)
@@ -74,8 +74,8 @@ class Counting:
         )
         least = np.maximum(own.max(axis=2, initial=-np.inf), roots.floor)
         there = ~np.isnan(heights)
-        raised = least + np.maximum(picks.height - least, 0.0) * np.where(there, heights, 1.0)
-        beta = np.where(there, np.minimum(raised, picks.height), picks.height)
+        raised = least + np.maximum(highest - least, 0.0) * np.where(there, heights, 1.0)
+        beta = np.where(there, np.minimum(raised, highest), highest)
         exceeds = there[:, :, None] & (most > beta[:, :, None])
         # Where one of them is -inf there is no root.
         slack, rise = np.ones(own.shape), np.ones(own.shape)
@@ -84,7 +84,7 @@ class Counting:
         part = np.minimum(np.maximum(slack, 0.0) / rise, 1.0).reshape(len(heights), -1)
         gains = self.gains(index, columns, part)
         far = np.append(self.far, 0.0)[columns].max(axis=1, initial=0.0)
-        error = picks.height_error + np.where(there, far + 4 * GRID, 0.0)
+        error = highest_error + np.where(there, far + 4 * GRID, 0.0)
         spare = batch.spare[:, None]
         gains_error = np.where(there, spare * (8 * far + 2 * error + (batch.sets.k + 8) * GRID), 0.0)
         return Above(beta, gains, error * SLOP, gains_error * SLOP, spare * gains.max(axis=2, initial=0.0))

@@ -1,4 +1,4 @@
-"""The roots of the elements of a maximum in the order of FORMAT section 7: ascending by their number among elements."""
+"""The roots of what counts swaps in the order of FORMAT section 7: ascending by their number among elements."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Found:
 
 @lru_cache(maxsize=16)
 def ordered_roots(network: Network, index: int) -> Indices:
-    """Of a maximum that counts swaps: the columns [E, most] in the cut of all that are no constants, each once, and -1
-    where an element has fewer. A constant is never above the greatest l of a window."""
+    """Of a node that counts swaps: the columns [E, most] in the cut of all that are no constants, each once, and -1
+    where an element has fewer. A constant is never above the greatest l of a window, nor that of a rectifier."""
     elements = np.arange(network.nodes[index].size)
     found = Reader(network).below(index, elements, elements + Reader(network).starts[index])
     order = np.argsort(np.where(found.numbers < 0, np.iinfo(np.int64).max, found.numbers), axis=1, kind="stable")
@@ -69,7 +69,7 @@ class Reader:
                 found = self.below(node.inputs[0], inside, read_by(self.steps[n])[numbers - self.starts[n]].reshape(-1))
                 return Found(found.columns.reshape(len(elements), -1), found.numbers.reshape(len(elements), -1))
             case _:
-                raise ValueError(f"node {n} is no maximum that counts swaps")
+                raise ValueError(f"node {n} does not count swaps")
 
     def picked(self, n: int, order: Indices, numbers: Indices) -> Found:
         """From the inputs of a rearrangement, laid end to end."""

@@ -30,7 +30,18 @@ from swapproof.encodings.walk import Meaning
 
 from ..form.tree_leaves import STAIRS, Element, Leaf, Settings
 from .float64_rounding import GRID, SLOP, TINY, UNIT, Floats
-from .relaxed_lines import Above, Below, Bounds, Picks, Taken, maximum_picks, rectified, rectifier_lines
+from .relaxed_lines import (
+    Above,
+    Below,
+    Bounds,
+    CountingLines,
+    Lines,
+    Taken,
+    counting_lines,
+    maximum_picks,
+    rectified,
+    rectifier_lines,
+)
 from .substituted_lines import ErrorsCarried, Replaced, weighed
 from .values_beyond_cut import ACROSS, BENT, laid
 
@@ -68,10 +79,10 @@ class Joined(Protocol):
 
 
 class Counting(Protocol):
-    """Maxima that count swaps (counted_lines)."""
+    """Maxima and rectifiers that count swaps (counted_lines)."""
 
-    def above(self, index: int, heights: Floats, picks: Picks) -> Above:
-        """Of a maximum, with these heights [B, size], NaN where none is set."""
+    def above(self, index: int, heights: Floats, highest: Floats, highest_error: Floats) -> Above:
+        """Of a node with these heights [B, size], NaN where none is set, and these constant bounds."""
 
     @property
     def roundings(self) -> int: ...
@@ -81,10 +92,10 @@ class Counting(Protocol):
 
 
 class Lowered(Protocol):
-    """Maxima bounded from below by what they count (taken_roots)."""
+    """Those bounded from below by what they count (taken_roots)."""
 
     def taken(self, index: int, stairs: Classes, low: Floats, low_error: Floats) -> Taken:
-        """Of a maximum with these stairs [B, size], whose windows have these greatest l."""
+        """Of a node with these stairs [B, size] and, but for them, these l."""
 
     def below(self, taken: Taken) -> Below:
         """What bounds it from below."""
@@ -102,9 +113,11 @@ class Recipe:
     """Both where heights may be set."""
     known: dict[int, Bounds] = field(default_factory=dict)
     slopes: dict[int, Floats] = field(default_factory=dict)
-    """Rectifier, or maximum -> [B, size]: the slopes, or heights, set, NaN where none is."""
+    """Rectifier -> [B, size]: the slopes set, NaN where none is."""
+    heights: dict[int, Floats] = field(default_factory=dict)
+    """Rectifier or maximum -> [B, size], likewise."""
     stairs: dict[int, Classes] = field(default_factory=dict)
-    """Maximum -> [B, size], where some are set."""
+    """Rectifier or maximum -> [B, size], where some are set."""
     taken: dict[int, Taken] = field(default_factory=dict)
     lines: dict[int, tuple[Above, Below | None]] = field(default_factory=dict)
 
@@ -126,13 +139,15 @@ class Recipe:
             elements.append(element)
             values.append(value)
         for index, (elements, values) in by_node.items():
-            if index not in self.slopes:
-                self.slopes[index] = np.full((len(self.batch.leaves), self.network.nodes[index].size), np.nan)
-            numbers, shape = np.array(values), self.slopes[index].shape
-            self.slopes[index][np.ix_(rows, elements)] = numbers % STAIRS / 64
-            if numbers.max() >= STAIRS:
-                stairs = self.stairs.setdefault(index, np.zeros(shape, dtype=np.int64))
-                stairs[np.ix_(rows, elements)] = numbers // STAIRS
+            bends = isinstance(self.network.nodes[index].layer, Rectifier)
+            numbers, at = np.array(values), np.ix_(rows, elements)
+            stairs, parts = numbers // STAIRS - bends, numbers % STAIRS / 64
+            shape = len(self.batch.leaves), self.network.nodes[index].size
+            for table, own in ((self.slopes, stairs < 0), (self.heights, stairs >= 0)):
+                if own.any():
+                    table.setdefault(index, np.full(shape, np.nan))[at] = np.where(own, parts, np.nan)
+            if (stairs > 0).any():
+                self.stairs.setdefault(index, np.zeros(shape, dtype=np.int64))[at] = np.maximum(stairs, 0)
 
     # ---- bounds of elements
 
@@ -157,11 +172,14 @@ class Recipe:
         return Bounds(*(laid(layer, parts) for parts in zip(*inputs, strict=True)))
 
     def rectify(self, layer: Rectifier, at: At) -> Bounds:
-        return rectified(layer.slope, self.inputs(at))
+        return self.counted(rectified(layer.slope, self.inputs(at)), at)
 
     def take_greatest(self, layer: Maximum, at: At) -> Bounds:
-        found = greatest(self.inputs(at), at.node.size)
-        if at.index in self.slopes:  # what counts swaps can be above all bounds
+        return self.counted(greatest(self.inputs(at), at.node.size), at)
+
+    def counted(self, found: Bounds, at: At) -> Bounds:
+        """Bounds of maxima and rectifiers, where heights and stairs are set."""
+        if at.index in self.heights:  # what counts swaps can be above all bounds
             size = np.broadcast_to(self.sizes[at.index], found.low.shape)
             found = replace(found, least=-size, most=size)
         if at.index in self.stairs and self.lowered is not None:
@@ -223,12 +241,14 @@ class Recipe:
         return number, (error + TINY) * SLOP
 
     def follow_lines(self, layer: Rectifier, given: Coefficients, at: At, margin: bool) -> Replaced:
-        own = None
-        if margin:
-            given, own = Coefficients(given.dense(at.node.size)), self.slopes.get(at.index)
+        own = self.slopes.get(at.index) if margin else None
+        if margin or at.index in self.heights:
+            given = Coefficients(given.dense(at.node.size))
         lines = rectifier_lines(layer.slope, self.inputs(at).at(given.columns), own)
+        counting = self.counting_lines(at, lines)
+        lines = lines if counting is None else counting.lines
         values = given.values
-        positive = values >= 0
+        positive, alone = values >= 0, values
         passed = values * np.where(positive, lines.lower[:, None], lines.upper[:, None])
         terms = np.minimum(values, 0.0) * lines.raised[:, None]
         doubts = np.abs(values) * np.where(positive, lines.low_doubt[:, None], lines.high_doubt[:, None])
@@ -239,21 +259,35 @@ class Recipe:
             passed[:, 0] = np.where(together, values[:, 0] * slopes, passed[:, 0])
             weights = np.where(together, -values[:, 0], 0.0)
             rise, vague = self.groups.rise(at.index, layer.slope, weights)
+            alone = np.where(together[:, None], 0.0, values)
             constant = np.where(together, 0.0, terms[:, 0]).sum(axis=1)[:, None] - rise[:, None]
             doubt = np.where(together, 0.0, doubts[:, 0]).sum(axis=1)[:, None] + vague[:, None]
-        return Replaced(Coefficients(passed, given.columns), constant, doubt, values.shape[2] + 4)
+        passing, falls, terms_met = Coefficients(passed, given.columns), None, values.shape[2] + 4
+        if counting is not None and self.counting is not None:
+            more, falls = counting.beyond(alone)
+            constant, terms_met = constant + more, terms_met + self.counting.roundings
+        return Replaced(passing, constant, doubt, terms_met, falls)
+
+    def counting_lines(self, at: At, lines: Lines) -> CountingLines | None:
+        """Of a rectifier, where heights are set."""
+        heights = self.heights.get(at.index)
+        if heights is None or self.counting is None:
+            return None
+        bounds = self.bounds(at.index)
+        above, below = self.lines_of(at, heights, bounds.high, bounds.high_error)
+        return counting_lines(self.inputs(at), lines, ~np.isnan(heights), above, below)
 
     def follow_greatest(self, layer: Maximum, given: Coefficients, at: At, margin: bool) -> Replaced:
         node, windows = at.node, windows_of(self.network, at.index)
         picks = maximum_picks(self.inputs(at).at(windows.order.reshape(-1)), windows.repeated)
         values = given.dense(node.size)
         follows = (values >= 0) | picks.certain[:, None]
-        heights, falls, terms = self.slopes.get(at.index), None, values.shape[2] + 4
+        heights, falls, terms = self.heights.get(at.index), None, values.shape[2] + 4
         low_doubt, under = picks.low_doubt, np.zeros(picks.height.shape)
         if heights is None or self.counting is None:
             above, doubt = picks.height, picks.high_doubt(picks.height, picks.height_error)
         else:
-            line, below = self.lines_of(at, heights, picks)
+            line, below = self.lines_of(at, heights, picks.height, picks.height_error)
             above = line.beta
             doubt = picks.high_doubt(above, line.error, line.reach + line.gains_error) + line.gains_error
             if below is not None:
@@ -275,11 +309,11 @@ class Recipe:
         np.put_along_axis(passed, places, np.where(follows, values, 0.0), axis=2)
         return Replaced(Coefficients(passed, columns), constant, doubts.sum(axis=2), terms, falls)
 
-    def lines_of(self, at: At, heights: Floats, picks: Picks) -> tuple[Above, Below | None]:
-        """Of a maximum that counts swaps."""
+    def lines_of(self, at: At, heights: Floats, highest: Floats, highest_error: Floats) -> tuple[Above, Below | None]:
+        """Of a node that counts swaps."""
         if at.index not in self.lines and self.counting is not None:
             self.bounds(at.index)
-            taken, above = self.taken.get(at.index), self.counting.above(at.index, heights, picks)
+            taken, above = self.taken.get(at.index), self.counting.above(at.index, heights, highest, highest_error)
             below = None if taken is None or self.lowered is None else self.lowered.below(taken)
             self.lines[at.index] = above, below
         return self.lines[at.index]

@@ -54,6 +54,16 @@ class Lines:
     high_doubt: Floats
 
 
+def stability(x: Bounds) -> tuple[Flags, Flags]:
+    """Of rectifiers: which are stable for certain, and which may be stable, and may be not."""
+    surely_on = x.low - x.low_error >= 0
+    surely_off = (x.high + x.high_error <= 0) & (x.low + x.low_error < 0)
+    settled = surely_on | surely_off
+    edge = (x.low - x.low_error < 0) & (x.low + x.low_error >= 0)
+    edge |= (x.high - x.high_error <= 0) & (x.high + x.high_error > 0)
+    return settled, edge & ~settled
+
+
 def rectifier_lines(slope: float, x: Bounds, own: Floats | None = None) -> Lines:
     """Of y = max(x, slope x); `own` [size] are slopes set by the proof, NaN where none is.
 
@@ -68,20 +78,17 @@ def rectifier_lines(slope: float, x: Bounds, own: Floats | None = None) -> Lines
     low, high, low_error, high_error = x.low, x.high, x.low_error, x.high_error
     reach = np.maximum(np.abs(x.least), np.abs(x.most))
     error = np.maximum(low_error, high_error)
-    surely_on = low - low_error >= 0
-    surely_off = (high + high_error <= 0) & (low + low_error < 0)
-    settled = surely_on | surely_off
+    settled, edge = stability(x)
     on, unstable = low >= 0, (low < 0) & (high > 0)
     lower = np.where(on | (high > -low), 1.0, slope)
     tilted = np.abs(low + high) <= low_error + high_error + 2 * UNIT * (np.abs(low) + np.abs(high))
     low_doubt = np.where(tilted & ~settled, (1.0 - slope) * reach, 0.0)
-    edge = (low - low_error < 0) & (low + low_error >= 0) | (high - high_error <= 0) & (high + high_error > 0)
     if own is not None:
         there = np.broadcast_to(~np.isnan(own), low.shape)
         chosen = np.broadcast_to(np.maximum(np.nan_to_num(own), slope), low.shape)
         lower = np.where(there & unstable, chosen, lower)
         # Set slopes leave no choice by sign; only whether they are used can be in doubt.
-        low_doubt = np.where(there, np.where(edge & ~settled, reach, 0.0), low_doubt)
+        low_doubt = np.where(there, np.where(edge, reach, 0.0), low_doubt)
     width = np.maximum(high, 0.0) - np.minimum(low, 0.0)
     safe = np.where(width > 0, width, 1.0)
     position = STEPS * ((np.maximum(high, 0.0) - slope * np.minimum(low, 0.0)) / safe) + 0.5
@@ -92,7 +99,7 @@ def rectifier_lines(slope: float, x: Bounds, own: Floats | None = None) -> Lines
     rounded = unstable & (np.minimum(part, 1.0 - part) <= doubt_of_position)
     far = np.maximum(np.abs(low), np.abs(high)) + error
     high_doubt = np.where(settled, 0.0, error + 8.0 * UNIT * far)
-    crossing = (rounded | edge) & ~settled
+    crossing = rounded & ~settled | edge
     high_doubt = high_doubt + np.where(crossing, (1.0 + doubt_of_position) / STEPS * (reach + far), 0.0)
     vague = (width < 8.0 * error) & ~settled
     low_doubt = np.where(vague, 3.0 * (reach + far), low_doubt)
@@ -153,7 +160,7 @@ class Picks:
 
 @dataclass(frozen=True, eq=False)
 class Above:
-    """Of maxima that count swaps (counted_lines): beta [B, E], and what each swap adds [B, E, swaps]; errors [B, E] of
+    """Of what counts swaps (counted_lines): beta [B, E], and what each swap adds [B, E, swaps]; errors [B, E] of
     beta, and of what the swaps of a region add together."""
 
     beta: Floats
@@ -191,6 +198,51 @@ class Below:
     falls: Floats
     error: Floats
     reach: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class CountingLines:
+    """Of rectifiers: `lines` but for the elements that count swaps from above or from below, where they are 0."""
+
+    lines: Lines
+    upward: Flags
+    above: Above
+    downward: Flags
+    below: Below | None
+
+    def beyond(self, values: Floats) -> tuple[Floats, Floats]:
+        """[B, R]: what the lower ones add to the constants of functions with coefficients [B, R, E]; [B, R, swaps]:
+        how far each swap lowers these functions."""
+        falls = np.where(self.upward[:, None], -np.minimum(values, 0.0), 0.0) @ self.above.gains
+        if self.below is None:
+            return np.zeros(values.shape[:2]), falls
+        rising = np.where(self.downward[:, None], np.maximum(values, 0.0), 0.0)
+        return np.asarray((rising @ self.below.start[:, :, None])[..., 0]), falls + rising @ self.below.falls
+
+
+def counting_lines(x: Bounds, lines: Lines, there: Flags, above: Above, below: Below | None) -> CountingLines:
+    """Of rectifiers of which those that are `there` have a height: where they are not stable these lines take the place
+    of the others. Where they may be stable, the recipe's may be x, slope x or the one that counts: X >= |relaxed x|, or
+    what that one reaches, is no less than any of them, and twice the greater no less than a difference.
+    """
+    settled, edge = stability(x)
+    unstable = (x.low < 0) & (x.high > 0)
+    far = np.maximum(np.abs(x.least), np.abs(x.most))
+
+    def doubt(own: Flags, start: Floats, error: Floats, reach: Floats, otherwise: Floats) -> Floats:
+        apart = 2 * np.maximum(far, np.abs(start) + error + reach)
+        found = np.where(settled, 0.0, np.where(edge, apart, error))
+        return np.where(own, found * SLOP, otherwise)
+
+    error = above.error + above.gains_error
+    high = doubt(there, above.beta, error, above.reach, lines.high_doubt)
+    upward, downward, low = there & unstable, np.zeros_like(there), lines.low_doubt
+    if below is not None:
+        low = doubt(below.there, below.start, below.error, below.reach, low)
+        downward = below.there & unstable
+    lower, upper = np.where(downward, 0.0, lines.lower), np.where(upward, 0.0, lines.upper)
+    found = Lines(lower, upper, np.where(upward, above.beta, lines.raised), low, high)
+    return CountingLines(found, upward, above, downward, below)
 
 
 def maximum_picks(x: Bounds, repeated: Flags) -> Picks:
