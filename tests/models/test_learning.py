@@ -91,7 +91,7 @@ def test_one_step_and_the_end_of_an_epoch_after_going_on_are_no_measure_of_the_r
     from swapproof.models import learning
 
     now = 1000.0
-    monkeypatch.setattr(learning.time, "monotonic", lambda: now)
+    monkeypatch.setattr("time.monotonic", lambda: now)
     clock = learning.Clock(99 * 2.0)
     now += 12.0  # a step of 2 s, and 10 s of judging
     assert clock.left(100, 200) == pytest.approx(210.0)
