@@ -35,7 +35,7 @@ class Divided:
     def said(self) -> str:
         yes = [place for place, changed in self.where.items() if changed]
         no = [place for place, changed in self.where.items() if not changed]
-        count = "1 swap" if len(self.swaps) == 1 else f"{len(self.swaps)} swaps"
+        count = "1 swap" if len(self.swaps) == 1 else f"{len(self.swaps) or 'no'} swaps"
         others = f"not {' or '.join(no)}" if no else "not to the same one"
         return f"a sentence with {count} changes the class {' and '.join(yes)}, {others}"
 

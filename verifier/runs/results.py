@@ -124,9 +124,14 @@ def witness_of(text: Text, interval: Interval, levels: tuple[str, ...]) -> dict[
 
 
 def decided_by_rounding(text: Text, verdict: Verdict) -> str | None:
-    """What was met of a sentence with fewer swaps than the witness."""
-    divided, high = verdict.divided, verdict.interval.high
-    if divided is None or verdict.status == "ambiguous" or (high is not None and len(divided.swaps) >= high):
+    """What was met of a sentence with fewer swaps than the witness.
+
+    Below an end that is proved for every rounding it is none that a batch turns a sentence: remarks of the run tell.
+    """
+    divided, interval = verdict.divided, verdict.interval
+    if divided is None or verdict.status == "ambiguous" or len(divided.swaps) < interval.low_float32:
+        return None
+    if interval.high is not None and len(divided.swaps) >= interval.high:
         return None
     return f"{divided.said}: {spelt_out(text, divided.swaps)[1]}"
 
