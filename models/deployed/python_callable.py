@@ -149,8 +149,8 @@ def _leave_home() -> None:
 def _came_from(name: str, folder: Path) -> bool:
     """Whether a module, or what it is part of, was found there: its file may have gone since."""
     top = name.partition(".")[0]
-    modules = (sys.modules[name], sys.modules.get(top))
-    places = [place for one in modules for place in (getattr(one, "__file__", None), *getattr(one, "__path__", ()))]
+    facts = [vars(one) for one in (sys.modules[name], sys.modules.get(top)) if isinstance(one, ModuleType)]
+    places = [place for own in facts for place in (own.get("__file__"), *own.get("__path__", ()))]
     return any(Path(place).parent == folder or folder / top in Path(place).parents for place in places if place)
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -243,6 +244,20 @@ def test_a_module_whose_file_has_gone_stands_in_for_no_other(tmp_path: Path) -> 
         open_callable(deployment(one, "package_of_guard:score"))
     rmtree(one)
     assert open_callable(deployment(other, "package_of_guard:score")).scores([("a",)]).tolist() == [[2]]
+
+
+def test_modules_that_answer_to_any_name_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of torch, whose attributes are whatever they are asked for."""
+
+    class Answering(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            return 3
+
+    (tmp_path / "other").mkdir()
+    opened(tmp_path, "def score(texts): ...\n")
+    monkeypatch.setitem(sys.modules, "answering_of_guard", Answering("answering_of_guard"))
+    opened(tmp_path / "other", "def score(texts): ...\n")
+    assert "answering_of_guard" in sys.modules
 
 
 def test_a_folder_that_was_on_the_path_stays_where_it_was(tmp_path: Path) -> None:
