@@ -98,7 +98,7 @@ def learn(lesson: Lesson, weights: dict[str, torch.Tensor], generator: torch.Gen
         if found is not None:
             state = found
             progress(f"going on from step {state.step} of {steps}, kept in {lesson.kept}")
-        clock = Clock(state.seconds, state.step)
+        clock = Clock(state.seconds)
         while state.epoch <= plan.epochs:
             while state.place < count:
                 rows = state.order[state.place : state.place + plan.batch]
@@ -169,8 +169,8 @@ def after_epoch(
 class Clock:
     """Seconds spent on a training, those of earlier processes included."""
 
-    def __init__(self, before: float, step: int) -> None:
-        self.before, self.began, self.first = before, time.monotonic(), step
+    def __init__(self, before: float) -> None:
+        self.before, self.began = before, time.monotonic()
         self.last = self.began
 
     @property
@@ -185,7 +185,8 @@ class Clock:
         return True
 
     def left(self, step: int, steps: int) -> float:
-        return (time.monotonic() - self.began) / max(1, step - self.first) * (steps - step)
+        """By all steps so far: the first after going on may stand beside the judging of a whole epoch."""
+        return self.spent / max(1, step) * (steps - step)
 
 
 def kept_place(out: Path) -> Path:

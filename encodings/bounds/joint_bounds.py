@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chosen_slopes import GRID, Relaxation, patterns
+from .greatest_sums import greatest, suffix_sums
 from .neuron_groups import grouped
 from .relaxation import BELOW_CHORD, chord_slope
-from .selection import BLOCK_CELLS, greatest, suffix_sums
+from .selection import BLOCK_CELLS
 from .shallow_margin import Shallow
 
 Array = NDArray[Any]

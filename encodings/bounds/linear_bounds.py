@@ -36,8 +36,9 @@ from ..pools.counted_swaps import STAIRS, Counted, Line, Roots, roots_of
 from ..pools.next_swaps import NextSwaps
 from ..pools.stairs import Lowering, Stairs
 from ..walk import Meaning, gather
+from .greatest_sums import greatest_without_each, leaving, suffix_sums, sums_of_greatest
 from .relaxation import Picked, picked, rectifier_lines, replaced_by, replaced_maximum, replaced_rectifier
-from .selection import Part, Places, greatest_without_each, leaving, suffix_sums, sums_of_greatest
+from .selection import Part, Places
 from .substitution import Coefficients, Relaxed, substituted
 from .swap_differences import Differences
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .selection import greatest
+from .greatest_sums import greatest
 from .shallow_margin import Shallow
 
 Array = NDArray[Any]

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ..network import Rectifier
 from .chosen_slopes import Multipliers, patterns
+from .greatest_sums import leaving
 from .linear_bounds import NO_HEIGHTS, ElementBounds, Heights, LinearBounds, Lines, Raised, Regions
 from .relaxation import rectifier_lines
-from .selection import Places, leaving
+from .selection import Places
 from .substitution import Coefficients
 
 Array = NDArray[Any]

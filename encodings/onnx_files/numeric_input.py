@@ -41,6 +41,7 @@ class NumericModel:
     input: str
     output: str
     kind: str
+    output_kind: str
     shape: tuple[int, ...]
 
 
@@ -78,9 +79,10 @@ def open_numeric(path: Path) -> NumericModel:
         raise Unsupported(f"{path}: {len(inputs)} inputs and {len(graph.output)} outputs; one of each is supported")
     tensor = inputs[0].type.tensor_type
     kinds = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64", onnx.TensorProto.FLOAT16: "float16"}
-    if tensor.elem_type not in kinds:
-        name = type_named(tensor.elem_type)
-        raise Unsupported(f"{path}: input {inputs[0].name} is {name}; a tensor of floats is needed here")
+    for side, value in (("input", inputs[0]), ("output", graph.output[0])):
+        if value.type.tensor_type.elem_type not in kinds:
+            name = type_named(value.type.tensor_type.elem_type)
+            raise Unsupported(f"{path}: {side} {value.name} is {name}; a tensor of floats is needed here")
     if not tensor.HasField("shape"):
         raise BadInput(f"{path}: input {inputs[0].name} has no shape")
     sizes = [dim.dim_value if dim.HasField("dim_value") and dim.dim_value > 0 else None for dim in tensor.shape.dim]
@@ -89,7 +91,8 @@ def open_numeric(path: Path) -> NumericModel:
     if not sizes or None in sizes:
         raise Unsupported(f"{path}: input {inputs[0].name} has an open size after the batch: {sizes}; fix it on export")
     shape = tuple(int(size) for size in sizes if size is not None)
-    return NumericModel(path, proto, opset, inputs[0].name, graph.output[0].name, kinds[tensor.elem_type], shape)
+    kind, output_kind = kinds[tensor.elem_type], kinds[graph.output[0].type.tensor_type.elem_type]
+    return NumericModel(path, proto, opset, inputs[0].name, graph.output[0].name, kind, output_kind, shape)
 
 
 def numeric_network(model: NumericModel, *, smooth: bool = False) -> Network:

@@ -126,6 +126,20 @@ class Program:
         return frozenset(found)
 
     @cached_property
+    def readers(self) -> tuple[frozenset[int], ...]:
+        """[pieces]: the pieces that read each; the logits are one more."""
+        found: list[set[int]] = [set() for _ in self.pieces]
+        logits = frozenset(part.piece for part in self.logits)
+        for number, sources in enumerate((*self.reads, logits)):
+            for source in sources - {CONSTANTS}:
+                found[source].add(number)
+        return tuple(map(frozenset, found))
+
+    def operation_of(self, part: Stretch) -> Operation | None:
+        """What gives the piece that a stretch is of; None of constants."""
+        return None if part.piece == CONSTANTS else self.pieces[part.piece].operation
+
+    @cached_property
     def pieces_of(self) -> tuple[tuple[int, ...], ...]:
         """[layers]"""
         found: list[list[int]] = [[] for _ in range(self.layers)]

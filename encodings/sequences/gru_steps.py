@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..network import Indices
-from ..regions.program import CONSTANTS, Blend, Curve, Dense, Operation, Product, Program, Stretch
+from ..regions.program import Blend, Curve, Dense, Operation, Product, Program, Stretch
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +39,17 @@ class Gated:
 @lru_cache(maxsize=64)
 def gated_of(program: Program) -> Mapping[int, Gated]:
     """By their state."""
-    readers: dict[int, set[int]] = {}
-    for number, reads in enumerate(program.reads):
-        for source in reads:
-            readers.setdefault(source, set()).add(number)
-    for part in program.logits:
-        readers.setdefault(part.piece, set()).add(len(program.pieces))
     found = [gated_at(program, number) for number in range(len(program.pieces))]
     return {
         cell.state: cell
         for cell in found
-        if cell and all(readers[piece] <= {*cell.others, cell.state} for piece in cell.others)
+        if cell and all(program.readers[piece] <= {*cell.others, cell.state} for piece in cell.others)
     }
 
 
 def gated_at(program: Program, state: int) -> Gated | None:
     """Where this piece is the state of a step."""
-
-    def of(part: Stretch) -> Operation | None:
-        return None if part.piece == CONSTANTS else program.pieces[part.piece].operation
-
-    size = program.pieces[state].size
+    of, size = program.operation_of, program.pieces[state].size
     whole, half = slice(0, size), slice(size, 2 * size)
 
     def sum_of(operation: Operation | None) -> tuple[Stretch, Stretch] | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..network import Indices
-from ..regions.program import CONSTANTS, Blend, Curve, Dense, Operation, Product, Program, Stretch
+from ..regions.program import Blend, Curve, Dense, Product, Program, Stretch
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,27 +34,18 @@ class Cell:
 @lru_cache(maxsize=64)
 def cells_of(program: Program) -> Mapping[int, Cell]:
     """By their rows."""
-    readers: dict[int, set[int]] = {}
-    for number, reads in enumerate(program.reads):
-        for source in reads:
-            readers.setdefault(source, set()).add(number)
-    for part in program.logits:
-        readers.setdefault(part.piece, set()).add(len(program.pieces))
     found = [cell_at(program, number) for number in range(len(program.pieces))]
     return {
         cell.rows: cell
         for cell in found
-        if cell and all(readers[piece] <= {*cell.inner, cell.memory, cell.state} for piece in (cell.rows, *cell.inner))
+        if cell
+        and all(program.readers[piece] <= {*cell.inner, cell.memory, cell.state} for piece in (cell.rows, *cell.inner))
     }
 
 
 def cell_at(program: Program, state: int) -> Cell | None:
     """Where this piece is the state of a step."""
-
-    def of(part: Stretch) -> Operation | None:
-        return None if part.piece == CONSTANTS else program.pieces[part.piece].operation
-
-    size = program.pieces[state].size
+    of, size = program.operation_of, program.pieces[state].size
     whole, half = slice(0, size), slice(size, 2 * size)
     match program.pieces[state].operation:
         case Product((Stretch() as show,), (Stretch() as shown,)) if ends(show, shown) == (whole, whole):

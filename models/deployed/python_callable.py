@@ -142,9 +142,16 @@ def _leave_home() -> None:
         home = _homes.pop()
         if home.added and home.folder in sys.path:
             sys.path.remove(home.folder)
-        for name in sys.modules.keys() - home.before:
-            if _found(name.partition(".")[0], home.folder):
-                del sys.modules[name]
+        for name in [name for name in sys.modules.keys() - home.before if _came_from(name, Path(home.folder))]:
+            del sys.modules[name]
+
+
+def _came_from(name: str, folder: Path) -> bool:
+    """Whether a module, or what it is part of, was found there: its file may have gone since."""
+    top = name.partition(".")[0]
+    facts = [vars(one) for one in (sys.modules[name], sys.modules.get(top)) if isinstance(one, ModuleType)]
+    places = [place for own in facts for place in (own.get("__file__"), *own.get("__path__", ()))]
+    return any(Path(place).parent == folder or folder / top in Path(place).parents for place in places if place)
 
 
 def _found(top: str, folder: str) -> ModuleSpec | None:

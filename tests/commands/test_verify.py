@@ -196,6 +196,28 @@ def test_version_2_is_answered_in_its_own_form(tmp_path: Path, sample: Numeric, 
     assert "--network names M" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("kinds", "refusal"),
+    [
+        (("float64", "float32"), "line 3: input A is float64, and the input of model.onnx is float32"),
+        (("float32", "float16"), "line 4: output B is float16, and the output of model.onnx is float32"),
+        (("Real", "Real"), ""),
+    ],
+)
+def test_a_declared_type_is_that_of_the_model_or_real(
+    kinds: tuple[str, str], refusal: str, tmp_path: Path, sample: Numeric, capsys: Capture
+) -> None:
+    """The standard asks for an error where they do not match, and for none where the query leaves the type open."""
+    size = int(np.prod(sample.shape))
+    lines = ["(vnnlib-version <2.0>)", "(declare-network N", f"(declare-input A {kinds[0]} [1,{size}])"]
+    lines += [f"(declare-output B {kinds[1]} [1,{sample.outputs}]))"]
+    lines += [f"(assert (and (<= A[0,{i}] 0.5) (>= A[0,{i}] -0.5)))" for i in range(size)]
+    (tmp_path / "q.vnnlib").write_text("\n".join([*lines, "(assert (< B[0,0] 1000.0))"]))
+    code = main(["verify", str(tmp_path / "q.vnnlib"), "--network", f"N={tmp_path / 'model.onnx'}"])
+    assert code == (2 if refusal else 1)
+    assert refusal in capsys.readouterr().err
+
+
 def test_a_box_between_two_floats_has_no_witness(tmp_path: Path, sample: Numeric, capsys: Capture) -> None:
     """1/10 is no float32: nothing that the model can read lies inside the box, so sat is never said."""
     arguments = written(tmp_path, sample, ["(<= Y_0 1000)", "(>= X_0 0.1)", "(<= X_0 0.1)"])

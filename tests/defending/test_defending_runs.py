@@ -316,6 +316,8 @@ def test_a_model_that_is_there_is_a_row_too(compared: tuple[Path, Defences, InPr
         (DefendOptions(), "say how: --methods"),
         (DefendOptions(("none",), synonyms=Path("nothere.json")), "nothere.json: no such file"),
         (DefendOptions(("none",), (1, 1)), "a seed stands there twice"),
+        (DefendOptions(("none", "ibp", "none")), "--methods: a defence stands there twice: none"),
+        (DefendOptions(("none",), asked=Asked(attacks=("pwws", "pwws"))), "an attack stands there twice: pwws"),
         (DefendOptions(("none",), asked=Asked(seconds=float("nan"))), "seconds = nan: a time above 0"),
         (DefendOptions(("none",), asked=Asked(attacks=("hope",))), "no attack is named 'hope'"),
         (DefendOptions(("none",), asked=Asked(attacks=("sp-attack",))), "give --rho too"),

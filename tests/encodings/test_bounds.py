@@ -17,11 +17,12 @@ from oracles import loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
+from swapproof.encodings.bounds.greatest_sums import greatest, suffix_sums
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
 from swapproof.encodings.bounds.linear_bounds import NO_HEIGHT, Heights, LinearBounds
 from swapproof.encodings.bounds.refined_bounds import RefinedBounds
 from swapproof.encodings.bounds.relaxation import rectifier_lines, replaced_maximum
-from swapproof.encodings.bounds.selection import Places, greatest, suffix_sums
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.bounds.substitution import Coefficients, substituted

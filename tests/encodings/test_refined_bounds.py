@@ -17,10 +17,11 @@ from random_networks import networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
 from swapproof.encodings.bounds.chosen_slopes import GRID, Multipliers, joinable, on_grid
+from swapproof.encodings.bounds.greatest_sums import greatest_without_each
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
 from swapproof.encodings.bounds.linear_bounds import LinearBounds
 from swapproof.encodings.bounds.refined_bounds import RefinedBounds
-from swapproof.encodings.bounds.selection import Places, greatest_without_each
+from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.bounds.swap_differences import Differences

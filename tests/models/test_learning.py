@@ -85,6 +85,18 @@ def test_a_killed_training_goes_on_and_ends_with_the_same_bytes(
     assert "torch" in said["versions"]
 
 
+def test_one_step_and_the_end_of_an_epoch_after_going_on_are_no_measure_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from swapproof.models import learning
+
+    now = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    clock = learning.Clock(99 * 2.0)
+    now += 12.0  # a step of 2 s, and 10 s of judging
+    assert clock.left(100, 200) == pytest.approx(210.0)
+
+
 def test_what_is_kept_of_another_training_or_cut_short_is_not_gone_on_with(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

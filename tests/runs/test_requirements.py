@@ -126,7 +126,7 @@ class TestLevels:
 
     def test_where_nothing_is_required_it_is_said_how_many_withstand_one_swap(self) -> None:
         said = summarise(lines((2, 2), (1, 1), (0, 0), (3, None)))["verdict"]["sentence"]
-        assert "; 50.00 % keep the right answer whatever word is swapped (proved)" in said
+        assert "; 50.00 % keep the right answer whichever single word is swapped (proved)" in said
         said = summarise(lines((2, 2), (1, 1), (0, 0), (1, None)))["verdict"]["sentence"]
         assert "; at least 25.00 % keep the right answer" in said
 

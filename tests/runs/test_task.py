@@ -422,6 +422,12 @@ def test_a_task_file_that_is_not_utf8_is_refused_by_line(folder: Path) -> None:
     assert refusal(folder, EXAMPLE.encode().replace(b"<pad>", b"\xff")) == [" line 6: not UTF-8 (invalid start byte)"]
 
 
+def test_a_model_given_as_the_task_is_told_where_a_task_file_comes_from(folder: Path) -> None:
+    assert refusal(folder, b"\x08\x09\x12\x00ONNX") == [
+        "no task file, which is text; `swapproof init MODEL` writes one about a model"
+    ]
+
+
 def test_a_task_file_that_is_no_file_is_refused(tmp_path: Path) -> None:
     for path, reason in ((tmp_path / "none.toml", "no such file"), (tmp_path, "a directory")):
         with pytest.raises(BadInput, match=reason):

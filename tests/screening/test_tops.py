@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swapproof.verifier.screening.numbers.float64_rounding import FEW, WIDE, running_tops, top
+from swapproof.encodings.bounds.greatest_sums import FEW, WIDE, sums_of_greatest
+from swapproof.verifier.screening.numbers.float64_rounding import top
 from swapproof.verifier.screening.numbers.ranked_swaps import Ranked
 
 SOURCES = st.integers(0, 2**32 - 1)
@@ -17,8 +18,8 @@ def test_sums_of_many_columns_are_those_of_each_alone(source: int, rows: int, k:
     """Ties and zeros among them; exactly, since the greatest are added first either way."""
     chosen = np.random.default_rng(source)
     values = chosen.choice([0.0, 0.5, *chosen.random(20)], size=(rows, WIDE))
-    together = running_tops(values, k)
-    narrow = [running_tops(values[:, at : at + 1], k) for at in range(WIDE)]
+    together = sums_of_greatest(values, k)
+    narrow = [sums_of_greatest(values[:, at : at + 1], k) for at in range(WIDE)]
     assert np.array_equal(together, np.concatenate(narrow, axis=1))
 
 
@@ -26,7 +27,7 @@ def test_sums_of_many_columns_are_those_of_each_alone(source: int, rows: int, k:
 def test_one_sum_of_the_greatest_is_the_last_of_all(source: int, rows: int, k: int) -> None:
     """Whole numbers, so that no order of adding them makes a difference."""
     values = np.random.default_rng(source).integers(0, 5, size=(rows, 7)).astype(np.float64)
-    assert np.array_equal(top(values, k), running_tops(values, k)[-1])
+    assert np.array_equal(top(values, k), sums_of_greatest(values, k)[-1])
 
 
 @given(source=SOURCES, cells=st.integers(0, 6), width=st.integers(0, 5))

@@ -17,7 +17,6 @@ from oracles import loaded, won_by
 from random_networks import Sample, networks, tiny, tiny_networks
 
 from swapproof.encodings.bounds.one_word import OneWord, Tail
-from swapproof.encodings.bounds.word_boxes import Boxes
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.network import Network
@@ -25,6 +24,7 @@ from swapproof.encodings.onnx_files.onnx_reading import network_of, open_model
 from swapproof.verifier.ladder.replay import Replay
 from swapproof.verifier.single_words.brute_force import cost_of, flips_by_force
 from swapproof.verifier.single_words.exact_flips.flips import FlipSearch
+from swapproof.verifier.single_words.exact_flips.word_boxes import Boxes
 from swapproof.verifier.single_words.kappa import kappa_of, population_interval
 from swapproof.verifier.single_words.subject import Subject
 

@@ -14,13 +14,13 @@ from oracles import loaded
 from random_networks import networks, tiny_networks
 
 from swapproof.encodings.bounds.one_word import OneWord, Tail
-from swapproof.encodings.bounds.word_boxes import Boxes
 from swapproof.encodings.evaluation import logits
 from swapproof.encodings.exact_evaluation import exact_logits
 from swapproof.encodings.onnx_files.onnx_reading import network_of
 from swapproof.verifier.single_words.exact_flips.margin_errors import MarginErrors
 from swapproof.verifier.single_words.exact_flips.tail_search import TailSearch
 from swapproof.verifier.single_words.exact_flips.word_box_bounds import BoxBounds, Form
+from swapproof.verifier.single_words.exact_flips.word_boxes import Boxes
 
 
 @cases(150)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +19,10 @@ from swapproof.models.deployed.passing_folder import PassingFolder
 from swapproof.models.language_models.perplexity import CausalModel
 
 from ..ladder.token_length import length_of
-from ..runs.binding import binding_of, binding_of_deployed
+from ..runs.binding import binding_of
 from ..runs.jobs.ray_cluster import connected
 from ..runs.jobs.text_by_text import Hands
-from ..runs.life import Outcome, RunPlan, begun, facts_about, published, require, settle, settling_facts
+from ..runs.life import Outcome, RunPlan, begun, published, require, settle, settling_facts
 from ..runs.manifest import QUESTION
 from ..runs.run_folder import Run, refuse_foreign, sha256
 from ..runs.store import Store
@@ -207,25 +206,13 @@ def ahead(plan: RunPlan, work: Attacking, *, shown: bool = False) -> Attacking:
 
 def running(run: Run, task: Task, method: str, goal: Goal, asked: AttackOptions) -> tuple[RunPlan, Attacking]:
     from ..replaying.apart_classifier import open_apart
-    from ..replaying.replayed_run import seen_of, unread
+    from ..replaying.replayed_run import plan_of, threads_of
 
-    endpoint = task.model.kind == "endpoint"
-    alone = asked.jobs == 1 and asked.cluster is None
-    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
-    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
+    threads = threads_of(task, asked.jobs, asked.cluster)
     inputs = candidates_of(read_plain(task, asked.limit), task, method, asked)
     classifier = open_apart(task, asked.trust, threads, FOREIGN)
-    identity = classifier.identity
-    binding = binding_of_deployed(identity, inputs)
-    about = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
-    seen = seen_of(classifier, task, inputs)
-    odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
-    vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
-    said = (*identity.remarks, *odd)
-    facts = facts_about(binding, inputs, said, about, method, asked.seconds, observed=vacuous)
-    facts |= question_of(method, goal, asked)
-    own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
-    plan = RunPlan(run, task, inputs, binding, identity.files, own, facts, extends=False)
+    plan, _ = plan_of(run, task, inputs, classifier, method, asked.seconds)
+    plan = replace(plan, facts={**plan.facts, **question_of(method, goal, asked)}, extends=False)
     work = Attacking(run.folder, method, goal, asked.limits, asked.seed, asked.trust, threads, seconds=asked.seconds)
     return plan, work
 

@@ -23,6 +23,7 @@ OF_CERTIFY: Known = OF_A_TEXT | {
     "min_swaps": dict.fromkeys(("low", "high")),
     "witness": {"swaps": dict.fromkeys(("position", "from", "to", "characters")), "sentence": None, "levels": None},
     "engine": None,
+    "rounding": None,
     "requests": None,
     "history": dict.fromkeys(("engine", "low", "high", "seconds")),
     "covered": dict.fromkeys(("swaps", "robust", "total", "level")),
@@ -161,12 +162,22 @@ def exaggerations(line: Mapping[str, Any], id: int, statement: Mapping[str, Any]
     reason = line.get("reason")
     if reason is not None and (type(reason) is not str or line["status"] not in ("open", "ambiguous")):
         yield f"says {line['status']}, and gives the reason {reason!r}"
+    rounding = line.get("rounding")
+    if rounding is not None and (type(rounding) is not str or not rounding_may_decide(claim)):
+        yield f"says {line['status']} at the level {line['level']}, and that rounding decides: {rounding!r}"
     if line["predicted"] is None and statement is not None:
         yield "says that nothing is known of the model's answer, and has a certificate"
     count = claim.part("count")
     stated = None if count is None else covered(count["swaps"], count["robust"], count["total"], count["level"])
     if line.get("covered") != stated:
         yield "counts other sentences than the certificate"
+
+
+def rounding_may_decide(claim: Claim) -> bool:
+    """Between the ends, or below a low end that is proved over the reals only."""
+    return claim.line["status"] == "open" or (
+        claim.line["status"] in ("exact", "unbreakable") and claim.line["level"] == "real"
+    )
 
 
 def other_history(claim: Claim) -> Iterator[str]:

@@ -217,7 +217,7 @@ def bench_page(
 
 
 def bench_papers(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="What `paper` left.", readable=False)],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR", help="What `paper` left.", readable=False)],
     out: Annotated[Path, typer.Option("--out", help="A new page, or an earlier one.", show_default=False)],
     seconds: Annotated[
         Path | None, typer.Option("--seconds", help="A file for the seconds of every command.", show_default=False)

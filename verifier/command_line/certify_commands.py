@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .arguments import AllowEndpoint, AsJson, OnCluster, Out, RunFolder, TaskFile, TrustPickle
+from .arguments import AllowEndpoint, AsJson, OnCluster, Out, TaskFile, TrustPickle
 
 
 def demo(
@@ -181,7 +181,7 @@ def shards(
 
 def merge(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of one command.", show_default=False)
+        list[Path], typer.Argument(metavar="RUN", help="Finished runs of one command.", show_default=False)
     ],
     out: Annotated[Path, typer.Option("--out", help="A new folder.", show_default=False, readable=False)],
     json: AsJson = False,
@@ -196,7 +196,15 @@ def merge(
 
 
 def check(
-    run: RunFolder,
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="The folder of a run, or one certificate of `verify --proof`.",
+            show_default=False,
+            readable=False,
+        ),
+    ],
     exact: Annotated[
         bool, typer.Option("--exact", help="Exact arithmetic for every proof, not only where float64 is unsure.")
     ] = False,
@@ -212,7 +220,7 @@ def check(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Check every certificate and witness of a run, or one certificate of `verify --proof`.
+    """Check every certificate and witness of a run.
 
     Every certificate is checked, every witness replayed, and both are compared with what results.jsonl, the summary
     and the report claim.

@@ -60,7 +60,8 @@ def report(
 
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN1 RUN2 ...", help="Folders of runs.", show_default=False, readable=False)
+        list[Path],
+        typer.Argument(metavar="RUN", help="Folders of runs, two or more.", show_default=False, readable=False),
     ],
     out: Annotated[Path, typer.Option("--out", help="A folder for what is found.", show_default=False, readable=False)],
     json: AsJson = False,

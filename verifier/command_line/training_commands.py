@@ -36,7 +36,7 @@ def defend(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RECIPE.toml...", help="Recipes to train, or tasks with models that are there.", show_default=False
+            metavar="RECIPE.toml", help="Recipes to train, or tasks with models that are there.", show_default=False
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="A new folder, or one to go on with.", show_default=False)],

@@ -252,14 +252,12 @@ def sentence(found: Mapping[str, Any], one: Mapping[str, Any]) -> str:
     least, most = rounded(part["interval"], scale, digits)
     told_as = low if low == high else f"{low} to {high}"
     unit = f" {unit}" if unit else ""
-    way = (
-        "more" if part["interval"]["low"] > 0 else "fewer" if part["interval"]["high"] < 0 else "no sure difference of"
-    )
-    if not unit:
-        way = {"more": "greater", "fewer": "smaller"}.get(way, "no sure difference of")
+    more, fewer = ("more", "fewer") if unit else ("greater", "smaller")
+    sure = f"{more} {what}, by" if part["interval"]["low"] > 0 else f"{fewer} {what}, by"
+    if part["interval"]["low"] <= 0 <= part["interval"]["high"]:
+        sure = f"no sure difference of {what}:"
     return (
-        f"{one['other']} against {one['first']}: {way} {what}, by {told_as}{unit} (95 % interval {least} to "
-        f"{most}{unit}); {rest}"
+        f"{one['other']} against {one['first']}: {sure} {told_as}{unit} (95 % interval {least} to {most}{unit}); {rest}"
     )
 
 

@@ -47,7 +47,7 @@ def keys_of(method: str) -> set[str]:
 
 def defended_named(names: Iterable[str]) -> list[Defended]:
     found = []
-    for name in dict.fromkeys(names):
+    for name in names:
         method, colon, examples = name.partition(":")
         if method not in DEFENCES:
             near = difflib.get_close_matches(method, DEFENCES, n=1)

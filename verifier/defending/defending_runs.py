@@ -51,6 +51,11 @@ class Defences:
     exit_code: int
 
 
+def refuse_repeated(what: str, given: Sequence[object]) -> None:
+    twice = next((one for one in given if given.count(one) > 1), None)
+    require(twice is None, f"{what} stands there twice: {twice}")
+
+
 def defend(
     sources: Sequence[Path],
     out: Path,
@@ -63,7 +68,10 @@ def defend(
     require(bool(sources), "give recipes or tasks")
     require(len(set(sources)) == len(sources), "a recipe or task stands there twice")
     require(not options.methods or bool(options.seeds), "give --seeds, such as 0,1,2")
-    require(len(set(options.seeds)) == len(options.seeds), "--seeds: a seed stands there twice")
+    refuse_repeated("--methods: a defence", options.methods)
+    refuse_repeated("--seeds: a seed", options.seeds)
+    refuse_repeated("--attacks: an attack", options.asked.attacks)
+    refuse_repeated("--pr: a radius", options.asked.radii)
     require(all(seed >= 0 for seed in options.seeds), "--seeds: at least 0")
     seconds = options.asked.seconds
     require(seconds > 0 and math.isfinite(seconds), f"seconds = {seconds}: a time above 0, and finite")

@@ -30,7 +30,7 @@ from ..engines.protocol import (
 )
 from ..interval import Interval, Proof, Witness
 from .replay import NO_CLASS, Replay
-from .text_verdict import Known, Status, Step, Verdict
+from .text_verdict import Divided, Known, Status, Step, Verdict
 from .truth import beaten, firm_within, refutes
 
 Check = Callable[[Bound], str | None]
@@ -61,6 +61,7 @@ class Climb:
     refused: tuple[Bound, ...] = ()
     refusal: str | None = None
     history: tuple[Step, ...] = ()
+    divided: Divided | None = None
     late: bool = False
     """Whether the last proof could not be checked in time."""
 
@@ -80,8 +81,9 @@ class Climb:
                 self.witness(tokens, engine)
             case Doubtful(sentences):
                 flipped = ~np.isin(self.replay.answers(sentences), (self.query.label, NO_CLASS))
-                for row in np.flatnonzero(flipped):
-                    self.witness(tuple(int(token) for token in sentences[row]), engine)
+                together = len(sentences) > 1
+                for row in np.flatnonzero(flipped) if together else (0,):  # one alone was met in no batch yet
+                    self.witness(tuple(int(token) for token in sentences[row]), engine, among=together)
             case Bound():
                 self.bound(finding, engine)
             case Covered(cover):
@@ -98,11 +100,13 @@ class Climb:
         """Of what the engine did, for readers; nothing is built on it."""
         self.history = (*self.history, Step(engine, self.interval.low, self.interval.high, seconds))
 
-    def witness(self, tokens: tuple[int, ...], engine: str) -> None:
+    def witness(self, tokens: tuple[int, ...], engine: str, *, among: bool = False) -> None:
+        """`among`: whether a batch was met in which the sentence changes the class."""
         swaps = self.query.space.swaps_of(tokens)
         if self.interval.high is not None and len(swaps) >= self.interval.high:
             return
         if not self.replay.breaks(np.array(tokens, dtype=np.int64), self.query.label):
+            self.tell_apart(tokens, among=among)
             return
         if len(swaps) < self.interval.low_float32:
             self.contradiction = (
@@ -112,6 +116,20 @@ class Climb:
         self.interval = self.interval.lowered(Witness(swaps, beaten(self.query, tokens)[0], engine))
         self.engine = engine
         self.compare_claims()
+
+    def tell_apart(self, tokens: tuple[int, ...], *, among: bool) -> None:
+        """Keep a sentence that is no witness and breaks the text nevertheless, in some way of evaluating it."""
+        swaps = self.query.space.swaps_of(tokens)
+        if self.divided is not None and len(self.divided.swaps) <= len(swaps):
+            return
+        sentence, whole = np.array(tokens, dtype=np.int64), (self.query.label, NO_CLASS)
+        where = {
+            "over the reals": beaten(self.query, tokens)[0],
+            "in onnxruntime alone": self.replay.answers(sentence[None])[0] not in whole,
+            "in a batch": among or self.replay.answer_among_neighbours(sentence) not in whole,
+        }
+        if any(where.values()):
+            self.divided = Divided(swaps, where)
 
     def compare_claims(self) -> None:
         """A solver's claim against the best witness: one of them is wrong where the witness is beyond its tolerance."""
@@ -229,6 +247,7 @@ def climb(
         refused=state.refused,
         unproved="real" if query.network.is_smooth else "float32",
         history=state.history,
+        divided=state.divided,
     )
 
 
@@ -291,6 +310,8 @@ def judged(state: Climb, doubt: str | None, budget: Budget) -> tuple[Status, str
         return "unbreakable", None
     claimed = [f"claimed by {claim.by}: {claim.low - 1} swaps are harmless (not proved)" for claim in state.claims]
     reasons = (*state.reasons, *claimed[-1:])
+    if not reasons and state.divided is not None and not budget.spent:
+        return "open", state.divided.said
     return "open", "; ".join(reasons) or ("out of time" if budget.spent else "no engine could do more")
 
 

@@ -23,6 +23,24 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Divided:
+    """A sentence that changes the class in some evaluations, and not in all that a witness needs: rounding decides."""
+
+    swaps: tuple[tuple[int, int], ...]
+    """As those of a witness."""
+    where: Mapping[str, bool]
+    """Kinds of evaluation, and whether it changes the class there."""
+
+    @property
+    def said(self) -> str:
+        yes = [place for place, changed in self.where.items() if changed]
+        no = [place for place, changed in self.where.items() if not changed]
+        count = "1 swap" if len(self.swaps) == 1 else f"{len(self.swaps) or 'no'} swaps"
+        others = f"not {' or '.join(no)}" if no else "not to the same one"
+        return f"a sentence with {count} changes the class {' and '.join(yes)}, {others}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What is known of one text, and what it cost."""
 
@@ -48,6 +66,8 @@ class Verdict:
     """What is said of a low end of 0, which no proof is needed for: of a smooth network the weakest level."""
     history: tuple[Step, ...] = ()
     """The engines that were asked, in order."""
+    divided: Divided | None = None
+    """The one with the fewest swaps that was met below the high end."""
 
     @property
     def level(self) -> Level:

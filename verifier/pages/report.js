@@ -255,6 +255,7 @@
     if (high) said.push(`${high === 1 ? "The swap marked above changes" : `The ${high} swaps marked above change`} it: replayed through the deployed model.`);
     else if (line.status === "open") said.push("No sentence is known that changes it.");
     if (line.reason) said.push(`Why it is ${line.status}: ${line.reason}.`);
+    if (line.rounding) said.push(`Rounding decides of fewer swaps: ${line.rounding}.`);
     if (line.covered) {
       const { robust, total, swaps, level } = line.covered;
       const share = Number((BigInt(robust) * 1000000n) / BigInt(total)) / 10000;

@@ -111,16 +111,22 @@ class Verifier:
     def read(self, query: Path, model: Path, until: float | None = None) -> tuple[Property, Loaded]:
         property = read_vnnlib(query, until)
         loaded = self.load(model)
-        check_shapes(property, loaded)
+        check_declarations(property, loaded)
         return property, loaded
 
 
-def check_shapes(property: Property, loaded: Loaded) -> None:
-    pairs = (
-        ("input", property.inputs, loaded.model.shape),
-        ("output", property.outputs, loaded.network.nodes[-1].shape),
+def check_declarations(property: Property, loaded: Loaded) -> None:
+    """Sizes and types are those of the model; `Real` fits any type (VNN-LIB 2.0, tensor element types)."""
+    sides = (
+        ("input", property.inputs, loaded.model.shape, loaded.model.kind),
+        ("output", property.outputs, loaded.network.nodes[-1].shape, loaded.model.output_kind),
     )
-    for side, tensor, shape in pairs:
+    for side, tensor, shape, kind in sides:
+        if tensor.kind.lower() not in ("real", kind):
+            raise BadInput(
+                f"{property.source} line {tensor.line}: {side} {tensor.name} is {tensor.kind}, and the {side} of "
+                f"{loaded.model.path.name} is {kind}: declare it so, or as Real"
+            )
         size = int(np.prod(shape))
         if tensor.size != size or (not tensor.numbered and trimmed(tensor.shape) != trimmed(shape)):
             has = f"{tensor.size} numbers" if tensor.numbered else f"shape {list(tensor.shape)}"

@@ -42,23 +42,13 @@ def certify_running(
     """`obstacle`: why the model is not read, where that was tried; `remarks`: what else is to be said."""
     from ..ladder.certifying import settle_and_report  # it has certify on the other road below it
 
-    endpoint = task.model.kind == "endpoint"
-    alone = asked.jobs == 1 and asked.cluster is None
-    require(not endpoint or alone, "--jobs, --cluster: one process asks an endpoint, which has its own pace")
-    threads = 1 if asked.cluster else max(1, (os.cpu_count() or 1) // asked.jobs)
+    threads = threads_of(task, asked.jobs, asked.cluster)
     engines = engines_of_running(asked.engines, obstacle)
     inputs = read_plain(task, asked.limit)
     classifier = open_apart(task, asked.trust, threads, FOREIGN)
-    identity = classifier.identity
-    binding = binding_of_deployed(identity, inputs)
-    model = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
-    seen = seen_of(classifier, task, inputs)
-    odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
-    vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
-    said = (*why_run(obstacle), *remarks, *identity.remarks, *odd)
-    facts = facts_about(binding, inputs, said, model, ",".join(engines), asked.seconds, observed=vacuous)
-    own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
-    plan = required_of(asked.baseline, RunPlan(run, task, inputs, binding, identity.files, own, facts))
+    said = (*why_run(obstacle), *remarks)
+    plan, seen = plan_of(run, task, inputs, classifier, ",".join(engines), asked.seconds, said)
+    plan = required_of(asked.baseline, plan)
     work = Replaying(run.folder, asked.seconds, asked.trust, threads, engines=engines)
     with begun(plan, resume=asked.resume, shown=asked.progress):
         if asked.progress:
@@ -66,6 +56,38 @@ def certify_running(
             guess = estimated(classifier, swaps, seen.right, jobs=asked.jobs, limit=asked.seconds)
             say_beforehand(guess, asked.seconds)
         return settle_and_report(plan, work, asked)
+
+
+def threads_of(task: Task, jobs: int, cluster: str | None) -> int:
+    """Of each process that asks the model."""
+    alone = jobs == 1 and cluster is None
+    require(
+        task.model.kind != "endpoint" or alone,
+        "--jobs, --cluster: one process asks an endpoint, which has its own pace",
+    )
+    return 1 if cluster else max(1, (os.cpu_count() or 1) // jobs)
+
+
+def plan_of(
+    run: Run,
+    task: Task,
+    inputs: Inputs,
+    classifier: Classifier,
+    engines: str,
+    seconds: float | None,
+    said: tuple[str, ...] = (),
+) -> tuple[RunPlan, Seen]:
+    """The plan of a run that asks this model, which was tried on the first texts; `said`: the first remarks."""
+    identity = classifier.identity
+    binding = binding_of_deployed(identity, inputs)
+    model = {"file": identity.name, "kind": identity.kind, **identity.facts, "sha256": binding.model_sha256}
+    seen = seen_of(classifier, task, inputs)
+    odd = [remark.sentence for remark in seen.remarks if not remark.vacuous]
+    vacuous = [*unread(classifier, inputs), *(remark.sentence for remark in seen.remarks if remark.vacuous)]
+    remarks = (*said, *identity.remarks, *odd)
+    facts = facts_about(binding, inputs, remarks, model, engines, seconds, observed=vacuous)
+    own = {**{name: Path(value) for name, value in identity.opened_by.items()}, "road": "run"}
+    return RunPlan(run, task, inputs, binding, identity.files, own, facts), seen
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ def result(
         line["history"] = [told(step, interval, low) for step in verdict.history]
     if verdict.reason is not None:
         line["reason"] = verdict.reason
+    if (rounding := decided_by_rounding(text, verdict)) is not None:
+        line["rounding"] = rounding
     if count is not None:
         line["covered"] = covered(count.swaps, decimal(count.robust), decimal(count.total), count.level)
     if verdict.claims:
@@ -117,17 +119,35 @@ def witness_of(text: Text, interval: Interval, levels: tuple[str, ...]) -> dict[
     witness = interval.high_evidence
     if witness is None:
         return None
+    swaps, sentence = spelt_out(text, witness.swaps)
+    return {"swaps": swaps, "sentence": sentence, "levels": levels or ("replay",)}
+
+
+def decided_by_rounding(text: Text, verdict: Verdict) -> str | None:
+    """What was met of a sentence with fewer swaps than the witness.
+
+    Below an end that is proved for every rounding it is none that a batch turns a sentence: remarks of the run tell.
+    """
+    divided, interval = verdict.divided, verdict.interval
+    if divided is None or verdict.status == "ambiguous" or len(divided.swaps) < interval.low_float32:
+        return None
+    if interval.high is not None and len(divided.swaps) >= interval.high:
+        return None
+    return f"{divided.said}: {spelt_out(text, divided.swaps)[1]}"
+
+
+def spelt_out(text: Text, changed: Iterable[tuple[int, int]]) -> tuple[list[dict[str, Any]], str]:
+    """Swaps of tokens by word, and the text with them."""
     word_at = {first: word for word, (first, _) in enumerate(text.encoded.places)}
     swaps = []
-    for position, token in witness.swaps:
+    for position, token in changed:
         word = word_at[position]
         choices = text.frozen.space.choices[position]
         spelt = text.frozen.words[word]
         characters = list(text.encoded.spans[word])
         to = spelt[choices.index(token)]
         swaps.append({"position": word, "from": spelt[0], "to": to, "characters": characters})
-    sentence = "".join(piece.after for piece in pieces(text.encoded.text, swaps))
-    return {"swaps": swaps, "sentence": sentence, "levels": levels or ("replay",)}
+    return swaps, "".join(piece.after for piece in pieces(text.encoded.text, swaps))
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def ended(texts: Sequence[Short], missing: int) -> str:
     sure = all(robust(text, 1) or broken(text, 1) for text in texts)
     if held:
         least = f"{'' if sure else 'at least '}{percent_down(len(held), len(texts))}"
-        rest += f"; {least} keep the right answer whatever word is swapped ({standing(held)})"
+        rest += f"; {least} keep the right answer whichever single word is swapped ({standing(held)})"
     evaluated = sum(text.level == REPLAY and text.low > 0 for text in texts)
     if not evaluated:
         return f"{every(len(texts))} ended in a checked interval{rest}"

@@ -143,6 +143,8 @@ def _parsed(path: Path) -> dict[str, Any]:
         data = path.read_bytes()
     except OSError as error:
         raise unreadable(path, error) from error
+    if b"\0" in data:
+        raise BadInput(f"{path}: no task file, which is text; `swapproof init MODEL` writes one about a model")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

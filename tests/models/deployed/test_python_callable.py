@@ -6,6 +6,8 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -224,6 +226,38 @@ def test_the_modules_of_one_task_never_stand_in_for_those_of_another(tmp_path: P
         found.append(opened(folder, code))
     assert [classifier.scores([("a",)]).tolist() for classifier in found] == [[[3]], [[5]]]
     assert str(tmp_path / "3") not in sys.path
+
+
+def test_a_module_whose_file_has_gone_stands_in_for_no_other(tmp_path: Path) -> None:
+    """Nor does a part of a package that could not be imported as a whole."""
+    for name, score in (("one", 1), ("other", 2)):
+        (tmp_path / name / "package_of_guard").mkdir(parents=True)
+        (tmp_path / name / "guard_that_goes.py").write_text(f"def score(texts):\n    return [{score}] * len(texts)\n")
+        (tmp_path / name / "package_of_guard" / "inside.py").write_text(f"SCORE = {score}\n")
+        fails = "raise SystemExit" if name == "one" else "score = lambda texts: [inside.SCORE] * len(texts)"
+        (tmp_path / name / "package_of_guard" / "__init__.py").write_text(f"from . import inside\n{fails}\n")
+    one, other = tmp_path / "one", tmp_path / "other"
+    assert open_callable(deployment(one, "guard_that_goes:score")).scores([("a",)]).tolist() == [[1]]
+    (one / "guard_that_goes.py").unlink()
+    assert open_callable(deployment(other, "guard_that_goes:score")).scores([("a",)]).tolist() == [[2]]
+    with pytest.raises(BadInput):
+        open_callable(deployment(one, "package_of_guard:score"))
+    rmtree(one)
+    assert open_callable(deployment(other, "package_of_guard:score")).scores([("a",)]).tolist() == [[2]]
+
+
+def test_modules_that_answer_to_any_name_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of torch, whose attributes are whatever they are asked for."""
+
+    class Answering(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            return 3
+
+    (tmp_path / "other").mkdir()
+    opened(tmp_path, "def score(texts): ...\n")
+    monkeypatch.setitem(sys.modules, "answering_of_guard", Answering("answering_of_guard"))
+    opened(tmp_path / "other", "def score(texts): ...\n")
+    assert "answering_of_guard" in sys.modules
 
 
 def test_a_folder_that_was_on_the_path_stays_where_it_was(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Rounding of float64: what n operations can do to a number, and sums of the greatest entries."""
+"""Rounding of float64: what n operations can do to a number, and the sum of the greatest entries."""
 
 from __future__ import annotations
 
@@ -18,40 +18,12 @@ SLOP = 1.0 + 2.0**-20
 TINY = 2.0**-200
 """More than all that underflows: fewer than 2**60 operations lose 2**-1074 each, times magnitudes below LARGEST."""
 LARGEST = 2.0**400
-FEW, WIDE = 8, 256
-"""So few of rows of so many numbers are found sooner one by one than by sorting."""
 
 
 def growth(operations: Array | float, unit: float = UNIT) -> Array:
     """(1 + u)**n - 1 <= n u / (1 - n u), the relative error of n operations; infinite when n u >= 1/2."""
     product = np.asarray(operations, dtype=np.float64) * unit
     return np.where(product < 0.5, product / np.where(product < 0.5, 1.0 - product, 1.0), np.inf) * SLOP
-
-
-def running_tops(values: Floats, k: int) -> Floats:
-    """[min(k, n) + 1, ...]: at j the sum of the j greatest of `values` [n, ...], none of them negative."""
-    count = len(values)
-    k = min(k, count)
-    if k == 0:
-        return np.zeros((1, *values.shape[1:]))
-    if k <= FEW and values[0].size >= WIDE:
-        return streamed(values, k)
-    if k < count:
-        values = np.partition(values, count - k, axis=0)[count - k :]
-    sums = np.zeros((k + 1, *values.shape[1:]), dtype=values.dtype)
-    np.cumsum(np.sort(values, axis=0)[::-1], axis=0, out=sums[1:])
-    return sums
-
-
-def streamed(values: Floats, k: int) -> Floats:
-    """The same, each row of `values` sorted into the greatest so far: for few of many."""
-    sums: Floats = np.zeros((k + 1, *values.shape[1:]), dtype=values.dtype)
-    for row in values:
-        for best in sums[1:]:
-            smaller = np.minimum(best, row)
-            np.maximum(best, row, out=best)
-            row = smaller
-    return np.cumsum(sums, axis=0, out=sums)
 
 
 def top(values: Floats, k: int) -> Floats:

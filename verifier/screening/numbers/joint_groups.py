@@ -16,8 +16,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.greatest_sums import sums_of_greatest
+
 from ..form.tree_leaves import Joint
-from .float64_rounding import SLOP, UNIT, Array, Floats, growth, running_tops, top
+from .float64_rounding import SLOP, UNIT, Array, Floats, growth, top
 from .ranked_swaps import Numbers, Ranked
 from .region_extremes import Batch, Sets
 
@@ -117,7 +119,7 @@ class Patterns:
             if sum(tops.size for tops in self.tops.values()) > MOST:
                 self.tops.clear()
             row = self.sets.cells.rows[free]
-            self.tops[free, most] = running_tops(np.maximum(self.table[row[row >= 0]], 0.0), most)
+            self.tops[free, most] = sums_of_greatest(np.maximum(self.table[row[row >= 0]], 0.0), most)
         return self.tops[free, most]
 
     def heights(self, batch: Batch) -> Floats:

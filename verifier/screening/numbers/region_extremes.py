@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.greatest_sums import sums_of_greatest
 from swapproof.encodings.network import Network
 
 from ..form.tree_leaves import Cells, Leaf, Settings
-from .float64_rounding import Array, Floats, growth, running_tops
+from .float64_rounding import Array, Floats, growth
 from .ranked_swaps import Ranked
 from .swap_moves import Moves
 
@@ -111,7 +112,7 @@ class Sets:
                 for side in (0, 1):
                     nothing = np.zeros(len(self.moves.touched[i]))
                     parts[side].append(nothing if found is None else np.maximum(found[side], 0.0))
-            falls, rises = (running_tops(self.moves.per_element(part), self.k) for part in parts)
+            falls, rises = (sums_of_greatest(self.moves.per_element(part), self.k) for part in parts)
             self.tables[free] = falls, rises
         return self.tables[free]
 

@@ -17,11 +17,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from swapproof.encodings.bounds.greatest_sums import sums_of_greatest
 from swapproof.encodings.network import Affine, Embedding, Network
 from swapproof.encodings.query import Query
 from swapproof.encodings.space import SwapSpace
 
-from .float64_rounding import GRID, SLOP, TINY, UNIT, Array, Floats, growth, running_tops
+from .float64_rounding import GRID, SLOP, TINY, UNIT, Array, Floats, growth
 from .kernels import Kernels
 from .linear_part import linear_part
 
@@ -109,7 +110,7 @@ class Moves:
         """[width]: the same with another share of the absolute values, and no grid: a weight per unit of coefficient
         on an element, in a function of which the extreme is taken."""
         if k not in self.tops:
-            self.tops[k] = running_tops(self.reaches, k)[-1], running_tops(self.spreads, k)[-1]
+            self.tops[k] = sums_of_greatest(self.reaches, k)[-1], sums_of_greatest(self.spreads, k)[-1]
         reach, spread = self.tops[k]
         return np.asarray((self.base_error + spread + share * (np.abs(self.base) + reach) + TINY) * SLOP)
 

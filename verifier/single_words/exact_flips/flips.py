@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from swapproof.encodings.bounds.one_word import OneWord
 from swapproof.encodings.bounds.shallow_margin import is_shallow
 from swapproof.encodings.bounds.swap_differences import DOUBLE
-from swapproof.encodings.bounds.word_boxes import Boxes
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.exact_evaluation import exactly_beaten
 from swapproof.encodings.network import Network
@@ -35,6 +34,7 @@ from .pooled_bounds import Pooled
 from .tail_search import TailSearch
 from .word_box_bounds import BoxBounds
 from .word_box_search import BoxSearch, Sheet
+from .word_boxes import Boxes
 
 Array = NDArray[Any]
 

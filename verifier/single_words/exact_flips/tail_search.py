@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swapproof.encodings.bounds.one_word import Tail
-from swapproof.encodings.bounds.word_boxes import PARTS, Boxes
 from swapproof.encodings.network import Network
 from swapproof.encodings.rounding.float_errors import SLOP, rounding_errors
 
 from .blocks import Decide, parts
 from .pooled_bounds import Pooled, WordScreen
+from .word_boxes import PARTS, Boxes
 
 Array = NDArray[Any]
 

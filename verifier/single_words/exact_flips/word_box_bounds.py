@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.word_boxes import Boxes
+from .word_boxes import Boxes
 
 Array = NDArray[Any]
 WIDER = np.float32(1e-20)

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swapproof.encodings.bounds.word_boxes import PARTS, Boxes
-
 from .blocks import Decide, parts
 from .word_box_bounds import BoxBounds
+from .word_boxes import PARTS, Boxes
 
 Array = NDArray[Any]
 
