@@ -66,12 +66,6 @@ class InputRegions:
             crossed |= (low > high).any(axis=1)
         return np.asarray(crossed)
 
-    def forget_open(self) -> None:
-        """Bounds with both signs are to be found anew, as a checker of certificates finds them."""
-        for layer, (low, high) in enumerate(zip(self.least, self.greatest, strict=True)):
-            is_open = self.open_neurons(layer)
-            self.least[layer], self.greatest[layer] = np.where(is_open, -np.inf, low), np.where(is_open, np.inf, high)
-
     def open_neurons(self, layer: int) -> Truths:
         return np.asarray((self.least[layer] < 0) & (self.greatest[layer] > 0))
 

@@ -121,8 +121,6 @@ class QuerySearch:
             if len(kept):
                 twice = both[kept]
                 children = children.take(kept)
-                if self.record is not None:
-                    children.forget_open()
                 self.bounds.refresh(children)
                 self.examine(children, block.multipliers.take(twice))
         if self.witness is not None:
@@ -230,7 +228,15 @@ class QuerySearch:
             x = np.clip(x - (high - low) * 0.05 * 0.5**step * np.sign(slope), low, high)
 
     def sharpen(self, regions: InputRegions, best: Ascended) -> None:
-        """Neurons of the first layer, where the atoms' weighted sum can be <= 0."""
+        """Neurons of the first layer, where the atoms' weighted sum can be <= 0, and inputs.
+
+        In a record of several layers the inputs alone, and the plane is given up: a neuron of which the checker knows
+        the sign by it is worth less to bounds of the whole box than one that it believes to be open.
+        """
+        if self.record is not None and self.bounds.depth > 1:
+            self.record.forget(regions)
+            contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
+            return
         regions.least[0], regions.greatest[0] = regions.least[0].copy(), regions.greatest[0].copy()
         sharpened(self.bounds, regions, best.low, best.coefficients, np.flatnonzero((best.given[0] < 0).any(axis=0)))
         contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
