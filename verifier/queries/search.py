@@ -93,6 +93,8 @@ class QuerySearch:
     """In seconds of time.monotonic()."""
     record: TreeRecord | None = None
     """Where the tree is written down; then nothing is done that a certificate cannot say."""
+    planes: bool = True
+    """Whether signs that neurons have beyond the plane of a cut may count in the record of a single layer."""
     witness: InputWitness | None = None
     regions: int = 0
     unresolved: int = 0
@@ -231,9 +233,9 @@ class QuerySearch:
         """Neurons of the first layer, where the atoms' weighted sum can be <= 0, and inputs.
 
         In a record of several layers the inputs alone, and the plane is given up: a neuron of which the checker knows
-        the sign by it is worth less to bounds of the whole box than one that it believes to be open.
+        the sign by it is worth less to bounds of the whole box than one that it believes to be open, and keeps it.
         """
-        if self.record is not None and self.bounds.depth > 1:
+        if self.record is not None and (self.bounds.depth > 1 or not self.planes):
             self.record.forget(regions)
             contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
             return
