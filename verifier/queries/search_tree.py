@@ -69,17 +69,19 @@ class TreeRecord:
     def refuted(self, regions: InputRegions, best: Ascended) -> None:
         self.several(tree.LINEAR, regions, best.multipliers, best.given)
 
-    def cut(self, regions: InputRegions, best: Ascended) -> None:
+    def cut(self, regions: InputRegions, best: Ascended, *, forget: bool = False) -> None:
+        """With `forget` its plane is given up for another, 0 >= 0; its ends stay."""
         self.several(tree.CUT, regions, best.multipliers, best.given)
+        self.forget(regions, forget)
 
-    def cut_alone(self, regions: InputRegions) -> None:
+    def cut_alone(self, regions: InputRegions, *, forget: bool = False) -> None:
         """By each atom."""
         for atom in range(self.atoms):
             self.one(tree.CUT, regions, np.full(len(regions), atom))
+        self.forget(regions, forget)
 
-    def forget(self, regions: InputRegions) -> None:
-        """The plane of the last cut, not its ends: another plane, 0 >= 0, takes its place."""
-        nothing = tree.cut(tree.Multipliers([0] * self.atoms))
+    def forget(self, regions: InputRegions, asked: bool) -> None:
+        nothing = tree.cut(tree.Multipliers([0] * self.atoms)) if asked else b""
         for node in regions.nodes:
             self.parts[node] += nothing
 
