@@ -36,7 +36,7 @@ FINEST = 2.0**-44
 """Boxes narrower than this part of the whole are not halved: rounding decides there."""
 PROMISING, NEAR = 8, 1e-4
 """Corners tried per round, and how far above 0 their worst atom may be for them to be replayed."""
-LOOKS = 5
+LOOKS = 12
 """Times a region of a single-layer network is bounded, what the bounds say of its neurons being used each time."""
 GAINING = 0.97
 """Bounded again only when that has made the upper lines cheaper by this factor."""

@@ -18,6 +18,8 @@ Flags = NDArray[np.bool_]
 
 APART = 2.0**-30
 """Bounds that cross by less than this part of their size do not count as crossed: the checker's may not."""
+SHORT = 64
+"""So many numbers are added up sooner by a product."""
 CHUNK = 1 << 14
 """Numbers worked on at a time: they should stay in the cache."""
 
@@ -97,14 +99,13 @@ class Regions:
         for first in range(0, len(rows), step):
             part = slice(first, first + step)
             at, c = regions[part], rows[part]
-            found = turns(c, self.slopes[at], falling[at], inner[at])
-            for end, sign, u in zip((low, high), (-1.0, 1.0), found, strict=True):
-                turned = u[:, None] * self.slopes[at]
-                turned += sign * c
+            s, r, p = self.slopes[at], radius[at], inner[at]
+            for end, sign, u in zip((low, high), (-1.0, 1.0), turns(c, s, falling[at], p), strict=True):
+                turned = u[:, None] * s
+                (np.subtract if sign < 0 else np.add)(turned, c, out=turned)
                 np.abs(turned, out=turned)
-                turned *= radius[at]
                 error = unit * (sizes[part] + u * outer[at]) + TINY
-                end[part] += sign * (u * inner[at] + turned.sum(axis=1) + error)
+                end[part] += sign * (u * p + np.einsum("pi,pi->p", turned, r) + error)
         return low, high
 
 
@@ -116,15 +117,25 @@ def turns(rows: Floats, slopes: Floats, falling: Floats, inner: Floats) -> tuple
     """
     found = -rows / slopes
     found[~np.isfinite(found)] = 0.0
-    pairs, count, last = np.arange(len(rows)), rows.shape[1], rows.shape[1] - 1
+    pairs, count = np.arange(len(rows)), rows.shape[1]
     order = np.argsort(found, axis=1) + count * pairs[:, None]
-    found, passed = found.ravel()[order], np.cumsum(falling.ravel()[order], axis=1)
-    half = passed[:, -1] / 2
-    below, others = (found < 0).sum(axis=1), (found <= 0).sum(axis=1)
-    least = np.minimum((passed <= (half + inner)[:, None]).sum(axis=1), below - 1)
-    most = np.minimum(np.maximum((passed < (half - inner)[:, None]).sum(axis=1), others), last)
+    found, passed = found.take(order), added(falling.take(order))
+    half, below, others = passed[:, -1] / 2, counted(found < 0), counted(found <= 0)
+    least = np.minimum(counted(passed <= (half + inner)[:, None]), below - 1)
+    most = np.minimum(np.maximum(counted(passed < (half - inner)[:, None]), others), count - 1)
     least, most = -found[pairs, np.maximum(least, 0)], found[pairs, most]
     return np.where(below > 0, least, 0.0), np.where(others < count, most, 0.0)
+
+
+def counted(flags: Flags) -> Indices:
+    """[P], by a product: several times as fast as a sum of rows."""
+    return np.asarray((flags @ np.ones(flags.shape[1])).astype(np.int64))
+
+
+def added(values: Floats) -> Floats:
+    """What the entries of each row add up to, as far as each, by a product where rows are short."""
+    count = values.shape[1]
+    return values @ np.triu(np.ones((count, count))) if count <= SHORT else np.cumsum(values, axis=1)
 
 
 def joined(parts: Sequence[Regions]) -> Regions:
