@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from graph_builder import Builder, floats
 from numeric_models import Numeric, numeric
 from onnx import TensorProto, helper, numpy_helper
 
@@ -245,6 +246,30 @@ def test_external_tensors_are_kept_beside_it(tmp_path: Path, sample: Numeric, ca
     assert "made for other external tensors" in capsys.readouterr().out
 
 
+def test_signs_known_by_a_plane_alone_do_not_stand_in_the_way(tmp_path: Path) -> None:
+    """A region beyond the plane of a cut is empty for the search; for the checker a neuron keeps the sign it has by
+    the plane, and no leaf below holds: a tree without planes is searched."""
+    g = Builder()
+    inner = [[-2, 1, -2, 2, -1, -2, 2], [-1, 1, 2, 2, 2, 0, -2], [-2, 2, -1, 2, 2, 2, 2], [1, 0, -2, 2, -2, -2, -2]]
+    outer = [[2, 2], [1, 1], [2, -1], [1, -2], [-1, -1], [2, 1], [0, 1]]
+    first, second = [-1, -1, 0, 0, 0, -2, 2], [-2, -1]
+    weights = [g.constant(np.array(array, dtype=np.float32)) for array in (inner, first, outer, second)]
+    g.node("Gemm", [g.call("Relu", g.call("Gemm", "X", *weights[:2])), *weights[2:]], ["Y"])
+    onnx.save(g.proto([floats("X", 1, 4)], [floats("Y", 1, 2)], name="planes", opset=13), tmp_path / "model.onnx")
+    lines = [f"(declare-const {name} Real)" for name in ("X_0", "X_1", "X_2", "X_3", "Y_0", "Y_1")]
+    for place, (low, high) in enumerate(((-0.18, 0.32), (-0.83, 0.17), (-0.66, 0.34), (-0.15, 0.35))):
+        lines.append(f"(assert (>= X_{place} {low}))(assert (<= X_{place} {high}))")
+    lines.append(
+        "(assert (>= (+ (* -0.97595115500270546 Y_0) (* 0.26131556545385332 Y_1) (* -1.4093085278370847 X_0)"
+        "(* 0.14552635811896295 X_1) (* -0.51079523560175877 X_2) (* 0.6371941359741069 X_3)) 3.0302902194081782))"
+    )
+    (tmp_path / "q.vnnlib").write_text("\n".join(lines))
+    certificate = tmp_path / "proof" / "certificate.json"
+    verdict = Verifier().verify(tmp_path / "q.vnnlib", tmp_path / "model.onnx", 30.0, certificate)
+    assert verdict.answer == "unsat"
+    assert check_box.main([str(certificate)]) == 0
+
+
 @pytest.mark.parametrize(("suite", "rows"), [("safenlp_2024", slice(20, 40, 4)), ("acasxu_2023", slice(4, 5))])
 def test_public_instances_have_certificates(suite: str, rows: slice, shared_data: Path, tmp_path: Path) -> None:
     """Of those without an answer, a few that are quick: every one, and accepted when read again."""
@@ -256,3 +281,18 @@ def test_public_instances_have_certificates(suite: str, rows: slice, shared_data
         verdict = verifier.verify(folder / row["vnnlib"], folder / row["onnx"], 60.0, certificate)
         assert verdict.answer == "unsat"
         assert main(["check", str(certificate)]) == 0
+
+
+@pytest.mark.parametrize(("suite", "row"), [("safenlp_2024", 21), ("cersyve", 2)])
+def test_the_search_takes_hardly_more_regions_for_a_certificate(
+    suite: str, row: int, shared_data: Path, tmp_path: Path
+) -> None:
+    """Hard instances, the second of 12,499 regions: what the checker will know of a region, the search knows."""
+    folder = shared_data / "vnncomp" / suite
+    found = list(csv.DictReader((folder / "instances.csv").read_text().splitlines()))[row]
+    paths, verifier = (folder / found["vnnlib"], folder / found["onnx"]), Verifier()
+    alone = verifier.verify(*paths, 60.0)
+    proved = verifier.verify(*paths, 100.0, tmp_path / "certificate.json")
+    assert proved.answer == alone.answer == "unsat"
+    assert proved.regions < 1.1 * alone.regions
+    assert "leaves hold in float64" in proved.remarks[0]

@@ -8,75 +8,23 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from graph_builder import Builder
 from numeric_models import Numeric, numeric
+from onnx import TensorProto
+from random_boxes import random_case, space_of
 
 from swapproof.proofs import check, check_box
 from swapproof.proofs.writing import box_certificate as tree
 from swapproof.verifier.screening.boxes import screened_tree
+from swapproof.verifier.screening.boxes.float_bounds import FloatBounds
 from swapproof.verifier.screening.boxes.float_network import FloatNetwork
-from swapproof.verifier.screening.boxes.screened_tree import screened
+from swapproof.verifier.screening.boxes.float_regions import joined
+from swapproof.verifier.screening.boxes.screened_tree import screened, start
 from swapproof.verifier.screening.form.unsure import Unsure
+from swapproof.verifier.screening.numbers.float64_rounding import growth
 
 FOLLOWED = ("dense", "leaky", "residual", "deep")
-CHANCES = {tree.LINEAR: 1, tree.CUT: 4, tree.RENEW: 1, tree.INPUT: 2, tree.PHASE: 2}
-
-
-def space_of(sample: Numeric) -> check_box.Space:
-    model = check_box.read_model(sample.model.SerializeToString())
-    lowered = model.lower()
-    return check_box.Space(check_box.Network(lowered.data, lowered.numbers, 5 << check.GRID), math.inf)
-
-
-def random_tree(space: check_box.Space, random: np.random.Generator, constraints: int) -> bytes:
-    """Of all kinds of nodes, with any multipliers."""
-    network = space.network
-    layers = [(i, layer.size) for i, layer in enumerate(network.layers) if isinstance(layer, check.Rectifier)]
-
-    def table(highest: int) -> dict[int, dict[int, int]]:
-        drawn = {i: random.integers(0, highest, size=size) for i, size in layers if random.random() < 0.5}
-        return {i: dict(enumerate(map(int, values))) for i, values in drawn.items()}
-
-    def multipliers() -> tree.Multipliers:
-        weights = [int(w) for w in random.integers(0, 5, size=constraints)]
-        weights[0] += 1
-        return tree.Multipliers(weights, table(65), int(random.integers(0, 4)), table(4))
-
-    def made(depth: int, decided: frozenset[tuple[int, int]]) -> bytes:
-        kinds = list(CHANCES)
-        weights = np.array([CHANCES[kind] for kind in kinds], dtype=np.float64)
-        kind = tree.LINEAR if depth == 0 else int(random.choice(kinds, p=weights / weights.sum()))
-        if kind == tree.CUT:
-            return tree.cut(multipliers()) + made(depth - 1, decided)
-        if kind == tree.RENEW:
-            return tree.renew() + made(depth - 1, decided)
-        if kind == tree.INPUT:
-            split = tree.split_input(int(random.integers(len(network.inputs))), 4, int(random.integers(-12, 13)))
-            return split + made(depth - 1, decided) + made(depth - 1, decided)
-        layer, size = layers[int(random.integers(len(layers)))]
-        neuron = layer, int(random.integers(size))
-        if kind == tree.PHASE and neuron not in decided:
-            split = tree.split_phase(*neuron)
-            return split + made(depth - 1, decided | {neuron}) + made(depth - 1, decided | {neuron})
-        return tree.linear(multipliers())
-
-    return made(5, frozenset())
-
-
-def random_case(sample: Numeric, space: check_box.Space, random: np.random.Generator) -> check_box.Case:
-    """A box with ends that are floats, or that are not, and constraints on outputs and inputs."""
-    below = 10 if random.random() < 0.5 else 8
-
-    def some(count: int, chance: float) -> dict[int, Fraction]:
-        return {i: Fraction(int(random.integers(1, 9)), 4) for i in range(count) if random.random() < chance}
-
-    inputs = len(space.network.inputs)
-    ends = np.sort(random.integers(-10, 11, size=(inputs, 2)), axis=1)
-    constraints = [
-        check_box.Constraint(some(sample.outputs, 0.7) or {0: Fraction(-1)}, some(inputs, 0.3), Fraction(0), False)
-        for _ in range(int(random.integers(1, 4)))
-    ]
-    box = [(Fraction(int(low), below), Fraction(int(high), below)) for low, high in ends]
-    return check_box.Case(box, constraints, random_tree(space, random, len(constraints)))
+LEAF = tree.linear(tree.Multipliers([1]))
 
 
 def shifted(case: check_box.Case, constant: Fraction) -> check_box.Case:
@@ -134,6 +82,29 @@ def test_what_holds_in_float64_is_accepted(
     assert above.tree == case.tree
 
 
+@pytest.mark.parametrize("source", range(6))
+def test_below_a_cut_that_says_nothing_no_plane_is_known(source: int) -> None:
+    """And the ends are those of the cuts above it: what the checker accepts holds, a bit above the border."""
+    sample = numeric("deep", source)
+    space, random = space_of(sample), np.random.default_rng(source)
+    network, inputs = FloatNetwork(space), len(space.network.inputs)
+    cuts = tree.cut(tree.Multipliers([1, 2])) + tree.renew() + tree.cut(tree.Multipliers([2, 1]))
+    split = tree.split_input(int(random.integers(inputs)), 4, 1)
+    below = tree.cut(tree.Multipliers([0, 0])) + split + 2 * tree.linear(tree.Multipliers([1, 3]))
+    box = [(Fraction(-1, 2), Fraction(1, 2))] * inputs
+    constraints = [
+        check_box.Constraint(
+            {0: Fraction(1)}, {i: Fraction(int(random.integers(-3, 4)), 4) for i in range(inputs)}, c, False
+        )
+        for c in (Fraction(0), Fraction(1, 4))
+    ]
+    case = check_box.Case(box, constraints, cuts + below)
+    found = border(space, case)
+    assert found is not None
+    assert screened(network, shifted(case, found[1] + Fraction(1, 1 << 12)), math.inf).tree == case.tree
+    assert screened(network, shifted(case, found[0] - Fraction(1, 1 << 20)), math.inf).tree != case.tree
+
+
 def test_a_leaf_that_does_not_hold_is_cut_or_split_until_it_does() -> None:
     """And the checker accepts the tree that comes of it."""
     sample = numeric("deep", 5)
@@ -171,3 +142,50 @@ def test_what_the_checker_cannot_read_is_refused() -> None:
 def test_maxima_are_left_to_the_checker() -> None:
     with pytest.raises(Unsure):
         FloatNetwork(space_of(numeric("maximum", 1)))
+
+
+def wide(weights: list[float], biases: list[float], outer: list[float]) -> Numeric:
+    """Sum of outer_i relu(weights_i x_0 + biases_i), of two inputs."""
+    g = Builder()
+    inner = g.constant(np.array([weights, np.zeros(len(weights))]))
+    hidden = g.call("Relu", g.call("Gemm", "X", inner, g.constant(np.array(biases))))
+    g.node("Gemm", [hidden, g.constant(np.array([outer]).T), g.constant(np.zeros(1))], ["Y"])
+    ports = [("X", TensorProto.DOUBLE, (1, 2))], [("Y", TensorProto.DOUBLE, (1, 1))]
+    return Numeric(g.proto(*ports, name="wide", opset=13), (1, 2), 1, "wide", 0)
+
+
+LOST = 2.0**-53 * (1 - 2.0**-7)
+"""Added to a number from 1 to 2 it is lost, and the next one too."""
+
+
+def test_allowances_cover_the_sums_of_weights_that_500_neurons_hand_to_one_input() -> None:
+    """However they are added up: one after another they lose six times what the fan of two inputs would allow."""
+    weights = [1 + 2.0**-20] + [LOST] * 499
+    sample = wide(weights, [0.0] * 500, [1.0] * 500)
+    network = FloatNetwork(space_of(sample))
+    case = check_box.Case([(Fraction(1), Fraction(1))] * 2, [], b"")
+    costs = FloatBounds.of(network, start(network, case)).costs[0][0]
+    total = 0.0
+    for weight in weights:
+        total += weight
+    lost = sum(map(Fraction, weights)) - Fraction(total)
+    assert lost > 6 * Fraction(float(growth(4 * 2 + 8 + 64)))
+    assert lost <= Fraction(float(costs.sum()))
+
+
+def test_lower_bounds_of_500_neurons_that_cancel_stay_below_the_exact_value() -> None:
+    """Where the products of matrices add up in the order that loses most, as they may."""
+    large, small = 1 + 2.0**-20, 2.0**-20
+    sample = wide([large] + [LOST] * 499, [small - large] + [LOST] * 499, [1.0] + [-1.0] * 499)
+    space = space_of(sample)
+    network = FloatNetwork(space)
+    one = check_box.Constraint({0: Fraction(1)}, {}, Fraction(0), False)
+    case = check_box.Case([(Fraction(1), Fraction(1))] * 2, [one], LEAF)
+    regions = joined([start(network, case)] * 2)
+    ends = ((network.space.network.input_scale,) * 2,) * 2
+    rows = network.constraints(check_box.Tree(space, ends, [one], LEAF, math.inf))
+    none = np.zeros((2, network.neurons))
+    found = FloatBounds.of(network, regions).weighed(rows, np.ones((2, 1)), none - 1, none).least(regions)
+    exact = Fraction(small) - 2 * 499 * Fraction(LOST)
+    assert all(Fraction(float(least)) <= exact for least in found[:, 0])
+    assert found.min() > 0

@@ -294,14 +294,18 @@ def searched_again(
     highs: Sequence[Fraction],
     phases: bool,
 ) -> bytes:
-    """The tree of a smaller box, where exact arithmetic did not follow; empty when none is found."""
+    """The tree of a box for which the checker, or float64, did not follow another; empty when none is found.
+
+    It takes half of the time that is left at the most, and has no planes: signs kept from these can be what misled.
+    """
     low = np.array([floor_float(end) for end in lows])
     high = np.array([-floor_float(-end) for end in highs])
     question = replace(questions[number], low=low, high=high)
     bounds = QueryBounds(loaded.stack, low, high, UPPER_SLOPES)
     record = plan.record(loaded.network, loaded.stack, len(question.atoms))
     way: Way = "phases" if phases and loaded.stack.inputs > FEW_INPUTS else "inputs"
-    outcome = QuerySearch(question, loaded.deployed, bounds, way, SHARES[0][1], until, record).run()
+    half = (time.monotonic() + until) / 2
+    outcome = QuerySearch(question, loaded.deployed, bounds, way, SHARES[0][1], half, record, planes=False).run()
     return record.encoded() if outcome.answer == "unsat" else b""
 
 

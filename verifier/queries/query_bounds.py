@@ -32,7 +32,8 @@ TINY = 1e-290
 class InputRegions:
     """Boxes [n, inputs] and, for each layer, bounds [n, size] of the neurons' inputs and their decided phases.
 
-    A phase is 1 (input at least 0), -1 (at most 0) or 0 (open). `nodes` are places in a record of the search.
+    A phase is 1 (input at least 0), -1 (at most 0) or 0 (open). `nodes` are places in a record of the search, and
+    below its cuts the bounds of the last one are kept.
     """
 
     low: Floats
@@ -41,6 +42,8 @@ class InputRegions:
     greatest: list[Floats]
     phases: list[Indices]
     nodes: Indices = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    kept_least: list[Floats] = field(default_factory=list)
+    kept_greatest: list[Floats] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if len(self.nodes) != len(self.low):
@@ -57,7 +60,20 @@ class InputRegions:
             [part[index] for part in self.greatest],
             [part[index] for part in self.phases],
             self.nodes[index],
+            [part[index] for part in self.kept_least],
+            [part[index] for part in self.kept_greatest],
         )
+
+    def keep(self, rows: Truths) -> None:
+        """The bounds of these."""
+        pairs = (self.kept_least, self.least), (self.kept_greatest, self.greatest)
+        self.kept_least, self.kept_greatest = (
+            [np.where(rows[:, None], new, old) for old, new in zip(kept, now, strict=True)] for kept, now in pairs
+        )
+
+    def fall_back(self) -> None:
+        """To the bounds that are kept."""
+        self.least, self.greatest = list(self.kept_least), list(self.kept_greatest)
 
     def empty(self) -> Truths:
         """[n]: whether some bounds crossed: nothing is in the region."""
@@ -66,18 +82,13 @@ class InputRegions:
             crossed |= (low > high).any(axis=1)
         return np.asarray(crossed)
 
-    def forget_open(self) -> None:
-        """Bounds with both signs are to be found anew, as a checker of certificates finds them."""
-        for layer, (low, high) in enumerate(zip(self.least, self.greatest, strict=True)):
-            is_open = self.open_neurons(layer)
-            self.least[layer], self.greatest[layer] = np.where(is_open, -np.inf, low), np.where(is_open, np.inf, high)
-
     def open_neurons(self, layer: int) -> Truths:
         return np.asarray((self.least[layer] < 0) & (self.greatest[layer] > 0))
 
 
 def joined(parts: list[InputRegions]) -> InputRegions:
     layers = range(len(parts[0].least))
+    kept_by_part = [part.kept_least for part in parts], [part.kept_greatest for part in parts]
     return InputRegions(
         np.concatenate([part.low for part in parts]),
         np.concatenate([part.high for part in parts]),
@@ -85,6 +96,7 @@ def joined(parts: list[InputRegions]) -> InputRegions:
         [np.concatenate([part.greatest[i] for part in parts]) for i in layers],
         [np.concatenate([part.phases[i] for part in parts]) for i in layers],
         np.concatenate([part.nodes for part in parts]),
+        *([np.concatenate(layer) for layer in zip(*kept, strict=True)] for kept in kept_by_part),
     )
 
 

@@ -36,10 +36,12 @@ FINEST = 2.0**-44
 """Boxes narrower than this part of the whole are not halved: rounding decides there."""
 PROMISING, NEAR = 8, 1e-4
 """Corners tried per round, and how far above 0 their worst atom may be for them to be replayed."""
-LOOKS = 5
+LOOKS = 12
 """Times a region of a single-layer network is bounded, what the bounds say of its neurons being used each time."""
 GAINING = 0.97
 """Bounded again only when that has made the upper lines cheaper by this factor."""
+NARROW = 0.8
+"""An input is narrow once its width is this part of what it was."""
 REFINING = 4
 """Steps of descent from each of those corners."""
 
@@ -93,6 +95,8 @@ class QuerySearch:
     """In seconds of time.monotonic()."""
     record: TreeRecord | None = None
     """Where the tree is written down; then nothing is done that a certificate cannot say."""
+    planes: bool = True
+    """Whether signs that neurons have beyond the plane of a cut may count in the record of a single layer."""
     witness: InputWitness | None = None
     regions: int = 0
     unresolved: int = 0
@@ -104,8 +108,20 @@ class QuerySearch:
         self.absolute = [layer.absolute() for layer in self.bounds.stack.layers]
         self.batch = int(np.clip(CELLS // (2 * max(widths) ** 2 + 1), 2, 256)) if self.bounds.depth > 1 else 256
 
+    @property
+    def plain(self) -> bool:
+        """Of a record: that cuts only move ends, their planes being given up, and stand where they move them far.
+
+        Each makes the checker bound all neurons, and keep those bounds. A neuron of which it knows the sign by a plane
+        alone is worth less to bounds of the whole box than one that it believes to be open.
+        """
+        return self.record is not None and (self.bounds.depth > 1 or not self.planes)
+
     def run(self) -> SearchOutcome:
         root = self.bounds.whole.take(slice(None))
+        if self.plain:
+            root.kept_least = [np.full_like(low, -np.inf) for low in root.least]
+            root.kept_greatest = [np.full_like(high, np.inf) for high in root.greatest]
         lines = self.bounds.all_lines(root)
         self.examine(root, first_multipliers(root, lines, len(self.question.atoms)))
         while self.pending and self.witness is None:
@@ -121,8 +137,6 @@ class QuerySearch:
             if len(kept):
                 twice = both[kept]
                 children = children.take(kept)
-                if self.record is not None:
-                    children.forget_open()
                 self.bounds.refresh(children)
                 self.examine(children, block.multipliers.take(twice))
         if self.witness is not None:
@@ -161,10 +175,10 @@ class QuerySearch:
             if not len(alive):
                 return
             regions, multipliers = regions.take(alive), multipliers.take(alive)
+            rows = self.shrunk(regions, Bounded(found.low[alive], found.coefficients[alive]))
             if self.record is not None:
-                self.record.cut_alone(regions)
-            contracted(regions, Bounded(found.low[alive], found.coefficients[alive]))
-        looks = LOOKS if self.bounds.depth == 1 else 1
+                self.record.cut_alone(regions.take(rows), forget=self.plain)
+        looks = LOOKS if self.bounds.depth == 1 and not self.plain else 1
         for look in range(1, looks + 1):
             if self.record is not None and look > 1:
                 self.record.renew(regions)
@@ -181,7 +195,7 @@ class QuerySearch:
                 self.try_corners(best.corners)
                 if self.witness is not None:
                     return
-            if self.record is not None:
+            if self.record is not None and not self.plain:
                 self.record.cut(regions, best)
             before = self.slack(regions, best)
             if self.bounds.depth:
@@ -230,10 +244,28 @@ class QuerySearch:
             x = np.clip(x - (high - low) * 0.05 * 0.5**step * np.sign(slope), low, high)
 
     def sharpen(self, regions: InputRegions, best: Ascended) -> None:
-        """Neurons of the first layer, where the atoms' weighted sum can be <= 0."""
+        """Neurons of the first layer, where the atoms' weighted sum can be <= 0, and inputs; in a plain record these
+        alone."""
+        bounded = Bounded(best.low[:, None], best.coefficients[:, None, :])
+        if self.plain and self.record is not None:
+            rows = self.shrunk(regions, bounded)
+            self.record.cut(regions.take(rows), best.take(rows), forget=True)
+            return
         regions.least[0], regions.greatest[0] = regions.least[0].copy(), regions.greatest[0].copy()
         sharpened(self.bounds, regions, best.low, best.coefficients, np.flatnonzero((best.given[0] < 0).any(axis=0)))
-        contracted(regions, Bounded(best.low[:, None], best.coefficients[:, None, :]))
+        contracted(regions, bounded)
+
+    def shrunk(self, regions: InputRegions, bounded: Bounded) -> Truths:
+        """Contracts them; in a plain record those that become narrow by it, and keeps their bounds. [n]: which."""
+        low, high = regions.low, regions.high
+        contracted(regions, bounded)
+        if not self.plain:
+            return np.ones(len(low), dtype=np.bool_)
+        rows = np.asarray((regions.high - regions.low < NARROW * (high - low)).any(axis=1))
+        regions.low = np.where(rows[:, None], regions.low, low)
+        regions.high = np.where(rows[:, None], regions.high, high)
+        regions.keep(rows)
+        return rows
 
     def choose(self, regions: InputRegions, best: Ascended) -> tuple[Indices, Truths]:
         """[n]: where to split each region, and whether it is too small for that."""
@@ -285,6 +317,9 @@ class QuerySearch:
     def halves(self, block: Block) -> InputRegions:
         """Both halves of every region, all first ones before all second ones."""
         first, second = block.regions.take(slice(None)), block.regions.take(slice(None))
+        if self.plain:
+            first.fall_back()
+            second.fall_back()
         first.nodes, second.nodes = first.nodes.copy(), second.nodes.copy()
         rows = np.flatnonzero(block.place < self.starts[1])
         if len(rows):
@@ -307,6 +342,8 @@ class QuerySearch:
             for half, phase in ((first, -1), (second, 1)):
                 half.phases[layer] = half.phases[layer].copy()
                 half.phases[layer][rows, places] = phase
+                if self.plain:  # phases count once bounds are found
+                    continue
                 if phase < 0:
                     half.greatest[layer] = half.greatest[layer].copy()
                     half.greatest[layer][rows, places] = 0.0

@@ -5,16 +5,16 @@ A region's bytes are its cuts and then its leaf or its split, whose halves are r
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swapproof.encodings.network import Floats, Indices
 from swapproof.proofs.writing import box_certificate as tree
+from swapproof.proofs.writing.certificate import number
 
+from ..screening.boxes.packed_numbers import tables
 from .ascent import Ascended, Multipliers
 from .query_bounds import InputRegions
 
@@ -60,27 +60,30 @@ class TreeRecord:
 
     def alone(self, regions: InputRegions, atoms: Indices) -> None:
         """Refuted each by one atom."""
-        for row, node in enumerate(regions.nodes):
-            self.parts[node] += tree.linear(self.of_one(regions, row, int(atoms[row])))
+        self.one(tree.LINEAR, regions, atoms)
 
     def crossed(self, regions: InputRegions, multipliers: Multipliers) -> None:
         """Refuted by bounds that cross; should the checker's not cross, by these multipliers."""
-        for row, node in enumerate(regions.nodes):
-            self.parts[node] += tree.linear(self.multipliers(regions, multipliers, None, row))
+        self.several(tree.LINEAR, regions, multipliers, None)
 
     def refuted(self, regions: InputRegions, best: Ascended) -> None:
-        for row, node in enumerate(regions.nodes):
-            self.parts[node] += tree.linear(self.multipliers(regions, best.multipliers, best.given, row))
+        self.several(tree.LINEAR, regions, best.multipliers, best.given)
 
-    def cut(self, regions: InputRegions, best: Ascended) -> None:
-        for row, node in enumerate(regions.nodes):
-            self.parts[node] += tree.cut(self.multipliers(regions, best.multipliers, best.given, row))
+    def cut(self, regions: InputRegions, best: Ascended, *, forget: bool = False) -> None:
+        """With `forget` its plane is given up for another, 0 >= 0; its ends stay."""
+        self.several(tree.CUT, regions, best.multipliers, best.given)
+        self.forget(regions, forget)
 
-    def cut_alone(self, regions: InputRegions) -> None:
+    def cut_alone(self, regions: InputRegions, *, forget: bool = False) -> None:
         """By each atom."""
-        for row, node in enumerate(regions.nodes):
-            for atom in range(self.atoms):
-                self.parts[node] += tree.cut(self.of_one(regions, row, atom))
+        for atom in range(self.atoms):
+            self.one(tree.CUT, regions, np.full(len(regions), atom))
+        self.forget(regions, forget)
+
+    def forget(self, regions: InputRegions, asked: bool) -> None:
+        nothing = tree.cut(tree.Multipliers([0] * self.atoms)) if asked else b""
+        for node in regions.nodes:
+            self.parts[node] += nothing
 
     def renew(self, regions: InputRegions) -> None:
         for node in regions.nodes:
@@ -109,56 +112,52 @@ class TreeRecord:
         self.halves.update(zip(nodes.tolist(), zip(left.tolist(), right.tolist(), strict=True), strict=True))
         return left, right
 
-    def of_one(self, regions: InputRegions, row: int, atom: int) -> tree.Multipliers:
+    def one(self, kind: int, regions: InputRegions, atoms: Indices) -> None:
         """One atom, and the slopes that are taken for these bounds: the checker's own may be a little closer."""
-        slopes: dict[int, dict[int, int]] = {}
+        slopes = []
         for place, layer in enumerate(self.layers):
-            low, high = regions.least[place][row], regions.greatest[place][row]
-            places = np.flatnonzero((low < 0) & (high > 0))
-            if layer is not None and len(places):
-                found = np.where((high > -low)[places], 1.0, layer.slope)
-                slopes[layer.node] = in_parts(places, found)
-        return tree.Multipliers([int(each == atom) for each in range(self.atoms)], slopes)
+            if layer is not None:
+                low, high = regions.least[place], regions.greatest[place]
+                steep = np.where(high > -low, SLOPES, np.round(layer.slope * SLOPES)).astype(np.int64)
+                slopes.append((layer.node, np.where((low < 0) & (high > 0), steep, -1)))
+        units = [b"".join([number(int(each == atom)) for each in range(self.atoms)]) for atom in range(self.atoms)]
+        for node, atom, lines in zip(regions.nodes, atoms.tolist(), tables(slopes, len(regions)), strict=True):
+            self.parts[node] += bytes([kind]) + units[atom] + lines + bytes(2)
 
-    def multipliers(
-        self, regions: InputRegions, chosen: Multipliers, given: list[Floats] | None, row: int
-    ) -> tree.Multipliers:
+    def several(self, kind: int, regions: InputRegions, chosen: Multipliers, given: list[Floats] | None) -> None:
         """Slopes where a coefficient is `given` that is above 0: the others are not in use."""
-        weights, unit = [1], 1
+        weights, unit = np.ones((len(regions), 1), dtype=np.int64), 1
         if self.atoms != 1:
-            weights, unit = [round(float(w) * WEIGHTS) for w in chosen.weights[row]], WEIGHTS
-        slopes: dict[int, dict[int, int]] = {}
-        betas: dict[int, dict[int, float]] = {}
+            weights, unit = np.round(chosen.weights * WEIGHTS).astype(np.int64), WEIGHTS
+        slopes: list[tuple[int, Indices]] = []
+        splits: list[tuple[int, Floats]] = []
         for place, layer in enumerate(self.layers):
             if layer is None:
                 continue
-            is_open = (regions.least[place][row] < 0) & (regions.greatest[place][row] > 0)
-            places = np.flatnonzero(is_open if given is None else is_open & (given[place][row] > 0))
-            lines = layer.slope + (1 - layer.slope) * chosen.slopes[place][row][places]
-            if len(places):
-                slopes[layer.node] = in_parts(places, lines)
-            splits: NDArray[np.float64] = chosen.splits[place][row] * (regions.phases[place][row] != 0) * unit
-            places = np.flatnonzero(splits > 0)
-            if len(places):
-                betas[layer.node] = dict(zip(places.tolist(), splits[places].tolist(), strict=True))
-        return tree.Multipliers(weights, slopes, *rounded(betas))
+            used = (regions.least[place] < 0) & (regions.greatest[place] > 0)
+            if given is not None:
+                used &= given[place] > 0
+            lines = np.round((layer.slope + (1 - layer.slope) * chosen.slopes[place]) * SLOPES).astype(np.int64)
+            slopes.append((layer.node, np.where(used, lines, -1)))
+            splits.append((layer.node, chosen.splits[place] * (regions.phases[place] != 0) * unit))
+        exponents, betas = rounded(splits, len(regions))
+        lists = tables(slopes, len(regions)), exponents, tables(betas, len(regions))
+        columns = zip(weights.tolist(), *lists, strict=True)
+        for node, (shares, slopes_there, exponent, betas_there) in zip(regions.nodes, columns, strict=True):
+            before = bytes([kind]) + b"".join(map(number, shares))
+            self.parts[node] += before + slopes_there + number(exponent) + betas_there
 
 
-def in_parts(places: Indices, slopes: Floats) -> dict[int, int]:
-    return dict(zip(places.tolist(), np.round(slopes * SLOPES).astype(np.int64).tolist(), strict=True))
-
-
-def rounded(betas: Mapping[int, Mapping[int, float]]) -> tuple[int, dict[int, dict[int, int]]]:
-    """As whole numbers over a power of two, and its exponent."""
-    largest = max((value for layer in betas.values() for value in layer.values()), default=0.0)
-    room = LARGEST / largest if largest else 1.0
-    exponent = int(np.clip(math.floor(math.log2(room)) - 1, 0, 30))
-    found = {
-        node: {place: min(round(value * 2.0**exponent), LARGEST - 1) for place, value in layer.items()}
-        for node, layer in betas.items()
-    }
-    kept = {node: {place: value for place, value in layer.items() if value} for node, layer in found.items()}
-    return exponent, {node: layer for node, layer in kept.items() if layer}
+def rounded(splits: Sequence[tuple[int, Floats]], rows: int) -> tuple[list[int], list[tuple[int, Indices]]]:
+    """As whole numbers over a power of two, -1 where there is none, and the exponents."""
+    largest = np.array([values.max(axis=1, initial=0.0) for _, values in splits]).max(axis=0, initial=0.0)
+    room = LARGEST / np.where(largest > 0, largest, np.broadcast_to(LARGEST, rows))
+    exponents = np.clip(np.floor(np.log2(room)) - 1, 0, 30).astype(np.int64)
+    found = []
+    for name, values in splits:
+        whole = np.minimum(np.round(values * 2.0 ** exponents[:, None]), LARGEST - 1).astype(np.int64)
+        found.append((name, np.where(whole > 0, whole, -1)))
+    return exponents.tolist(), found
 
 
 def short(low: Floats, high: Floats) -> Floats:

@@ -26,7 +26,7 @@ from swapproof.proofs.writing.grown_tree import grown
 
 from ..runs.external_tensors import location, tensors
 from ..screening.boxes.float_network import FloatNetwork
-from ..screening.boxes.screened_tree import screened
+from ..screening.boxes.screened_tree import Screened, screened
 from ..screening.form.unsure import Unsure
 from .search_tree import TreeLayer, TreeRecord
 
@@ -95,9 +95,7 @@ class Plan:
         _, cases = check_box.read_certificate(check.read_file(draft, check.MAX_CERTIFICATE))
         try:
             network = FloatNetwork(self.space)
-            found = [
-                screened(network, case, until, partial(around, again, number)) for number, case in enumerate(cases)
-            ]
+            found = [followed(network, case, until, partial(again, number)) for number, case in enumerate(cases)]
         except Unsure:
             return None
         check.require(sum(each.nodes for each in found) <= check_box.MAX_NODES, "the trees are too large")
@@ -208,9 +206,23 @@ def names(network: Network, checked: check.Network, stack: Stack) -> list[TreeLa
     return layers
 
 
-def around(again: Again, number: int, low: Floats, high: Floats, phases: bool) -> bytes:
-    """Of a box in float64."""
-    return again(number, [Fraction(float(end)) for end in low], [Fraction(float(end)) for end in high], phases)
+def followed(
+    network: FloatNetwork,
+    case: check_box.Case,
+    until: float,
+    again: Callable[[Sequence[Fraction], Sequence[Fraction], bool], bytes],
+) -> Screened:
+    """The tree of a case, or one that is searched anew where that has leaves that do not hold, however they are
+    split."""
+
+    def around(low: Floats, high: Floats, phases: bool) -> bytes:
+        return again([Fraction(float(end)) for end in low], [Fraction(float(end)) for end in high], phases)
+
+    found = screened(network, case, until, around)
+    if not found.unsure:
+        return found
+    other = again([low for low, _ in case.box], [high for _, high in case.box], True)
+    return screened(network, replace(case, tree=other), until, around) if other else found
 
 
 def refusal(certificate: Path, until: float) -> str | None:

@@ -150,25 +150,25 @@ class FloatBounds:
         if rows.weights:
             lows, highs = self.deep(rows, low, high)
         else:
-            lows, highs = self.extremes(rows.inputs, rows.bias)
+            lows, highs = self.extremes(rows.inputs, rows.bias, both)
             lows, highs = np.maximum(low, lows), np.minimum(high, highs)
         return np.where(both, lows, low), np.where(both, highs, high)
 
-    def extremes(self, functions: Floats, bias: Floats) -> tuple[Floats, Floats]:
-        """Of rows affine in the inputs: between the ends, and where these have both signs beyond the plane."""
+    def extremes(self, functions: Floats, bias: Floats, asked: Flags | None = None) -> tuple[Floats, Floats]:
+        """Of rows affine in the inputs: between the ends, and where these have both signs, and are `asked` for, beyond
+        the plane."""
         regions = self.regions
         size = regions.reach @ np.abs(functions).T + np.abs(bias)
         error = growth(4.0 * functions.shape[1] + 32) * size * SLOP + TINY
-        low, high = regions.extremes(functions)
-        low, high = low + bias - error, high + bias + error
+        center, spread = regions.extremes(functions)
+        low, high = center - spread + bias - error, center + spread + bias + error
         both = both_signs(low, high) & regions.planed[:, None]
-        columns, some = np.flatnonzero(both.any(axis=0)), np.flatnonzero(both.any(axis=1))
-        if len(columns):
-            planed, at = regions.take(some), np.ix_(some, columns)
-            lows = bias[columns] - planed.beyond(-functions[columns]) - error[at]
-            highs = bias[columns] + planed.beyond(functions[columns]) + error[at]
-            low[at] = np.where(both[at], np.maximum(low[at], lows), low[at])
-            high[at] = np.where(both[at], np.minimum(high[at], highs), high[at])
+        some, columns = np.nonzero(both if asked is None else both & asked)
+        if len(some):
+            at = some, columns
+            lows, highs = regions.beyond(some, functions[columns], center[at], size[at])
+            low[at] = np.maximum(low[at], bias[columns] + lows - error[at])
+            high[at] = np.minimum(high[at], bias[columns] + highs + error[at])
         return low, high
 
     def deep(self, rows: Rows, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -18,6 +18,10 @@ Flags = NDArray[np.bool_]
 
 APART = 2.0**-30
 """Bounds that cross by less than this part of their size do not count as crossed: the checker's may not."""
+SHORT = 64
+"""So many numbers are added up sooner by a product."""
+CHUNK = 1 << 14
+"""Numbers worked on at a time: they should stay in the cache."""
 
 
 @dataclass(eq=False)
@@ -56,9 +60,8 @@ class Regions:
         return np.maximum(self.high - self.low, 0.0) / 2
 
     def extremes(self, rows: Floats) -> tuple[Floats, Floats]:
-        """[n, R] twice: the least and the greatest of rows [R, inputs], but for rounding."""
-        center, spread = self.middle @ rows.T, self.radius @ np.abs(rows).T
-        return center - spread, center + spread
+        """[n, R] twice: what rows [R, inputs] are in the middle, and how far they go from there, but for rounding."""
+        return self.middle @ rows.T, self.radius @ np.abs(rows).T
 
     def split(self, rows: Indices, inputs: Indices, below: Floats, above: Floats) -> tuple[Regions, Regions]:
         """Both halves of these regions, at a number between `below` and `above` of an input each."""
@@ -80,34 +83,59 @@ class Regions:
             np.where(self.slopes < 0, np.minimum(self.high, self.low + reach + spare), self.high),
         )
 
-    def beyond(self, rows: Floats) -> Floats:
-        """[n, R]: for some u >= 0 an upper bound of (c + u s) x, less u t, hence of c x where the plane holds.
+    def beyond(self, regions: Indices, rows: Floats, center: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+        """[P] twice: of pairs of a region and a row [P, inputs] bounds of the row where the plane holds, by the value
+        in the middle and the greatest sum of absolute terms.
 
-        It is convex in u and turns where some c_i + u s_i is 0: the least of all turns is taken, as the checker does.
+        For every u >= 0 a row c x is at most the greatest (c + u s) x less u t. That is convex in u and turns where
+        some c_i + u s_i is 0: it is taken at the first turn beyond which it does not fall, or the last, as the checker
+        does. The turns for the least c x are those of -c: sorted, -c_i / s_i has both, one side below 0 and one above.
         """
-        middle, radius, bound = self.middle, self.radius, self.reach
-        s, size = self.slopes[:, None, :], np.abs(self.slopes)
-        against = rows[None] * s < 0
-        turns = np.where(against, -rows[None] / np.where(against, s, 1.0), np.inf)
-        turns[~np.isfinite(turns)] = np.inf
-        order = np.argsort(turns, axis=2)
-        turns = np.take_along_axis(turns, order, 2)
-        gains = np.take_along_axis(2 * (size * radius)[:, None, :] * against, order, 2)
-        room = (self.slopes * middle).sum(axis=1) - self.least
-        steep = room[:, None] + (np.where(against, -1.0, 1.0) * (size * radius)[:, None, :]).sum(axis=2)
-        slopes = np.concatenate([steep[:, :, None], steep[:, :, None] + np.cumsum(gains, axis=2)], axis=2)
-        # The first turn beyond which the bound does not fall, or the last; 0 where there is none.
-        count = np.isfinite(turns).sum(axis=2)
-        first = np.argmax(slopes >= 0, axis=2)
-        first = np.where((slopes >= 0).any(axis=2), first, slopes.shape[2])
-        chosen = np.maximum(np.minimum(first, count) - 1, 0)
-        u = np.take_along_axis(turns, chosen[:, :, None], 2)[:, :, 0]
-        u = np.where((count > 0) & np.isfinite(u), u, 0.0)
-        turned = rows[None] + u[:, :, None] * s
-        value = (turned @ middle[:, :, None])[:, :, 0] + (np.abs(turned) @ radius[:, :, None])[:, :, 0]
-        sizes = bound @ np.abs(rows).T + u * ((size * bound).sum(axis=1) + np.abs(self.least))[:, None]
-        value = value - u * self.least[:, None]
-        return np.asarray(value + growth(4.0 * rows.shape[1] + 32) * 2 * sizes * SLOP + TINY)
+        step, low, high = max(1, CHUNK // max(1, rows.shape[1])), center.copy(), center.copy()
+        middle, radius, size = self.middle, self.radius, np.abs(self.slopes)
+        inner, falling = (self.slopes * middle).sum(axis=1) - self.least, 2 * size * radius
+        outer = (size * self.reach).sum(axis=1) + np.abs(self.least)
+        unit = growth(4.0 * rows.shape[1] + 32) * 2 * SLOP
+        for first in range(0, len(rows), step):
+            part = slice(first, first + step)
+            at, c = regions[part], rows[part]
+            s, r, p = self.slopes[at], radius[at], inner[at]
+            for end, sign, u in zip((low, high), (-1.0, 1.0), turns(c, s, falling[at], p), strict=True):
+                turned = u[:, None] * s
+                (np.subtract if sign < 0 else np.add)(turned, c, out=turned)
+                np.abs(turned, out=turned)
+                error = unit * (sizes[part] + u * outer[at]) + TINY
+                end[part] += sign * (u * p + np.einsum("pi,pi->p", turned, r) + error)
+        return low, high
+
+
+def turns(rows: Floats, slopes: Floats, falling: Floats, inner: Floats) -> tuple[Floats, Floats]:
+    """[P] twice: u for the least and for the greatest of rows c, or 0 where there is no turn.
+
+    With p = (s x in the middle) - t the bound first falls by half the sum of `falling`, less p, and by so much less
+    beyond each turn.
+    """
+    found = -rows / slopes
+    found[~np.isfinite(found)] = 0.0
+    pairs, count = np.arange(len(rows)), rows.shape[1]
+    order = np.argsort(found, axis=1) + count * pairs[:, None]
+    found, passed = found.take(order), added(falling.take(order))
+    half, below, others = passed[:, -1] / 2, counted(found < 0), counted(found <= 0)
+    least = np.minimum(counted(passed <= (half + inner)[:, None]), below - 1)
+    most = np.minimum(np.maximum(counted(passed < (half - inner)[:, None]), others), count - 1)
+    least, most = -found[pairs, np.maximum(least, 0)], found[pairs, most]
+    return np.where(below > 0, least, 0.0), np.where(others < count, most, 0.0)
+
+
+def counted(flags: Flags) -> Indices:
+    """[P], by a product: several times as fast as a sum of rows."""
+    return np.asarray((flags @ np.ones(flags.shape[1])).astype(np.int64))
+
+
+def added(values: Floats) -> Floats:
+    """What the entries of each row add up to, as far as each, by a product where rows are short."""
+    count = values.shape[1]
+    return values @ np.triu(np.ones((count, count))) if count <= SHORT else np.cumsum(values, axis=1)
 
 
 def joined(parts: Sequence[Regions]) -> Regions:

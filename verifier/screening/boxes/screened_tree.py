@@ -102,7 +102,7 @@ class Walk:
 
     def __init__(self, network: FloatNetwork, reader: NodeReader, until: float, again: Again | None) -> None:
         self.network, self.until, self.again = network, until, again
-        self.nodes, self.read = reader.read(), reader.sub
+        self.nodes, self.reader = reader.read(), reader
         self.rows = network.constraints(reader)
         self.neuron = np.full(len(network.space.network.owner), -1, dtype=np.int64)
         self.neuron[list(network.neuron)] = list(network.neuron.values())
@@ -121,16 +121,16 @@ class Walk:
                 raise Unsure("out of time")
             regions = self.next_regions()
             kinds = np.array([self.nodes[node].kind for node in regions.nodes])
-            bounded = (kinds == LINEAR) | (kinds == CUT)
+            idle = regions.fresh & np.array([self.nodes[node].idle for node in regions.nodes], dtype=np.bool_)
+            bounded = ((kinds == LINEAR) | (kinds == CUT)) & ~idle
             for fresh in (True, False):
                 some = np.flatnonzero(bounded & (regions.fresh == fresh))
                 if len(some):
                     self.bound(regions.take(some), kinds[some] == CUT)
             self.halve(regions, np.flatnonzero(kinds == INPUT))
             self.decide(regions, np.flatnonzero(kinds == PHASE))
-            renewed = regions.take(~bounded & (kinds != INPUT) & (kinds != PHASE))
-            renewed.fresh[:] = False
-            self.wait(renewed, 0)
+            self.go_on(regions, kinds == RENEW)
+            self.go_on(regions, idle)
 
     def next_regions(self) -> Regions:
         taken, count = [], 0
@@ -151,6 +151,14 @@ class Walk:
             self.pending.append(regions)
 
     # ---- nodes
+
+    def go_on(self, regions: Regions, some: Flags) -> None:
+        """Without the bounds, where these are to be found anew, and without the plane, where it is 0 >= 0."""
+        if some.any():
+            regions = regions.take(some)
+            kinds = np.array([self.nodes[node].kind for node in regions.nodes])
+            regions.fresh, regions.planed = kinds != RENEW, regions.planed & (kinds == RENEW)
+            self.wait(regions, 0)
 
     def bound(self, regions: Regions, cuts: Flags) -> None:
         """Leaves that hold are done with; cuts have one child."""
@@ -194,15 +202,17 @@ class Walk:
 
     def multipliers(self, nodes: Indices) -> tuple[Floats, Floats, Floats]:
         """Weights [n, K]; slopes, below 0 where none is set, and betas [n, neurons]."""
-        shape = (len(nodes), self.network.neurons)
+        shape, found = (len(nodes), self.network.neurons), [self.nodes[number] for number in nodes]
         slopes, betas = np.full(shape, -1.0), np.zeros(shape)
-        for row, number in enumerate(nodes):
-            node = self.nodes[number]
-            for places, values in node.slopes:
-                slopes[row, self.neuron[places]] = values / 64.0
-            for places, values in node.betas:
-                betas[row, self.neuron[places]] = values
-        weights = np.array([self.nodes[number].weights for number in nodes], dtype=np.float64)
+        for values, ranges in ((slopes, [node.slopes for node in found]), (betas, [node.betas for node in found])):
+            begins, ends = np.array(ranges).T
+            counts = ends - begins
+            rows = np.repeat(np.arange(len(found)), counts)
+            places = np.arange(len(rows)) + (begins - np.cumsum(counts) + counts)[rows]
+            values[rows, self.neuron[self.reader.elements[places]]] = self.reader.amounts[places]
+        slopes[slopes > 0] /= 64.0
+        betas /= np.exp2([node.fine for node in found])[:, None]
+        weights = np.array([node.weights for node in found], dtype=np.float64)
         return weights.reshape(len(nodes), -1), slopes, betas
 
     # ---- leaves that do not hold
@@ -236,7 +246,7 @@ class Walk:
         chain = [*cuts[1:], leaf]
         for above, number in zip(cuts, range(len(self.nodes), len(self.nodes) + len(chain)), strict=True):
             above.children = [number]
-        vars(node).update(vars(cuts[0]))
+        node.become(cuts[0])
         self.nodes += chain
 
     def part(self, node: Node, kind: int, place: int, point: tuple[int, int]) -> None:
@@ -256,11 +266,11 @@ class Walk:
         tree = b"" if self.again is None or node.mended >= SEARCHED else self.again(low, high, not phases)
         if not tree:
             return False
-        found, first = self.read(tree), len(self.nodes)
+        found, first = self.reader.sub(tree), len(self.nodes)
         for each in found:
             each.children = [first + child for child in each.children]
             each.mended = SEARCHED
-        vars(node).update(vars(found[0]))
+        node.become(found[0])
         self.nodes += found
         return True
 
