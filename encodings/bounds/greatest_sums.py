@@ -52,7 +52,7 @@ def streamed(values: Array, k: int) -> Array:
 def suffix_sums(best: Array, k: int) -> Array:
     """[P + 1, k + 1, M]: at (i, j) the sum of the j greatest of `best[i:]`; no number in `best` [P, M] is negative."""
     count, functions = best.shape
-    sums = np.zeros((count + 1, k + 1, functions))
+    sums = np.zeros((count + 1, k + 1, functions), dtype=best.dtype)
     for i in range(count - 1, -1, -1):  # the best with this row, or the best without it
         np.add(sums[i + 1, :-1], best[i], out=sums[i, 1:])
         np.maximum(sums[i, 1:], sums[i + 1, 1:], out=sums[i, 1:])

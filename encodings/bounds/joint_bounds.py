@@ -15,6 +15,7 @@ found by ascent.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from .chosen_slopes import GRID, Relaxation, patterns
 from .greatest_sums import greatest, suffix_sums
-from .neuron_groups import grouped
+from .neuron_groups import AMONG, grouped
 from .relaxation import BELOW_CHORD, chord_slope
 from .selection import BLOCK_CELLS
 from .shallow_margin import Shallow
@@ -30,8 +31,12 @@ from .shallow_margin import Shallow
 Array = NDArray[Any]
 
 
-CACHED = 1 << 16
-"""Numbers of one block of heights: what a core's cache holds. Blocks that it does not hold take twice the time."""
+TOGETHER = 256
+"""Regions bounded together: a core's cache holds the heights of one group."""
+LARGEST = 2.0**100
+"""Of numbers that single precision holds, with their sums."""
+HIGHEST, REFRESH = 32, 15
+"""Patterns of a group looked at in one step of the ascent, and steps until all are looked at again."""
 BARELY = 1e-3
 """What deciding a position is taken to gain at least, so that the other side of a product counts."""
 
@@ -43,21 +48,15 @@ class Ascent:
     for w_j >= 0: w_j y_j(x), for w_j < 0: |w_j| (y_j(x_G) - y_j(x)), with x the sentence where the linear part is least
     and x_G the sentence where T_G is reached.
 
-    While the bound is not above `aim`, only the patterns next to those that gave T_G last are looked at: what comes of
-    it may be above the bound, but not what is above `aim`.
+    In most steps only those patterns of each group are looked at that were the highest when all were, at most REFRESH
+    steps before: what comes of it may be above the bound.
     """
 
     def __init__(
-        self,
-        shallow: Shallow,
-        k: int,
-        group_size: int,
-        start: Relaxation | None = None,
-        aim: float = -np.inf,
-        regroup: bool = True,
+        self, shallow: Shallow, k: int, group_size: int, start: Relaxation | None = None, among: int = AMONG
     ) -> None:
-        """`regroup` False: the groups of `start`, as far as they count here."""
-        self.shallow, self.k, self.aim = shallow, min(k, shallow.places.count), aim
+        """`among`: neurons among which groups are sought; 0: those of `start`, as far as they count here."""
+        self.shallow, self.k = shallow, min(k, shallow.places.count)
         self.flat = shallow.rows.reshape(-1, shallow.rows.shape[2])
         lower, upper = shallow.low_high(self.k)
         weights = shallow.weights
@@ -69,8 +68,8 @@ class Ascent:
             first_guess = start.slopes
         self.slopes = np.where(self.unstable, first_guess, self.settled)
         concave = self.unstable & (weights < 0)
-        if start is None or regroup:
-            self.groups = grouped(shallow, self.k, self.slopes, np.flatnonzero(concave).tolist(), group_size)
+        if start is None or among:
+            self.groups = grouped(shallow, self.k, self.slopes, np.flatnonzero(concave).tolist(), group_size, among)
         else:
             left = (tuple(neuron for neuron in group if concave[neuron]) for group in start.groups)
             self.groups = tuple(group for group in left if group)
@@ -88,22 +87,29 @@ class Ascent:
         self.origin = np.append(shallow.base[:-1], 0.0)[self.members]
         self.best, self.best_slopes = -np.inf, self.slopes
         self.state = shallow.base
-        self.winners: Array | None = None
+        self.winners = np.zeros(len(self.groups), dtype=np.int64)
         """[groups]: the patterns that gave T_G last."""
+        self.highest: Array | None = None
+        """[groups, HIGHEST]: those that gave most when all were looked at."""
+        self.until = 0
+        """Steps until all are looked at again."""
 
     @property
     def corners(self) -> int:
         return len(self.shallow.places.corners.flat)
 
-    def step(self, reach: float) -> float:
-        """The bound at the present slopes; then move them towards a bound that is better by `reach`."""
+    def step(self, reach: float, enough: float = np.inf) -> float:
+        """The bound at the present slopes; then move them towards a bound that is better by `reach`.
+
+        What is above `enough` is the bound, not more.
+        """
         slopes = self.slopes
         bound, direction = self.linear_part(slopes)
         if self.groups:
-            near = self.winners is not None
-            excess = self.excess(slopes, near)
-            if near and bound - excess > self.aim:
-                excess = self.excess(slopes, False)
+            excess = self.excess(slopes)
+            if bound - excess > enough:
+                self.until = 0
+                excess = self.excess(slopes)
             bound -= excess
             extended = np.append(direction, 0.0)
             extended[self.members] += self.absolute * self.reached(slopes)
@@ -118,7 +124,8 @@ class Ascent:
         return bound
 
     def bound(self, slopes: Array) -> float:
-        return self.linear_part(slopes)[0] - (self.excess(slopes, False) if self.groups else 0.0)
+        self.until = 0
+        return self.linear_part(slopes)[0] - (self.excess(slopes) if self.groups else 0.0)
 
     def linear_part(self, slopes: Array) -> tuple[float, Array]:
         """The bound without the excess of the groups, and its direction."""
@@ -138,17 +145,20 @@ class Ascent:
         """[groups, m, size]: |w_j| (d_j - a_j) for patterns d [groups, m, size], or [m, size] for all groups."""
         return np.asarray((bits - np.append(slopes, 0.0)[self.members][:, None, :]) * self.absolute[:, None, :])
 
-    def excess(self, slopes: Array, near: bool) -> float:
-        """The sum of all T_G, which become the winners; or what the patterns near the winners before give."""
-        if near and self.winners is not None:
-            numbers = self.winners[:, None] ^ np.append(0, 1 << np.arange(self.bits.shape[1]))
-            values = self.maxima(self.functions(slopes, self.bits[numbers]))
-            best = values.argmax(axis=1)
-            self.winners = numbers[np.arange(len(numbers)), best]
-        else:
+    def excess(self, slopes: Array) -> float:
+        """The sum of all T_G, whose patterns become the winners; or what the highest patterns give."""
+        numbers = np.arange(len(self.groups))
+        if self.highest is None or not self.until:
             values = self.maxima(self.functions(slopes, self.bits))
             best = self.winners = values.argmax(axis=1)
-        return float(values[np.arange(len(values)), best].sum())
+            if values.shape[1] > HIGHEST:
+                self.highest = np.argpartition(values, -HIGHEST, axis=1)[:, -HIGHEST:]
+                self.until = REFRESH
+        else:
+            values = self.maxima(self.functions(slopes, self.bits[self.highest]))
+            best = values.argmax(axis=1)
+            self.winners, self.until = self.highest[numbers, best], self.until - 1
+        return float(values[numbers, best].sum())
 
     def maxima(self, functions: Array) -> Array:
         """[groups, m]: the greatest value that functions [groups, m, size] of the groups' neurons reach."""
@@ -186,11 +196,38 @@ class Ascent:
         return Relaxation(slopes, tuple(outer.astype(int).tolist()), self.groups)
 
 
+@dataclass(frozen=True, eq=False)
+class Group:
+    """What the patterns of one group come to."""
+
+    members: slice
+    """Of the neurons of all groups, side by side."""
+    functions: Array
+    """[size, patterns]: |w_j| (d_j - a_j)."""
+    rises: Array
+    """[(P + 1) (k + 1), patterns]: the most that so many swaps from a place on add."""
+    forced: Array
+    """[P, patterns]: the most that some swap of this place adds."""
+
+    def peaks(self, neurons: Array, at: Array, swapped: Array | None) -> Array:
+        """[n]: T_G of regions whose state has these neurons [n, size of all groups]."""
+        heights = neurons[:, self.members] @ self.functions
+        heights += self.rises.take(at, axis=0)
+        if swapped is not None:
+            heights += self.forced.take(swapped, axis=0)
+        return np.asarray(heights.max(axis=1))
+
+
 class JointBound:
     """The bound with fixed slopes, for many regions at once; positions are put in the order of `deciding_order`.
 
     `inherits`: a part that keeps T_G of the whole has a bound no greater than its own.
     A region: a state after some swaps, all positions before `start` decided, at most `left` swaps among the others.
+
+    Patterns and slacks are added up in single precision, which takes half of the memory. What that can lose is taken
+    off the bound, in units of 2^-24 Y, Y = the sum of |w_j| max(a_j, 1 - a_j) max |y_j|: 10 for the function at the
+    state (factors, products, sums of 8), 2 (k + 10) for what swaps add, which is at most 2 Y, 20 for the one that is
+    made, and 10 for putting together what is at most 5 Y.
     """
 
     inherits = True
@@ -211,36 +248,46 @@ class JointBound:
         self.falls = suffix_sums(np.maximum(-self.least, 0.0)[:, None], k)[:, :, 0]
         down, up = shallow.ends
         lower, upper = shallow.base[:-1] - greatest(down.T, k), shallow.base[:-1] + greatest(up.T, k)
-        convex = np.flatnonzero((weights > 0) & (lower < 0) & (upper > 0))
-        self.convex, self.convex_weights, self.convex_slopes = convex, weights[convex], slopes[convex]
-        self.down, self.up = suffix_sums(down[:, convex], k), suffix_sums(up[:, convex], k)
-        self.forced_down = forced(self.rows[:, :, convex], places.there)
-        self.forced_up = -forced(-self.rows[:, :, convex], places.there)
-        self.members = [list(group) for group in relaxation.groups]
-        size = max((len(group) for group in self.members), default=0)
-        blocks = [(patterns(len(group)) - slopes[group]) * -weights[group] for group in self.members]
-        # Short groups repeat their patterns.
-        self.functions = [np.tile(block, (2**size // len(block), 1)).T for block in blocks]
-        self.swap_rises = rises = self.heights(self.rows)  # [P, C, M]
-        self.forced_rises = among(np.maximum, rises, np.arange(places.count), places.there)
-        self.rises = suffix_sums(np.maximum(self.forced_rises, 0.0), k)
+        reach, tilts = np.maximum(-lower, upper), np.abs(weights) * np.maximum(slopes, 1.0 - slopes)
+        self.error = (2 * k + 60) * 2.0**-24 * float(reach @ tilts)
+        largest = max(self.error, reach.max(initial=0.0), tilts.max(initial=0.0))
+        self.kind: Any = np.float32 if largest < LARGEST else np.float64
+        self.convex = convex = np.flatnonzero((weights > 0) & (lower < 0) & (upper > 0))
+        above, below = (1.0 - slopes[convex]) * weights[convex], slopes[convex] * weights[convex]
+        self.above: Array = above.astype(self.kind)
+        self.below: Array = below.astype(self.kind)
+        self.down = self.table(down[:, convex] * above)
+        self.up = self.table(up[:, convex] * below)
+        swings = self.rows[:, :, convex]
+        self.forced_down = (forced(swings, places.there).min(axis=1) * above).astype(self.kind)
+        self.forced_up = (-forced(-swings, places.there).min(axis=1) * below).astype(self.kind)
+        self.members = np.array([neuron for group in relaxation.groups for neuron in group], dtype=np.int64)
+        self.groups, first = list[Group](), 0
+        for group in relaxation.groups:
+            self.groups.append(self.tables(slice(first, first + len(group))))
+            first += len(group)
 
-    def heights(self, states: Array) -> Array:
-        """[..., M]: the functions of all patterns of all groups at these states [..., N + 1]."""
-        found = [np.zeros((*states.shape[:-1], 0))]
-        return np.concatenate(
-            found + [states[..., group] @ block for group, block in zip(self.members, self.functions, strict=True)],
-            axis=-1,
-        )
+    def table(self, best: Array) -> Array:
+        """[(P + 1) (k + 1), M]: at (start, left) the most that so many swaps from there on give, of `best` [P, M]."""
+        sums = suffix_sums(best.astype(self.kind), self.k)
+        return sums.reshape((len(best) + 1) * (self.k + 1), best.shape[1])
+
+    def tables(self, members: slice) -> Group:
+        neurons = self.members[members]
+        tilts = patterns(len(neurons)) - self.relaxation.slopes[neurons]
+        functions = np.ascontiguousarray((tilts * -self.shallow.weights[neurons]).T, dtype=self.kind)
+        rises = self.rows[:, :, neurons].astype(self.kind) @ functions
+        rises[~self.places.there] = -np.inf
+        best = rises.max(axis=1)
+        return Group(members, functions, self.table(np.maximum(best, 0.0)), best)
 
     def low(
         self, states: Array, start: Array, left: Array, swapped: Array | None = None, allowed: Array | None = None
     ) -> Array:
         """[n]: lower bounds of the margin. `swapped`: positions where moreover a swap is made, of those `allowed`."""
-        rows = max(1, CACHED // max(1, self.rises.shape[2]))
         found = [np.zeros(0)]
-        for first in range(0, len(states), rows):
-            block = slice(first, first + rows)
+        for first in range(0, len(states), TOGETHER):
+            block = slice(first, first + TOGETHER)
             places, choices = (None if one is None else one[block] for one in (swapped, allowed))
             found.append(self.low_of_block(states[block], start[block], left[block], places, choices))
         return np.concatenate(found)
@@ -248,26 +295,47 @@ class JointBound:
     def low_of_block(
         self, states: Array, start: Array, left: Array, swapped: Array | None, allowed: Array | None
     ) -> Array:
-        at = (start, left)
-        bound = states @ self.tilted - self.falls[at]
-        heights = self.heights(states) + self.rises[at]
-        y = states[:, self.convex]
-        lower, upper = y - self.down[at], y + self.up[at]
-        if swapped is not None and allowed is None:
-            bound = bound + self.least[swapped]
-            heights += self.forced_rises[swapped]
-            lower += self.forced_down[swapped].min(axis=1)
-            upper += self.forced_up[swapped].max(axis=1)
-        elif swapped is not None and allowed is not None:
+        at = start * (self.k + 1) + left
+        bound = states @ self.tilted - self.falls.reshape(-1)[at]
+        if swapped is not None and allowed is not None:
+            # Of some choices of a position: what is the worst of each, one by one, is the worst of all of them.
             there = self.places.there[swapped] & allowed
-            bound = bound + np.where(there, self.gains[swapped], np.inf).min(axis=1)
-            heights += among(np.maximum, self.swap_rises, swapped, there)
-            lower += among(np.minimum, self.forced_down, swapped, there)
-            upper += among(np.maximum, self.forced_up, swapped, there)
-        if self.relaxation.groups:
-            bound = bound - heights.reshape(len(states), len(self.relaxation.groups), -1).max(axis=2).sum(axis=1)
-        slack = np.maximum((1.0 - self.convex_slopes) * lower, -self.convex_slopes * upper)
-        return np.asarray(bound + np.maximum(slack, 0.0) @ self.convex_weights)
+            bound += np.where(there, self.gains[swapped], np.inf).min(axis=1)
+            row, choice = np.nonzero(there)
+            firsts = np.flatnonzero(np.diff(row, prepend=-1))
+            states, at = states[row] + self.rows[swapped[row], choice], at[row]
+            peaks = np.maximum.reduceat(self.peaks(states, at, None), firsts, axis=1)
+            lower, upper = (np.asarray(np.minimum.reduceat(one, firsts, axis=0)) for one in self.slacks(states, at))
+        else:
+            if swapped is not None:
+                bound += self.least[swapped]
+            peaks = self.peaks(states, at, swapped)
+            lower, upper = self.slacks(states, at, swapped)
+        np.maximum(lower, upper, out=lower)
+        np.maximum(lower, 0.0, out=lower)
+        bound += lower.sum(axis=1, dtype=np.float64)
+        bound -= peaks.sum(axis=0, dtype=np.float64)
+        return np.asarray(bound - self.error)
+
+    def peaks(self, states: Array, at: Array, swapped: Array | None) -> Array:
+        """[groups, n]: T_G; `at`: start (k + 1) + left."""
+        neurons = states[:, self.members].astype(self.kind)
+        found = np.zeros((len(self.groups), len(states)), dtype=self.kind)
+        for group, peaks in zip(self.groups, found, strict=True):
+            peaks[:] = group.peaks(neurons, at, swapped)
+        return found
+
+    def slacks(self, states: Array, at: Array, swapped: Array | None = None) -> tuple[Array, Array]:
+        """[n, convex] each: by how much the neurons with w > 0 exceed the line of their slope, if all are above 0, and
+        if all are below: w (1 - a) lower, and -w a upper."""
+        y = states[:, self.convex].astype(self.kind)
+        lower, upper = y * self.above, -y * self.below
+        lower -= self.down.take(at, axis=0)
+        upper -= self.up.take(at, axis=0)
+        if swapped is not None:
+            lower += self.forced_down.take(swapped, axis=0)
+            upper -= self.forced_up.take(swapped, axis=0)
+        return lower, upper
 
     def inherited(self, states: Array, start: Array, left: Array) -> tuple[Array, Array]:
         """[n, P + 1]: lower bounds of the region from position t on; [n, P, C]: of it with its first swap there.
@@ -279,17 +347,6 @@ class JointBound:
         after = loose - self.falls[:, left].T
         of_child = loose[:, :, None] + self.gains - self.falls[1:, left - 1].T[:, :, None]
         return after, of_child
-
-
-def among(extreme: np.ufunc, table: Array, places: Array, there: Array) -> Array:
-    """[n, M]: the extreme of `table` [P, C, M] at one place each, of the choices that are `there` [n, C], one at least.
-
-    Row by row: of wide networks all choices of all rows would be far more than a cache holds.
-    """
-    found = np.empty((len(places), table.shape[2]))
-    for row, place in enumerate(places.tolist()):
-        extreme.reduce(table[place, there[row]], axis=0, out=found[row])
-    return found
 
 
 def forced(values: Array, there: Array) -> Array:

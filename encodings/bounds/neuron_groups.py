@@ -18,23 +18,23 @@ Array = NDArray[Any]
 Groups = tuple[tuple[int, ...], ...]
 
 AMONG = 64
-"""Neurons among which groups are sought: the pairs of more are too many."""
+"""Neurons among which groups are sought: pairs of more take longer."""
 STARTS = 4
 """Random groupings that are improved; the best of them is taken."""
 EPSILON = 1e-9
 """Of a gain: less is none."""
 
 
-def grouped(shallow: Shallow, k: int, slopes: Array, neurons: list[int], size: int) -> Groups:
-    """At most `size` neurons together, and only of one layer."""
+def grouped(shallow: Shallow, k: int, slopes: Array, neurons: list[int], size: int, among: int = AMONG) -> Groups:
+    """At most `size` neurons together, and only of one layer and of `among` that follow one another."""
     layers: dict[int, list[int]] = {}
     for neuron in neurons:
         layers.setdefault(shallow.elements[neuron][0], []).append(neuron)
     groups: list[tuple[int, ...]] = []
     for members in layers.values():
-        among = max(size, AMONG // size * size)
-        for first in range(0, len(members), among):
-            some = members[first : first + among]
+        block = max(size, among // size * size)
+        for first in range(0, len(members), block):
+            some = members[first : first + block]
             labels = np.arange(len(some))
             if 1 < size < len(some):
                 labels = clusters(pair_gains(shallow, k, slopes, some), size)
@@ -62,19 +62,31 @@ def pair_gains(shallow: Shallow, k: int, slopes: Array, neurons: list[int]) -> A
 def clusters(gains: Array, size: int) -> NDArray[np.int64]:
     """[n]: the number of the group of each; exchanges of two as long as one helps, from several starts."""
     count = len(gains)
-    groups, generator = -(-count // size), np.random.default_rng(0)
-    best, chosen = -np.inf, np.arange(count) % groups
+    numbers, groups, generator = np.arange(count), -(-count // size), np.random.default_rng(0)
+    best, chosen = -np.inf, numbers % groups
     for _ in range(STARTS):
         labels = generator.permutation(count) % groups
         while True:
             to_group = gains @ np.eye(groups)[labels]
-            moved = to_group[:, labels] - to_group[np.arange(count), labels][:, None]
+            moved = to_group[:, labels] - to_group[numbers, labels][:, None]
             helps = np.where(labels[:, None] == labels, 0.0, moved + moved.T - 2 * gains)
-            one, other = np.unravel_index(int(helps.argmax()), helps.shape)
-            if helps[one, other] < EPSILON:
+            partners = helps.argmax(axis=1)
+            if not exchanged(labels, partners, helps[numbers, partners]):
                 break
-            labels[[one, other]] = labels[[other, one]]
         inside = float(gains[labels[:, None] == labels].sum())
         if inside > best:
             best, chosen = inside, labels
     return np.asarray(chosen)
+
+
+def exchanged(labels: NDArray[np.int64], partners: Array, helps: Array) -> bool:
+    """Exchange labels with partners where that helps, the most helpful first, every label once; whether any did."""
+    done = set[int]()
+    for one in np.argsort(-helps, kind="stable").tolist():
+        if helps[one] < EPSILON:
+            break
+        pair = [one, int(partners[one])]
+        if done.isdisjoint(labels[pair].tolist()):
+            done.update(labels[pair].tolist())
+            labels[pair] = labels[pair[::-1]]
+    return bool(done)

@@ -17,6 +17,7 @@ from oracles import loaded, query_of
 from random_networks import TINY, networks, swap_spaces, tiny, tiny_networks
 from regions import SLACK, cuts_of, region_of
 
+from swapproof.encodings.bounds import joint_bounds
 from swapproof.encodings.bounds.greatest_sums import greatest, suffix_sums
 from swapproof.encodings.bounds.joint_bounds import Ascent, JointBound
 from swapproof.encodings.bounds.linear_bounds import NO_HEIGHT, Heights, LinearBounds
@@ -235,9 +236,11 @@ def test_both_extremes_of_a_joint_bound_are_exact(source: int, k: int) -> None:
     assert ascent.step(0.3) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@given(st.integers(0, 500), st.integers(1, 3), st.integers(1, 4))
-def test_a_quick_ascent_never_ends_above_its_aim_with_a_wrong_bound(source: int, k: int, size: int) -> None:
-    """Whatever a step returns above the aim is the bound at its slopes, which all sentences keep to."""
+@given(st.integers(0, 500), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
+def test_an_ascent_that_looks_at_some_patterns_says_enough_of_none_but_the_bound(
+    source: int, k: int, size: int, highest: int
+) -> None:
+    """Whatever a step returns above `enough` is the bound at its slopes, which all sentences keep to."""
     with TemporaryDirectory() as folder:
         sample = tiny("mlp", source)
         model, _ = loaded(sample, Path(folder))
@@ -245,14 +248,51 @@ def test_a_quick_ascent_never_ends_above_its_aim_with_a_wrong_bound(source: int,
     places = Places.of(Differences.of(query))
     shallow = shallow_margin(places, 0)
     margins = shallow.margins(cuts_of(places, shallow.rows, shallow.base, ([], 0, k, None)))
-    aim = float(margins.min()) - abs(float(margins.min())) / 2
-    ascent = Ascent(shallow, k, size, aim=aim)
-    for _ in range(8):
-        slopes = ascent.slopes
-        found, bound = ascent.step(0.3), Ascent(shallow, k, size).bound(slopes)
-        assert bound <= margins.min() + SLACK * (1 + np.abs(margins).max())
-        assert bound <= found + 1e-9
-        assert found <= aim or found == pytest.approx(bound, rel=1e-9, abs=1e-9)
+    enough = float(margins.min()) - abs(float(margins.min())) / 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint_bounds, "HIGHEST", highest)
+        ascent = Ascent(shallow, k, size)
+        for _ in range(8):
+            slopes = ascent.slopes
+            found, bound = ascent.step(0.3, enough), Ascent(shallow, k, size).bound(slopes)
+            assert bound <= margins.min() + SLACK * (1 + np.abs(margins).max())
+            assert bound <= found + 1e-9
+            assert found <= enough or found == pytest.approx(bound, rel=1e-9, abs=1e-9)
+
+
+@given(st.integers(0, 500), st.integers(1, 4), st.integers(1, 4))
+def test_single_precision_takes_less_off_a_joint_bound_than_it_says(source: int, k: int, size: int) -> None:
+    with TemporaryDirectory() as folder:
+        sample = tiny("mlp", source)
+        model, _ = loaded(sample, Path(folder))
+        query = query_of(model, tuple(tuple(range(sample.vocabulary))[:3] for _ in range(sample.length)), 0)
+    places = Places.of(Differences.of(query))
+    shallow = shallow_margin(places, 0)
+    ascent = Ascent(shallow, k, size)
+    ascent.step(0.3)
+    relaxation = ascent.relaxation()
+    bounds, exact = JointBound(shallow, relaxation, k), ascent.bound(relaxation.slopes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint_bounds, "LARGEST", 0.0)
+        double = JointBound(shallow, relaxation, k)
+    assert (bounds.kind, double.kind) == (np.float32, np.float64)
+    first, most = np.zeros(1, dtype=np.int64), np.array([bounds.k])
+    assert exact - 2 * bounds.error - 1e-9 <= bounds.low(bounds.base[None], first, most)[0] <= exact + 1e-9
+    # A position, some of its choices, and every choice by itself.
+    count, width = bounds.places.swaps.shape
+    place, choice = np.nonzero(bounds.places.there)
+    children = bounds.base + bounds.rows[place, choice]
+    for one in (bounds, double):
+        left = np.full(len(place), one.k - 1)
+        alone = one.low(children, place + 1, left)
+        states = np.repeat(one.base[None], len(place), axis=0)
+        itself = one.low(states, place + 1, left, place, np.arange(width) == choice[:, None])
+        some = one.low(states, place + 1, left, place, np.arange(width) >= choice[:, None])
+        whole = one.low(states, place + 1, left, place)
+        np.testing.assert_allclose(itself, alone, atol=2 * one.error + 1e-9)
+        assert (some <= alone + 2 * one.error + 1e-9).all()
+        np.testing.assert_allclose(some[choice == 0], whole[choice == 0], atol=2 * one.error + 1e-9)
+        assert count == len(np.unique(place))
 
 
 @given(st.data())

@@ -52,15 +52,16 @@ Anew = Callable[[Array, int, int], Node]
 
 LOOK = 0.05
 """Seconds between two looks at how many cores there are, while a copy is waited for."""
-JOINT_STAGES = ((16, 24), (256, 32), (256, 32))
-"""Patterns a group may have, and steps of ascent, one after the other until the bound of the whole space closes."""
-AGAIN_STAGES = ((256, 16),)
-"""The same for a part of the space, from the slopes of the whole."""
+JOINT_STAGES = ((16, 24, 64), (256, 64, 512))
+"""Patterns a group may have, steps of ascent, and neurons among which groups are sought, one after the other until the
+bound of the whole space closes."""
+AGAIN_STAGES = ((256, 16, 0),)
+"""The same for a part of the space, from the slopes of the whole and with its groups."""
 REFINED_STAGES = ((1, 12), (4, 12), (8, 16))
 """Neurons in a group, and steps of ascent, for the first layer of a deeper network."""
 HOPELESS = 0.3
 """Share of the text's margin that a bound may miss before groups are tried: they won 0.2 of it at most."""
-MOST_PATTERNS = 8_192
+MOST_PATTERNS = 16_384
 """Of all groups together: every region costs a number for each."""
 REACH, SHRINK = 0.3, 0.97
 """How much better a bound each step of the ascent aims at, at first, and the factor from step to step."""
@@ -257,15 +258,11 @@ class Attempt:
         """Joint bounds; when the search is long, what is left of it has its slopes found anew, from those `before`."""
         relaxation, threshold = before, self.threshold(rival)
         concave = int((shallow.weights < 0).sum())
-        # Most parts of the space are closed by slopes near those of the whole: what is found quickly is tried first.
-        stages = [(-np.inf, *stage) for stage in JOINT_STAGES]
-        if before is not None:
-            stages = [(aim, *stage) for aim in (threshold, -np.inf) for stage in AGAIN_STAGES]
-        for aim, most, steps in stages:
-            ascent = Ascent(shallow, k, group_size(concave, most), relaxation, aim, regroup=before is None)
+        for most, steps, among in JOINT_STAGES if before is None else AGAIN_STAGES:
+            ascent = Ascent(shallow, k, group_size(concave, most), relaxation, among)
             reach = REACH
             for step in range(steps):
-                if ascent.step(reach * SHRINK**step) > threshold:
+                if ascent.step(reach * SHRINK**step, threshold) > threshold:
                     break
                 far = threshold - ascent.best  # without end where nothing can be claimed of float32
                 reach = max(REACH, NEARER * far) if math.isfinite(far) else REACH
