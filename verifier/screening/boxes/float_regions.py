@@ -20,7 +20,7 @@ APART = 2.0**-30
 """Bounds that cross by less than this part of their size do not count as crossed: the checker's may not."""
 SHORT = 64
 """So many numbers are added up sooner by a product."""
-CHUNK = 1 << 14
+CHUNK = 1 << 16
 """Numbers worked on at a time: they should stay in the cache."""
 
 

@@ -39,7 +39,7 @@ NARROWEST = 2.0**-58
 """Narrower intervals are not halved: splits are multiples of 2**-64."""
 CLEAR = 2.0**-30
 """By this part of all its terms a leaf must clear 0: the checker's own numbers may differ a little."""
-CELLS = 400_000
+CELLS = 1_200_000
 """Numbers in one array of coefficients, which should stay in the cache."""
 
 
