@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ SHARES = ((0.8, 4), (0.5, 4))
 PROVING, PROVING_EXACTLY = 0.5, 0.3
 """The part of those shares when a certificate is to be checked too: in float64, which takes about as long as finding
 it, or exactly."""
+EXACTLY = 0.5
+"""The part of the time left in which exact arithmetic decides what floats could not."""
+MET = "a bound is met exactly, or nearly so: decided in exact arithmetic, by proofs/check_box.py"
+SETTLED = ("sat", "unsat")
 ATTACK_SHARE = 0.2
 TRIED = 3
 """Points of each attack that are replayed."""
@@ -68,6 +73,8 @@ class QueryVerdict:
     seconds: float
     regions: int = 0
     remarks: tuple[str, ...] = ()
+    near: bool = False
+    """Whether a bound was met that only exact arithmetic can tell from 0."""
 
 
 @dataclass
@@ -101,7 +108,26 @@ class Verifier:
         planned = None if proof is None else plan(query, property, loaded.model, proof, exact=exact)
         if planned is not None:
             planned.target.unlink(missing_ok=True)  # an older certificate would outlive an answer other than unsat
-        return settled(property, loaded, began, seconds, planned)
+        verdict = settled(property, loaded, began, seconds, planned, exactly=True)
+        if verdict.near and planned is None:
+            verdict = self.settled_exactly(query, property, loaded, began + seconds) or verdict
+        now = time.monotonic()
+        if verdict.near and verdict.answer not in SETTLED and now < began + seconds:
+            verdict = settled(property, loaded, now, began + seconds - now, planned)
+        return replace(verdict, seconds=time.monotonic() - began)
+
+    def settled_exactly(self, query: Path, property: Property, loaded: Loaded, until: float) -> QueryVerdict | None:
+        """By a certificate that the checker accepts, and that nobody keeps; None where there cannot be one."""
+        began = time.monotonic()
+        with TemporaryDirectory() as folder:
+            try:
+                planned = plan(query, property, loaded.model, Path(folder) / "proof.json", exact=True)
+            except (BadInput, Unsupported):
+                return None
+            verdict = settled(property, loaded, began, EXACTLY * max(0.0, until - began), planned, exactly=True)
+        if verdict.answer not in SETTLED:
+            return None
+        return replace(verdict, remarks=(MET,)) if verdict.answer == "unsat" else verdict
 
     def plan(self, query: Path, model: Path, proof: Path) -> Plan:
         """Raises what `verify` would raise where a certificate cannot be had."""
@@ -178,7 +204,16 @@ def explained(loaded: Loaded, x: NDArray[Any], ours: Floats, allowed: Floats, ap
     return blamed(model.path, model.proto, {model.input: x.reshape(model.shape)}, difference)
 
 
-def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> QueryVerdict:
+def settled(
+    property: Property,
+    loaded: Loaded,
+    began: float,
+    seconds: float,
+    plan: Plan | None = None,
+    *,
+    exactly: bool = False,
+) -> QueryVerdict:
+    """With `exactly` only the beginning of an answer where exact arithmetic is needed, unless there is a plan."""
     until = began + seconds
     source = np.random.default_rng(0)
     remarks = []
@@ -186,13 +221,13 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         remarks.append(f"rounded constants ({', '.join(loaded.network.inexact)}): unsat is of the rounded network")
     if loaded.merge is not None:
         remarks.append(f"{loaded.merge}; unsat is of the file")
-    regions = 0
+    regions, near = 0, False
 
     def verdict(answer: Answer, witness: InputWitness | None = None) -> QueryVerdict:
         if witness is not None:
             rounded = rounded_into(property, loaded.network, loaded.model.kind, witness)
             remarks[:] = [] if rounded is None else [rounded]
-        return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
+        return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)), near)
 
     questions = [Question.of(loaded.stack, case) for case in property.cases]
     for question in questions:
@@ -210,12 +245,14 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         if box not in roots:
             roots = {box: QueryBounds(loaded.stack, question.low, question.high, parts)}
         rest = (until - time.monotonic()) / (len(questions) - number)
-        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan)
-        regions += outcome.regions
+        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan, exactly=exactly)
+        regions, near = regions + outcome.regions, near or outcome.near
         if outcome.answer == "sat":
             return verdict("sat", outcome.witness)
         if remark:
             remarks.append(remark)
+        if near and plan is None:
+            return verdict("unknown")
         answers.append(outcome.answer)
         if outcome.record is not None:
             records.append(outcome.record)
@@ -238,7 +275,7 @@ def attacked(question: Question, deployed: Deployed, source: np.random.Generator
 
 
 def searched(
-    question: Question, loaded: Loaded, bounds: QueryBounds, seconds: float, plan: Plan | None
+    question: Question, loaded: Loaded, bounds: QueryBounds, seconds: float, plan: Plan | None, *, exactly: bool
 ) -> tuple[SearchOutcome, str]:
     """Both ways to split, then a solver; and what it claims, which settles nothing."""
     if not len(question.atoms):
@@ -259,11 +296,14 @@ def searched(
         now = time.monotonic()
         share *= 1.0 if plan is None else PROVING_EXACTLY if plan.exact else PROVING
         record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
-        search = QuerySearch(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
+        stop = now + share * (until - now)
+        search = QuerySearch(question, loaded.deployed, bounds, way, steps, stop, record, exactly)
         outcome = search.run()
         regions += outcome.regions
         if outcome.answer in ("sat", "unsat"):
-            return SearchOutcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
+            return replace(outcome, regions=regions), ""
+        if outcome.near and plan is None:
+            return replace(outcome, regions=regions), ""
     seconds = until - time.monotonic()
     if seconds <= 0 or plan is not None:
         return SearchOutcome(outcome.answer, None, regions), ""
