@@ -90,6 +90,10 @@ def test_contradictions_leave_no_case() -> None:
     assert parsed(OLD + "(assert (>= 1 3))").cases == ()
 
 
+def test_commands_that_claim_nothing_are_passed_over() -> None:
+    assert parsed(OLD + "(check-sat)(get-model)(get-value (X_0))(exit)") == parsed(OLD)
+
+
 REFUSED = [
     (OLD + "(assert (<= Y_0 Y_7))", "line 9: Y_7 is not declared"),
     (OLD + "(assert (<= Y_0))", "line 9: <= compares two terms, not 1"),
