@@ -1,4 +1,5 @@
-"""Bounds that are met exactly, or missed by less than floats can tell: exact arithmetic decides them."""
+"""Bounds that are met exactly, or missed by less than floats can tell, and boxes without any float: exact arithmetic
+decides them."""
 
 from __future__ import annotations
 
@@ -69,3 +70,32 @@ def test_a_bound_that_no_input_passes_is_unsat_and_both_checkers_accept_it(
 def test_a_bound_that_an_input_meets_is_not(model: Path, tmp_path: Path, facts: str) -> None:
     for proof in (None, tmp_path / "proof" / "certificate.json"):
         assert asked(model, facts, proof).answer == "sat"
+
+
+TENTH = "(assert (= X_0 0.1))(assert (>= X_1 0))(assert (<= X_1 1))"
+"""No float32 number is a tenth."""
+
+
+@pytest.mark.parametrize(
+    ("facts", "answer", "said"),
+    [
+        ("(assert (>= Y_0 0.05))", "unknown", ["no float32 number lies between the bounds of X_0"]),
+        ("", "unknown", ["over the reals an input satisfies the query, so it is not `unsat` either"]),
+        ("(assert (>= Y_0 0.2))", "unsat", ["no input can be replayed, so this is not `sat`"]),
+    ],
+)
+def test_a_box_without_any_float_is_said_and_costs_no_time(
+    model: Path, facts: str, answer: str, said: list[str]
+) -> None:
+    verdict = asked(model, TENTH + facts)
+    assert verdict.answer == answer
+    assert verdict.seconds < 10
+    assert len(verdict.remarks) == 1
+    assert all(words in verdict.remarks[0] for words in said)
+
+
+def test_a_case_without_any_float_hides_no_witness_of_another(model: Path) -> None:
+    other = "(assert (or (= X_0 0.1) (= X_0 0.25)))(assert (>= X_1 0))(assert (<= X_1 1))(assert (>= Y_0 0.05))"
+    verdict = asked(model, other)
+    assert verdict.answer == "sat"
+    assert verdict.remarks == ()

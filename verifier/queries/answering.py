@@ -27,9 +27,9 @@ from ..tasks.sections import TEXT_FORMATS
 from .attack import attack
 from .choice_search import search_choices
 from .input_choices import choices
-from .input_witness import Deployed, InputWitness
+from .input_witness import Deployed, InputWitness, without_floats
 from .last_resort import last_resort
-from .over_reals import rounded_into
+from .over_reals import rounded_into, satisfied
 from .query_bounds import QueryBounds
 from .question import Question, floor_float
 from .search import Answer, QuerySearch, SearchOutcome, Way
@@ -230,7 +230,19 @@ def settled(
         return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)), near)
 
     questions = [Question.of(loaded.stack, case) for case in property.cases]
-    for question in questions:
+    barred, met, none = set[int](), set[int](), dict[int, bool]()
+    for number, question in enumerate(questions):
+        place = without_floats(question, loaded.model.kind)
+        if place is not None and not crossed(question.case):
+            barred.add(number)
+            points = attack(question, source)[:TRIED] if len(question.atoms) else [question.low]
+            if satisfied(question.case, loaded.network, points):
+                met.add(number)
+            none[place] = none.get(place, False) or number in met
+    remarks += [no_float(property, loaded.model.kind, place, met=some) for place, some in none.items()]
+    for number, question in enumerate(questions):
+        if number in barred:
+            continue
         if time.monotonic() > began + ATTACK_SHARE * seconds:
             break
         witness = attacked(question, loaded.deployed, source)
@@ -241,11 +253,16 @@ def settled(
     records: list[TreeRecord] = []
     parts = 0.0 if plan is None else UPPER_SLOPES
     for number, question in enumerate(questions):
+        if number in met:
+            answers.append("unknown")
+            continue
         box = question.low.tobytes() + question.high.tobytes()
         if box not in roots:
             roots = {box: QueryBounds(loaded.stack, question.low, question.high, parts)}
         rest = (until - time.monotonic()) / (len(questions) - number)
-        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan, exactly=exactly)
+        outcome, remark = searched(
+            question, loaded, roots[box], max(0.0, rest), plan, exactly=exactly, barred=number in barred
+        )
         regions, near = regions + outcome.regions, near or outcome.near
         if outcome.answer == "sat":
             return verdict("sat", outcome.witness)
@@ -267,6 +284,12 @@ def settled(
     return verdict("timed-out" if late else "unknown")
 
 
+def no_float(property: Property, kind: str, place: int, *, met: bool) -> str:
+    element = property.inputs.element(place)
+    said = f"no {kind} number lies between the bounds of {element}: no input can be replayed, so this is not `sat`"
+    return f"{said}; over the reals an input satisfies the query, so it is not `unsat` either" if met else said
+
+
 def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> InputWitness | None:
     if not len(question.atoms):
         return deployed.witness(question.case, (question.low + question.high) / 2)
@@ -275,13 +298,20 @@ def attacked(question: Question, deployed: Deployed, source: np.random.Generator
 
 
 def searched(
-    question: Question, loaded: Loaded, bounds: QueryBounds, seconds: float, plan: Plan | None, *, exactly: bool
+    question: Question,
+    loaded: Loaded,
+    bounds: QueryBounds,
+    seconds: float,
+    plan: Plan | None,
+    *,
+    exactly: bool,
+    barred: bool,
 ) -> tuple[SearchOutcome, str]:
     """Both ways to split, then a solver; and what it claims, which settles nothing."""
     if not len(question.atoms):
         if crossed(question.case):
             return SearchOutcome("unsat"), ""
-        return SearchOutcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
+        return SearchOutcome("unknown"), ""
     ways: tuple[Way, Way] = ("inputs", "phases") if loaded.stack.inputs <= FEW_INPUTS else ("phases", "inputs")
     until = time.monotonic() + seconds
     outcome, regions = SearchOutcome("timed-out"), 0
@@ -305,7 +335,7 @@ def searched(
         if outcome.near and plan is None:
             return replace(outcome, regions=regions), ""
     seconds = until - time.monotonic()
-    if seconds <= 0 or plan is not None:
+    if seconds <= 0 or plan is not None or barred:
         return SearchOutcome(outcome.answer, None, regions), ""
     said, point = last_resort(question, bounds, seconds)
     witness = None if point is None else loaded.deployed.witness(question.case, point)
