@@ -99,3 +99,13 @@ def test_a_case_without_any_float_hides_no_witness_of_another(model: Path) -> No
     verdict = asked(model, other)
     assert verdict.answer == "sat"
     assert verdict.remarks == ()
+
+
+def test_a_time_out_before_the_limit_says_what_the_rest_is_kept_for(model: Path, tmp_path: Path) -> None:
+    facts = BOX + "(assert (>= Y_0 0.99))(assert (<= Y_0 0.99))"
+    query = model.with_name("q.vnnlib")
+    query.write_text(NAMES + facts)
+    verdict = Verifier().verify(query, model, 1.0, tmp_path / "proof" / "certificate.json")
+    assert verdict.answer == "timed-out"
+    assert verdict.seconds < 1.0
+    assert "the rest is for checking a certificate" in verdict.remarks[-1]

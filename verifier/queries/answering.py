@@ -280,8 +280,13 @@ def settled(
         remarks.append(certified.remark)
         if certified.written:
             return verdict("unsat")
-    late = time.monotonic() >= until or (plan is not None and "timed-out" in answers)
-    return verdict("timed-out" if late else "unknown")
+    spent = time.monotonic() - began
+    if spent < seconds and "timed-out" in answers:
+        use = "a solver, which settled nothing" if plan is None else "checking a certificate"
+        remarks.append(
+            f"the search had its part of {seconds:.3g} s and ended after {spent:.3g} s; the rest is for {use}"
+        )
+    return verdict("timed-out" if spent >= seconds or "timed-out" in answers else "unknown")
 
 
 def no_float(property: Property, kind: str, place: int, *, met: bool) -> str:
