@@ -54,8 +54,9 @@ def visible(text: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Another library's message without its line breaks; none where it cannot say it."""
+    """Another library's message without its line breaks, and without Python's advice to programmers; none where it
+    cannot say it."""
     try:
-        return " ".join(str(error).split())
+        return " ".join(str(error).partition("; use sys.set_int_max_str_digits()")[0].split())
     except Exception:  # raised by code that nobody here knows
         return ""

@@ -314,8 +314,10 @@ def unknown_label(value: str | int, labels: Sequence[str], spelt: Mapping[str, s
             keys = ["-1", "1"]
         case found if found == str(len(labels)):
             keys = [str(index + 1) for index in range(len(labels))]
+        case _ if len(str(value)) > 40:
+            return f"label {met} is outside the classes: {known}; it has {len(str(value))} characters: is it a label?"
         case _:
-            keys = [str(value)[:40], *indices[1:]]
+            keys = [str(value), *indices[1:]]
     pairs = ", ".join(f"{json.dumps(key)} = {json.dumps(name)}" for key, name in zip(keys, labels, strict=True))
     return f"label {met} is outside the classes: {known}; say what stands in the data: labels = {{ {pairs} }}"
 

@@ -48,11 +48,6 @@ class Atom:
     strict: bool = False
     line: int = 0
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether it bounds a single input."""
-        return len(self.inputs) == 1 and not self.outputs
-
     def value(self, x: Mapping[int, Fraction], y: Mapping[int, Fraction]) -> Fraction:
         """The left side."""
         total = self.constant + sum((c * x[i] for i, c in self.inputs.items()), Fraction(0))

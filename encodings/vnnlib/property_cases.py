@@ -61,7 +61,7 @@ def conjunctions(formula: Formula) -> Iterator[Conjunction]:
 
 @dataclass
 class Box:
-    """Bounds met so far, input -> value."""
+    """Bounds met so far, input -> value; outputs count -1, -2, ..., and are bounded to see what contradicts itself."""
 
     low: dict[int, Fraction] = field(default_factory=dict)
     high: dict[int, Fraction] = field(default_factory=dict)
@@ -77,8 +77,9 @@ class Box:
                 if one.constant > 0 or (one.strict and one.constant == 0):
                     return None
                 continue
-            if one.is_bound:
-                ((place, coefficient),) = one.inputs.items()
+            bounded = [*one.inputs.items(), *((-1 - place, c) for place, c in one.outputs.items())]
+            if len(bounded) == 1:
+                ((place, coefficient),) = bounded
                 bound = -one.constant / coefficient
                 if coefficient > 0:
                     result.high[place] = min(bound, result.high.get(place, bound))
@@ -88,13 +89,13 @@ class Box:
                     result.ends[place] = result.ends.get(place, frozenset()) | {bound}
                 if result.leaves_nothing_of(place):
                     return None
-                if not one.strict:
+                if not one.strict and place >= 0:
                     continue
             result.atoms.append(one)
         return result
 
     def leaves_nothing_of(self, place: int) -> bool:
-        """Whether no value of this input is between its bounds: x < 1/2 and x > 1/2 leave none either."""
+        """Whether no value of this one is between its bounds: x < 1/2 and x > 1/2 leave none either."""
         low, high = self.low.get(place), self.high.get(place)
         if low is None or high is None:
             return False

@@ -84,7 +84,7 @@ class Reader:
                 if len(group.parts) != 2:
                     raise self.bad(group.line, "assert takes one formula")
                 self.asserted.append(self.formula(group.parts[1]))
-            case "set-logic" | "set-info" | "check-sat" | "exit":
+            case "set-logic" | "set-info" | "set-option" | "check-sat" | "get-model" | "get-value" | "exit":
                 return  # SMT-LIB's frame, which says nothing about the query
             case _:
                 raise self.unsupported(

@@ -291,6 +291,19 @@ def test_a_label_outside_the_classes_shows_the_map_to_write(value: str | int, na
     assert tomllib.loads(str(refusal.value).split("in the data: ")[1])["labels"]
 
 
+def test_a_long_label_is_no_key_of_a_map_to_write() -> None:
+    with pytest.raises(BadInput, match=r"it has 5000 characters: is it a label\?$"):
+        label_index("9" * 5000, ["negative", "positive"])
+
+
+def test_a_number_too_long_for_python_is_told_without_its_advice(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    path.write_text('{"text": "a film", "label": ' + "1" * 6000 + "}\n")
+    with pytest.raises(BadInput, match="value has 6000 digits") as refusal:
+        read_rows(path, text="text", label="label")
+    assert "sys." not in str(refusal.value)
+
+
 @pytest.mark.parametrize("value", [2, -1, "2", "-1", "posit", "", "+1", "01", "1.5", "1.", "١", True, "1" * 5000])
 def test_a_label_outside_the_classes_is_refused_naming_the_line(value: Any) -> None:
     with pytest.raises(

@@ -143,3 +143,12 @@ def test_a_map_of_labels_is_read_and_a_run_of_it_is_a_task_again(tmp_path: Path)
     assert [line["label"] for line in lines] == [int(label == "positive") for _, label in ROWS]
     assert main(["check", str(tmp_path / "run")]) == 0
     assert main(["certify", str(tmp_path / "run" / "task.toml"), "--out", str(tmp_path / "again")]) == 0
+
+
+def test_rows_that_end_behind_the_last_text_are_said(tmp_path: Path, capsys: Capture) -> None:
+    task = write_task(tmp_path / "task", ROWS[:2], data_rows=[0, 1000])
+    assert main(["certify", str(task), "--out", str(tmp_path / "run")]) == 0
+    assert "[data] rows end at 1000, and there are 2 texts: 2 in this run" in capsys.readouterr().err
+    task = write_task(tmp_path / "exact", ROWS[:2], data_rows=[0, 2])
+    assert main(["certify", str(task), "--out", str(tmp_path / "other")]) == 0
+    assert "[data] rows end" not in capsys.readouterr().err

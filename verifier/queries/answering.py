@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ from ..tasks.sections import TEXT_FORMATS
 from .attack import attack
 from .choice_search import search_choices
 from .input_choices import choices
-from .input_witness import Deployed, InputWitness
+from .input_witness import Deployed, InputWitness, without_floats
 from .last_resort import last_resort
-from .over_reals import rounded_into
+from .over_reals import rounded_into, satisfied
 from .query_bounds import QueryBounds
 from .question import Question, floor_float
 from .search import Answer, QuerySearch, SearchOutcome, Way
@@ -42,6 +43,10 @@ SHARES = ((0.8, 4), (0.5, 4))
 PROVING, PROVING_EXACTLY = 0.5, 0.3
 """The part of those shares when a certificate is to be checked too: in float64, which takes about as long as finding
 it, or exactly."""
+EXACTLY = 0.5
+"""The part of the time left in which exact arithmetic decides what floats could not."""
+MET = "a bound is met exactly, or nearly so: decided in exact arithmetic, by proofs/check_box.py"
+SETTLED = ("sat", "unsat")
 ATTACK_SHARE = 0.2
 TRIED = 3
 """Points of each attack that are replayed."""
@@ -68,6 +73,8 @@ class QueryVerdict:
     seconds: float
     regions: int = 0
     remarks: tuple[str, ...] = ()
+    near: bool = False
+    """Whether a bound was met that only exact arithmetic can tell from 0."""
 
 
 @dataclass
@@ -101,7 +108,26 @@ class Verifier:
         planned = None if proof is None else plan(query, property, loaded.model, proof, exact=exact)
         if planned is not None:
             planned.target.unlink(missing_ok=True)  # an older certificate would outlive an answer other than unsat
-        return settled(property, loaded, began, seconds, planned)
+        verdict = settled(property, loaded, began, seconds, planned, exactly=True)
+        if verdict.near and planned is None:
+            verdict = self.settled_exactly(query, property, loaded, began + seconds) or verdict
+        now = time.monotonic()
+        if verdict.near and verdict.answer not in SETTLED and now < began + seconds:
+            verdict = settled(property, loaded, now, began + seconds - now, planned)
+        return replace(verdict, seconds=time.monotonic() - began)
+
+    def settled_exactly(self, query: Path, property: Property, loaded: Loaded, until: float) -> QueryVerdict | None:
+        """By a certificate that the checker accepts, and that nobody keeps; None where there cannot be one."""
+        began = time.monotonic()
+        with TemporaryDirectory() as folder:
+            try:
+                planned = plan(query, property, loaded.model, Path(folder) / "proof.json", exact=True)
+            except (BadInput, Unsupported):
+                return None
+            verdict = settled(property, loaded, began, EXACTLY * max(0.0, until - began), planned, exactly=True)
+        if verdict.answer not in SETTLED:
+            return None
+        return replace(verdict, remarks=(MET,)) if verdict.answer == "unsat" else verdict
 
     def plan(self, query: Path, model: Path, proof: Path) -> Plan:
         """Raises what `verify` would raise where a certificate cannot be had."""
@@ -184,7 +210,16 @@ def explained(loaded: Loaded, x: NDArray[Any], ours: Floats, allowed: Floats, ap
     return blamed(model.path, model.proto, {model.input: x.reshape(model.shape)}, difference)
 
 
-def settled(property: Property, loaded: Loaded, began: float, seconds: float, plan: Plan | None = None) -> QueryVerdict:
+def settled(
+    property: Property,
+    loaded: Loaded,
+    began: float,
+    seconds: float,
+    plan: Plan | None = None,
+    *,
+    exactly: bool = False,
+) -> QueryVerdict:
+    """With `exactly` only the beginning of an answer where exact arithmetic is needed, unless there is a plan."""
     until = began + seconds
     source = np.random.default_rng(0)
     remarks = []
@@ -192,16 +227,28 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         remarks.append(f"rounded constants ({', '.join(loaded.network.inexact)}): unsat is of the rounded network")
     if loaded.merge is not None:
         remarks.append(f"{loaded.merge}; unsat is of the file")
-    regions = 0
+    regions, near = 0, False
 
     def verdict(answer: Answer, witness: InputWitness | None = None) -> QueryVerdict:
         if witness is not None:
             rounded = rounded_into(property, loaded.network, loaded.model.kind, witness)
             remarks[:] = [] if rounded is None else [rounded]
-        return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)))
+        return QueryVerdict(answer, witness, time.monotonic() - began, regions, tuple(dict.fromkeys(remarks)), near)
 
     questions = [Question.of(loaded.stack, case) for case in property.cases]
-    for question in questions:
+    barred, met, none = set[int](), set[int](), dict[int, bool]()
+    for number, question in enumerate(questions):
+        place = without_floats(question, loaded.model.kind)
+        if place is not None and not crossed(question.case):
+            barred.add(number)
+            points = attack(question, source)[:TRIED] if len(question.atoms) else [question.low]
+            if satisfied(question.case, loaded.network, points):
+                met.add(number)
+            none[place] = none.get(place, False) or number in met
+    remarks += [no_float(property, loaded.model.kind, place, met=some) for place, some in none.items()]
+    for number, question in enumerate(questions):
+        if number in barred:
+            continue
         if time.monotonic() > began + ATTACK_SHARE * seconds:
             break
         witness = attacked(question, loaded.deployed, source)
@@ -212,16 +259,23 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
     records: list[TreeRecord] = []
     parts = 0.0 if plan is None else UPPER_SLOPES
     for number, question in enumerate(questions):
+        if number in met:
+            answers.append("unknown")
+            continue
         box = question.low.tobytes() + question.high.tobytes()
         if box not in roots:
             roots = {box: QueryBounds(loaded.stack, question.low, question.high, parts)}
         rest = (until - time.monotonic()) / (len(questions) - number)
-        outcome, remark = searched(question, loaded, roots[box], max(0.0, rest), plan)
-        regions += outcome.regions
+        outcome, remark = searched(
+            question, loaded, roots[box], max(0.0, rest), plan, exactly=exactly, barred=number in barred
+        )
+        regions, near = regions + outcome.regions, near or outcome.near
         if outcome.answer == "sat":
             return verdict("sat", outcome.witness)
         if remark:
             remarks.append(remark)
+        if near and plan is None:
+            return verdict("unknown")
         answers.append(outcome.answer)
         if outcome.record is not None:
             records.append(outcome.record)
@@ -232,8 +286,19 @@ def settled(property: Property, loaded: Loaded, began: float, seconds: float, pl
         remarks.append(certified.remark)
         if certified.written:
             return verdict("unsat")
-    late = time.monotonic() >= until or (plan is not None and "timed-out" in answers)
-    return verdict("timed-out" if late else "unknown")
+    spent = time.monotonic() - began
+    if spent < seconds and "timed-out" in answers:
+        use = "a solver, which settled nothing" if plan is None else "checking a certificate"
+        remarks.append(
+            f"the search had its part of {seconds:.3g} s and ended after {spent:.3g} s; the rest is for {use}"
+        )
+    return verdict("timed-out" if spent >= seconds or "timed-out" in answers else "unknown")
+
+
+def no_float(property: Property, kind: str, place: int, *, met: bool) -> str:
+    element = property.inputs.element(place)
+    said = f"no {kind} number lies between the bounds of {element}: no input can be replayed, so this is not `sat`"
+    return f"{said}; over the reals an input satisfies the query, so it is not `unsat` either" if met else said
 
 
 def attacked(question: Question, deployed: Deployed, source: np.random.Generator) -> InputWitness | None:
@@ -244,13 +309,20 @@ def attacked(question: Question, deployed: Deployed, source: np.random.Generator
 
 
 def searched(
-    question: Question, loaded: Loaded, bounds: QueryBounds, seconds: float, plan: Plan | None
+    question: Question,
+    loaded: Loaded,
+    bounds: QueryBounds,
+    seconds: float,
+    plan: Plan | None,
+    *,
+    exactly: bool,
+    barred: bool,
 ) -> tuple[SearchOutcome, str]:
     """Both ways to split, then a solver; and what it claims, which settles nothing."""
     if not len(question.atoms):
         if crossed(question.case):
             return SearchOutcome("unsat"), ""
-        return SearchOutcome("unknown"), f"no {loaded.model.kind} input lies inside a box"
+        return SearchOutcome("unknown"), ""
     ways: tuple[Way, Way] = ("inputs", "phases") if loaded.stack.inputs <= FEW_INPUTS else ("phases", "inputs")
     until = time.monotonic() + seconds
     outcome, regions = SearchOutcome("timed-out"), 0
@@ -265,13 +337,16 @@ def searched(
         now = time.monotonic()
         share *= 1.0 if plan is None else PROVING_EXACTLY if plan.exact else PROVING
         record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
-        search = QuerySearch(question, loaded.deployed, bounds, way, steps, now + share * (until - now), record)
+        stop = now + share * (until - now)
+        search = QuerySearch(question, loaded.deployed, bounds, way, steps, stop, record, exactly)
         outcome = search.run()
         regions += outcome.regions
         if outcome.answer in ("sat", "unsat"):
-            return SearchOutcome(outcome.answer, outcome.witness, regions, record=outcome.record), ""
+            return replace(outcome, regions=regions), ""
+        if outcome.near and plan is None:
+            return replace(outcome, regions=regions), ""
     seconds = until - time.monotonic()
-    if seconds <= 0 or plan is not None:
+    if seconds <= 0 or plan is not None or barred:
         return SearchOutcome(outcome.answer, None, regions), ""
     said, point = last_resort(question, bounds, seconds)
     witness = None if point is None else loaded.deployed.witness(question.case, point)

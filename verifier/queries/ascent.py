@@ -52,6 +52,8 @@ class Ascended:
     """For each region the best bound [n], where it is met [n, inputs], and the linear function behind it."""
 
     low: Floats
+    rounding: Floats
+    """What was taken off it; without any rounding it is at most twice that higher."""
     corners: Floats
     given: list[Floats]
     """Coefficients of the neurons' outputs; below 0 the upper line is in use."""
@@ -61,6 +63,7 @@ class Ascended:
     def take(self, index: Indices | Truths) -> Ascended:
         return Ascended(
             self.low[index],
+            self.rounding[index],
             self.corners[index],
             [part[index] for part in self.given],
             self.coefficients[index],
@@ -105,8 +108,9 @@ def ascended(
         )
         coefficients, given_at = down.coefficients[:, 0], [given[:, 0] for given in down.given]
         corners = bounds.corners(coefficients, regions)
-        low = down.constant[:, 0] + (coefficients * corners).sum(axis=1) - SLOP * down.error[:, 0]
-        now = Ascended(low, corners, given_at, coefficients, Multipliers(used, splits, weights))
+        rounding = SLOP * down.error[:, 0]
+        low = down.constant[:, 0] + (coefficients * corners).sum(axis=1) - rounding
+        now = Ascended(low, rounding, corners, given_at, coefficients, Multipliers(used, splits, weights))
         best = now if best is None else better(best, now)
         if step == steps or (best.low > 0).all():
             break
@@ -157,6 +161,7 @@ def better(old: Ascended, new: Ascended) -> Ascended:
     one, two = old.multipliers, new.multipliers
     return Ascended(
         np.where(won, new.low, old.low),
+        np.where(won, new.rounding, old.rounding),
         np.where(column, new.corners, old.corners),
         chosen(old.given, new.given),
         np.where(column, new.coefficients, old.coefficients),

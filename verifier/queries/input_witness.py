@@ -18,6 +18,7 @@ from swapproof.encodings.onnx_files.numeric_input import NumericModel
 from swapproof.encodings.vnnlib.linear_property import Case, Property
 
 from ..ladder.replay import session_of
+from .question import Question
 
 Array = NDArray[Any]
 
@@ -92,6 +93,15 @@ class Deployed:
             moved = [within(low, high, value) for low, high, value in zip(case.low, case.high, x, strict=True)]
             if all(value is not None for value in moved):
                 yield np.array(moved, dtype=kind)
+
+
+def without_floats(question: Question, kind: str) -> int | None:
+    """The first input between whose bounds no number of the model's type lies."""
+    low, high, case = question.low, question.high, question.case
+    widest = 2 * np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(kind)).astype(np.float64)
+    number = np.dtype(kind).type
+    narrow = np.flatnonzero(high - low <= widest).tolist()
+    return next((i for i in narrow if within(case.low[i], case.high[i], number(low[i])) is None), None)
 
 
 def inside(case: Case, x: Array) -> Iterator[bool]:

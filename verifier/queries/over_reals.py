@@ -1,14 +1,17 @@
-"""Whether a witness, confirmed in floats, also satisfies the query over the reals: by exact rationals."""
+"""Whether an input satisfies the query over the reals, be it a witness in floats or no float at all: by exact
+rationals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
-from swapproof.encodings.exact_evaluation import constant, exact_values
-from swapproof.encodings.network import Affine, Network
-from swapproof.encodings.vnnlib.linear_property import Atom, Property
+from swapproof.encodings.exact_evaluation import exact_values, single_term
+from swapproof.encodings.network import Affine, Floats, Network
+from swapproof.encodings.vnnlib.linear_property import Atom, Case, Property
 
 from .input_witness import InputWitness
 
@@ -21,7 +24,7 @@ def rounded_into(property: Property, network: Network, kind: str, witness: Input
     if network.inexact or products(network) > MOST_PRODUCTS:
         return None
     x = dict(enumerate(map(Fraction, witness.inputs)))
-    y = dict(enumerate(exact_outputs(network, witness)))
+    y = dict(enumerate(exact_outputs(network, list(x.values()))))
     in_floats = dict(enumerate(map(Fraction, witness.outputs)))
     missed: Atom | None = None
     for case in property.cases:
@@ -42,6 +45,21 @@ def rounded_into(property: Property, network: Network, kind: str, witness: Input
     )
 
 
+def satisfied(case: Case, network: Network, points: Iterable[Floats]) -> bool:
+    """Whether one of these points, moved into the exact box, is an answer over the reals; False where it takes long."""
+    if network.inexact or products(network) > MOST_PRODUCTS:
+        return False
+    for point in points:
+        inputs = [
+            min(max(Fraction(float(value)), low), high)
+            for value, low, high in zip(point, case.low, case.high, strict=True)
+        ]
+        x, y = dict(enumerate(inputs)), dict(enumerate(exact_outputs(network, inputs)))
+        if all(atom.holds(x, y) for atom in case.atoms):
+            return True
+    return False
+
+
 def products(network: Network) -> int:
     return sum(
         node.layer.weight.shape[1] * network.nodes[node.inputs[0]].size
@@ -50,9 +68,11 @@ def products(network: Network) -> int:
     )
 
 
-def exact_outputs(network: Network, witness: InputWitness) -> list[Fraction]:
+def exact_outputs(network: Network, inputs: Sequence[Fraction]) -> list[Fraction]:
     """The flat output over the reals; node 0 is the input."""
     first = network.nodes[0]
-    given = {0: constant(np.array(witness.inputs).reshape(first.shape or (1,)))}
+    below = lcm(*(value.denominator for value in inputs))
+    integers = np.array([int(value * below) for value in inputs], dtype=object).reshape(first.shape or (1,))
+    given = {0: single_term(integers, Fraction(1, below), rounded=True)}
     last = exact_values(network, given=given)[len(network.nodes) - 1]
     return [Fraction(int(value)) * last.scale for value in last.integers.reshape(-1)]

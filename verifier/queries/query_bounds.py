@@ -120,10 +120,12 @@ class InputLines:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Of each region and row: a lower bound [n, R], and the coefficients of the inputs [n, R, inputs] behind it."""
+    """Of each region and row: a lower bound [n, R], the coefficients of the inputs [n, R, inputs] behind it, and what
+    was taken off for rounding."""
 
     low: Floats
     coefficients: Floats
+    rounding: Floats | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +223,8 @@ class QueryBounds:
         row_error = (SLOP * rows.roundings * UNIT + self.unit(1)) * self.size(rows) + TINY
         found = self.descend(rows.weights, np.broadcast_to(rows.bias, shape), np.broadcast_to(row_error, shape), lines)
         given = found.coefficients
-        return Bounded(found.constant + self.lowest(given, regions) - SLOP * found.error, given)
+        rounding = SLOP * found.error
+        return Bounded(found.constant + self.lowest(given, regions) - rounding, given, rounding)
 
     def lowest(self, given: Floats, regions: InputRegions) -> Floats:
         """[n, R]: the least of the linear functions with these coefficients [n, R, inputs]."""

@@ -1,7 +1,8 @@
 """Branch and bound over boxes and ReLU phases, many regions at a time: a witness, a proof that there is none, or time.
 
 A region is refuted when an atom, or a weighted sum of atoms, is above 0 on all of it. What is not refuted is shrunk by
-what its bounds say, its corners are tried, and it is halved along an input or at a neuron's zero.
+what its bounds say, its corners are tried, and it is halved along an input or at a neuron's zero. Where a bound is
+within its own rounding of 0, floats decide nothing: a record has a leaf there, which must be checked exactly.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ class SearchOutcome:
     regions: int = 0
     detail: str = ""
     record: TreeRecord | None = None
+    near: bool = False
+    """Whether exact arithmetic may decide what floats did not."""
 
 
 @dataclass(eq=False)
@@ -97,6 +100,9 @@ class QuerySearch:
     """Where the tree is written down; then nothing is done that a certificate cannot say."""
     planes: bool = True
     """Whether signs that neurons have beyond the plane of a cut may count in the record of a single layer."""
+    exactly: bool = False
+    """Whether exact arithmetic may be asked later: a region that needs it becomes a leaf, without a record the end."""
+    near: bool = False
     witness: InputWitness | None = None
     regions: int = 0
     unresolved: int = 0
@@ -105,6 +111,7 @@ class QuerySearch:
     def __post_init__(self) -> None:
         widths = self.bounds.stack.widths
         self.starts = np.concatenate([[0], np.cumsum(widths)])
+        self.strict = np.array([atom.strict for atom in self.question.case.atoms], dtype=np.bool_)
         self.absolute = [layer.absolute() for layer in self.bounds.stack.layers]
         self.batch = int(np.clip(CELLS // (2 * max(widths) ** 2 + 1), 2, 256)) if self.bounds.depth > 1 else 256
 
@@ -124,7 +131,7 @@ class QuerySearch:
             root.kept_greatest = [np.full_like(high, np.inf) for high in root.greatest]
         lines = self.bounds.all_lines(root)
         self.examine(root, first_multipliers(root, lines, len(self.question.atoms)))
-        while self.pending and self.witness is None:
+        while self.pending and self.witness is None and not (self.near and self.record is None):
             if time.monotonic() > self.until:
                 return SearchOutcome(
                     "timed-out", None, self.regions, f"{sum(len(b.low) for b in self.pending)} regions open"
@@ -141,9 +148,10 @@ class QuerySearch:
                 self.examine(children, block.multipliers.take(twice))
         if self.witness is not None:
             return SearchOutcome("sat", self.witness, self.regions)
-        if self.unresolved:
-            return SearchOutcome("unknown", None, self.regions, f"{self.unresolved} regions too small to halve")
-        return SearchOutcome("unsat", None, self.regions, record=self.record)
+        if self.unresolved or (self.near and self.record is None):
+            detail = f"{self.unresolved} regions too small to halve"
+            return SearchOutcome("unknown", None, self.regions, detail, near=self.near)
+        return SearchOutcome("unsat", None, self.regions, record=self.record, near=self.near)
 
     def next_block(self) -> Block:
         taken, count = [], 0
@@ -168,9 +176,10 @@ class QuerySearch:
         atoms = self.question.atoms
         if len(atoms) > 1:  # each atom by itself first
             found = self.bounds.least(atoms, regions, self.bounds.all_lines(regions))
-            alone = np.asarray((found.low > 0).any(axis=1))
+            held = (found.low > 0) | self.asked_exactly(found.low, found.rounding, self.strict)
+            alone = np.asarray(held.any(axis=1))
             if self.record is not None:
-                self.record.alone(regions.take(alone), found.low[alone].argmax(axis=1))
+                self.record.alone(regions.take(alone), np.where(held, found.low, -np.inf)[alone].argmax(axis=1))
             alive = np.flatnonzero(~alone)
             if not len(alive):
                 return
@@ -184,7 +193,9 @@ class QuerySearch:
                 self.record.renew(regions)
             parts = 0.0 if self.record is None else SLOPES
             best = ascended(self.bounds, atoms, regions, multipliers, self.steps, parts)
+            strict = (best.multipliers.weights * self.strict).sum(axis=1) > 0
             done = np.asarray((best.low > 0) | regions.empty())
+            done |= self.asked_exactly(best.low, best.rounding, strict & ~done)
             if self.record is not None:
                 self.record.refuted(regions.take(done), best.take(done))
             alive = np.flatnonzero(~done)
@@ -206,6 +217,15 @@ class QuerySearch:
             if not len(regions):
                 return
 
+    def asked_exactly(self, low: Floats, rounding: Floats | float, able: Truths) -> Truths:
+        """Which of these bounds exact arithmetic may find to refute, being within their own rounding of 0."""
+        near = np.asarray((low <= 0) & (low + 2 * rounding >= 0) & able & self.exactly)
+        self.near |= bool(near.any())
+        if self.record is None:
+            return np.zeros_like(near)
+        self.record.near |= self.near
+        return near
+
     def note_crossed(self, regions: InputRegions, multipliers: Multipliers) -> None:
         """In the record, of the regions whose bounds crossed."""
         empty = regions.empty()
@@ -220,14 +240,27 @@ class QuerySearch:
         if not len(regions):
             return
         place, small = self.choose(regions, best)
+        small |= self.linear(regions, best)
         if self.record is not None:
             self.record.renew(regions.take(regions.empty()))  # what crosses was found after the last cut
             self.record.refuted(regions.take(regions.empty()), best.take(regions.empty()))
-        self.unresolved += int((small & ~regions.empty()).sum())
+        small &= ~regions.empty()
+        asked = self.asked_exactly(best.low, best.rounding, small)
+        if self.record is not None:
+            self.record.refuted(regions.take(asked), best.take(asked))
+        self.unresolved += int((small & ~asked).sum())
         alive = np.flatnonzero(~small & ~regions.empty())
         order = alive[np.argsort(-best.low[alive], kind="stable")]
         if len(order):
             self.pending.append(Block(regions, best.multipliers, place, best.low).take(order))
+
+    def linear(self, regions: InputRegions, best: Ascended) -> Truths:
+        """Whether a single atom bends nowhere in the region, and is least within its own rounding of 0: halves of the
+        region would only repeat that."""
+        near = np.asarray((best.low + 2 * best.rounding >= 0) & (len(self.question.atoms) == 1))
+        if near.any():
+            near &= self.scores(regions, best).max(axis=1, initial=-1.0) < 0
+        return near
 
     def try_corners(self, corners: Floats) -> None:
         value = worst(self.question, corners)

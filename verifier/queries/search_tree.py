@@ -44,6 +44,8 @@ class TreeRecord:
     atoms: int
     parts: list[bytearray] = field(default_factory=lambda: [bytearray()])
     halves: dict[int, tuple[int, int]] = field(default_factory=dict)
+    near: bool = False
+    """Whether leaves are so near to 0 that only exact arithmetic says that they hold."""
 
     def __post_init__(self) -> None:
         named = [np.full(width, layer is not None) for layer, width in zip(self.layers, self.widths, strict=True)]

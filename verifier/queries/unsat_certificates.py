@@ -73,7 +73,8 @@ class Plan:
         draft = self.target.with_name(f"{self.target.name}.draft")
         try:
             draft.write_bytes(self.written([record.encoded() for record in records]))
-            screened_here = None if self.exact else self.screened(draft, self.screened_until(until), again)
+            exact = self.exact or any(record.near for record in records)
+            screened_here = None if exact else self.screened(draft, self.screened_until(until), again)
             if screened_here is None:
                 self.accept(draft, until, again)
             draft.replace(self.target)

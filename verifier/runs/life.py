@@ -191,6 +191,8 @@ def begun(plan: RunPlan, *, resume: bool, shown: bool = False) -> Iterator[None]
     with writing(run.folder):
         run.folder.mkdir(parents=True, exist_ok=True)
     with held(run):
+        if shown and plan.inputs.short:
+            print(f"swapproof: {plan.inputs.short}", file=sys.stderr)
         if resume and run.store.exists():
             others = refuse_changes(plan)
             if shown and others:

@@ -30,7 +30,7 @@ from ..synonyms.spaces_file import read_spaces
 from ..synonyms.stop_words import STOP_WORDS
 from ..synonyms.synonym_tables import read_synonyms
 from .given_rows import rows_and_end
-from .sections import SwapsSection
+from .sections import DataSection, SwapsSection
 from .task import Task
 
 
@@ -80,6 +80,8 @@ class Inputs:
     """Why not, of the first of them."""
     ended: bool = False
     """Of a shard: rows that had been counted were skipped, and no text is left for the shards behind it."""
+    short: str = ""
+    """What to say of rows that end behind the last text."""
     vocabulary_content: bytes | None = None
     """Of the vocabulary.json of a run, where it is not the file of the task."""
 
@@ -176,7 +178,19 @@ def inputs_of(
         defects.number,
         lines,
         ended=ended,
+        short=short_of(data, len(rows), limit),
     )
+
+
+def short_of(data: DataSection, texts: int, limit: int | None) -> str:
+    """Shards know how many rows there are."""
+    if data.rows is None or data.shard_of is not None:
+        return ""
+    begin, end = data.rows
+    asked = min(most for most in (end, data.limit, None if limit is None else begin + limit) if most is not None)
+    if begin + texts >= asked:
+        return ""
+    return f"{data.file}: [data] rows end at {end}, and there are {begin + texts} texts: {texts} in this run"
 
 
 def texts_digest(texts: Iterable[Text]) -> str:
