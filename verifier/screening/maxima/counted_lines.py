@@ -92,6 +92,8 @@ class Counting:
     def gains(self, index: int, columns: Indices, part: Floats) -> Floats:
         """G [B, E, swaps], with shares `part` [B, E * most] of how far swaps can raise a root; 0 for forced swaps."""
         batch, sets = self.batch, self.batch.sets
+        if columns.shape[1] == 1 and sets.moves.dense and columns.max(initial=0) < len(self.far):
+            return self.gains_alone(columns[:, 0], part)
         cells, forced = batch.placed
         found = np.zeros((len(part), len(columns), int(sets.first[-1])))
         for i in range(cells.shape[1]):
@@ -107,6 +109,21 @@ class Counting:
             swaps = slice(sets.first[i], sets.first[i + 1])
             found[free[:, None], pairs.elements, swaps] = best.transpose(0, 2, 1)
         return found
+
+    def gains_alone(self, columns: Indices, part: Floats) -> Floats:
+        """The same, of elements with one root each, which every position moves: all positions at once."""
+        sets = self.batch.sets
+        cells, forced = self.batch.placed
+        free = (cells >= 0) & ~forced
+        distinct, which = np.unique(np.where(free, cells, -1), return_inverse=True)
+        width = len(self.far)
+        most = [np.zeros(width) if cell < 0 else np.maximum(sets.reach(int(cell))[1], 0.0) for cell in distinct]
+        raising = np.array(most).reshape(-1, width)[:, columns]
+        shares = part[:, None] * raising[which.reshape(cells.shape)]
+        shares[~free] = np.inf
+        found = np.repeat(shares, np.diff(sets.first), axis=1)
+        np.subtract(sets.rows[:, columns], found, out=found)
+        return np.maximum(found, 0.0, out=found).transpose(0, 2, 1)
 
     def pairs(self, index: int, columns: Indices, i: int) -> Pairs:
         if (index, i) not in self.known:
