@@ -123,7 +123,8 @@ class Counting:
         shares[~free] = np.inf
         found = np.repeat(shares, np.diff(sets.first), axis=1)
         np.subtract(sets.rows[:, columns], found, out=found)
-        return np.maximum(found, 0.0, out=found).transpose(0, 2, 1)
+        np.maximum(found, 0.0, out=found)
+        return found.transpose(0, 2, 1)
 
     def pairs(self, index: int, columns: Indices, i: int) -> Pairs:
         if (index, i) not in self.known:
