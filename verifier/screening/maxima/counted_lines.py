@@ -2,10 +2,12 @@
 
     y <= beta + sum of G(s) over the free swaps s,   G(s) = max over roots of max(0, d(s) - D min(1, slack / S))
 
-which is the recipe's: where S <= slack no gain is above 0. The share D min(1, slack / S), with 0 <= D <= S, moves by no
-more than slack, D and S do; where the S of this arithmetic is off by eta, by no more than 2 eta. With e the error of an
-extreme of a root over a region, which is not below that of a single d or D, nor of S, and with e' that of beta, a gain
-is known up to e (of d) + e (of D) + 2 e (of S) + (e + e') (of slack): 8 e + 2 e' is more, and k + 8 units of the grid.
+which is the recipe's, beta between the greatest number of the text itself, 0 if a rectifier is met, and the constant
+bound: the greatest u of the window, or max(u, slope u) of a rectifier with these bounds. Where S <= slack no gain is
+above 0. The share D min(1, slack / S), with 0 <= D <= S, moves by no more than slack, D and S do; where the S of this
+arithmetic is off by eta, by no more than 2 eta. With e the error of an extreme of a root over a region, which is not
+below that of a single d or D, nor of S, and with e' that of beta, a gain is known up to e (of d) + e (of D) + 2 e (of
+S) + (e + e') (of slack): 8 e + 2 e' is more, and k + 8 units of the grid.
 """
 
 from __future__ import annotations
