@@ -1,4 +1,5 @@
-"""Maxima that count swaps, bounded from both sides: against every sentence, and FORMAT section 7 over fractions."""
+"""Maxima and rectifiers that count swaps, bounded from both sides: against every sentence, and FORMAT section 7 over
+fractions."""
 
 from __future__ import annotations
 
@@ -23,8 +24,11 @@ from proof_cases import (
     masked,
     plane,
     repeated,
+    residual,
     sentences,
     space_of,
+    tangled,
+    two_layers,
     windows,
 )
 
@@ -34,7 +38,7 @@ from swapproof.encodings.onnx_files.onnx_reading import network_for, open_model
 from swapproof.encodings.space import SwapSpace
 from swapproof.proofs import check
 
-KINDS = (convolution, plane, windows, limits, masked, repeated)
+KINDS = (convolution, plane, windows, limits, masked, repeated, two_layers, residual, tangled)
 
 
 def network_of(case: Case) -> Network:
@@ -44,7 +48,7 @@ def network_of(case: Case) -> Network:
         return network_for(open_model(path), SwapSpace.of(case.choices))
 
 
-@cases(150)
+@cases(200)
 @given(st.sampled_from(KINDS), st.integers(0, 10**6))
 def test_heights_bound_every_sentence_and_are_what_the_page_says(
     kind: Callable[[Maker, int], bytes], seed: int
@@ -60,10 +64,18 @@ def test_heights_bound_every_sentence_and_are_what_the_page_says(
     words = space.sentences(k, masks)
     if words.empty:
         return
-    maxima = [i for layer in network.nonlinear if isinstance(layer, check.Maximum) for i in elements_of(layer)]
-    counting = [i for i in maxima if space.counted.may(i) and rng.random() < 0.9]
-    heights = {i: rng.choice((0, 1, 16, 63, 64)) + 128 * rng.choice((0, 1, 2, 3, 7)) for i in counting}
-    bends = [i for layer in network.nonlinear if isinstance(layer, check.Rectifier) for i in elements_of(layer)]
+    maxima, bends = (
+        [
+            i
+            for layer in network.nonlinear
+            if isinstance(layer, kind)
+            for i in range(layer.start, layer.start + layer.size)
+        ]
+        for kind in (check.Maximum, check.Rectifier)
+    )
+    share = rng.choice((0.1, 0.5, 0.9))
+    counting = [i for i in (*maxima, *bends) if space.counted.may(i) and rng.random() < (0.9 if i in maxima else share)]
+    heights = {i: rng.choice((0, 1, 16, 63, 64)) + 128 * (rng.choice((0, 1, 2, 3, 7)) + (i in bends)) for i in counting}
     slopes = {i: rng.randint(0, 64) for i in bends if rng.random() < 0.5}
     region = check.Region(masks, case.rivals, 0, {**slopes, **heights})
     rival = case.rivals[-1]
@@ -85,8 +97,5 @@ def test_heights_bound_every_sentence_and_are_what_the_page_says(
     told = exact.Region(masks, k, named(slopes), (), named(heights))
     recipe = exact.Recipe(ours, case.choices, told)
     assert found == recipe.margin(case.label, rival)
-    assert heights.keys() <= {i for i in maxima if recipe.counts_swaps(*next(iter(named({i: 0}))))}
-
-
-def elements_of(layer: check.Layer) -> range:
-    return range(layer.start, layer.start + layer.size)
+    may = {i for i in (*maxima, *bends) if space.counted.may(i)}
+    assert may == {i for i in (*maxima, *bends) if recipe.counts_swaps(*next(iter(named({i: 0}))))}

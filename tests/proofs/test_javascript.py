@@ -305,7 +305,7 @@ def random_tree(text: Text, rivals: list[int], layers: list[Layer], source: rand
             return node + b"".join(grow(depth - 1, chosen, part) for part in (first, left_rivals[len(first) :]))
         if kind in ("slopes", "joint"):
             number = source.choice(bent if kind == "slopes" else rectifiers)
-            stairs = 7 if layers[number].kind == 4 else 0
+            stairs = 7 if layers[number].kind == 4 else 8 * source.randint(0, 1) if kind == "slopes" else 0
             node = bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source, stairs)
             return node + grow(depth - 1, chosen, left_rivals)
         return bytes([source.choice([1, 1, 1, 1, 2])])

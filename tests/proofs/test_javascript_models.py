@@ -56,7 +56,7 @@ def random_tree(layers: list[Layer], text: Text, source: random.Random) -> bytes
     if kind == "leaf":
         return leaf
     number = source.choice(bent if kind == "slopes" else rectifiers)
-    stairs = 7 if layers[number].kind == 4 else 0
+    stairs = 7 if layers[number].kind == 4 else 8 * source.randint(0, 1) if kind == "slopes" else 0
     return bytes([8 if kind == "slopes" else 10, 1]) + table(number, layers[number].size, 64, source, stairs) + b"\1"
 
 

@@ -2,7 +2,7 @@
 
     python tests/proofs/write_cases.py              all of them
     python tests/proofs/write_cases.py smooth       those about smooth networks only
-    python tests/proofs/write_cases.py heights      those about maxima that count swaps only
+    python tests/proofs/write_cases.py heights      those about what counts swaps only
 
 Each folder holds models, certificates, and `refused/reasons.tsv` (file, what the refusal says).
 """
@@ -596,9 +596,11 @@ def repeated() -> tuple[Json, bytes]:
 
 def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
     """The margin 4 - max(x, 0) - max(y, 0), x and y being 0 or 4, at one swap: 4 - 4 - 4 by constants, 0 by heights;
-    and with stairs max(x, 2) + max(y, 2) - 6, x and y being 4 or 0, at one swap: 2 + 2 - 6 by elements, 4 + 2 - 6."""
+    and with stairs max(x, 2) + max(y, 2) - 6, x and y being 4 or 0, at one swap: 2 + 2 - 6 by elements, 4 + 2 - 6.
+    Those of rectifiers: `bent`."""
     models = {name: counting(name) for name in ("heights-counted", "heights-turned", "heights-later")}
     models |= {f"heights-{name}": stepped(name) for name in STEPPED}
+    models |= {f"heights-{name}": bent(name) for name in BENT}
     files = {f"{name}.onnx": data for name, (data, _, _, _) in models.items()}
 
     def claim(name: str, tree: bytes, swaps: int = 1) -> bytes:
@@ -613,8 +615,21 @@ def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
     steps = leb128(64 + 128)
     climbed = bytes([8, 1, 255, 2, 0]) + steps + b"\1" + steps
     lone = {stairs: bytes([8, 1, 255, 1, 0]) + leb128(64 + 128 * stairs) + b"\1" for stairs in (1, 2, 7, 8)}
+    sloped = bytes([8, 1, 255, 2, 0, 32, 1, 32])
+    bends = {value: bytes([8, 1, 255, 2, 0]) + leb128(value) + b"\1" + leb128(value) for value in (128, 320, 1088)}
+    alone = {value: bytes([8, 1, 255, 1, 0]) + leb128(value) for value in (128, 193, 256, 320, 1152)}
+    holding = ("counted", "stairs", "two-stairs", "in-order", "bent", "bent-stairs", "bent-windows")
     good = {
-        **{f"heights-{n}.onnx": files[f"heights-{n}.onnx"] for n in ("counted", "stairs", "two-stairs", "in-order")},
+        **{f"heights-{n}.onnx": files[f"heights-{n}.onnx"] for n in holding},
+        "heights-bent.json": claim("heights-bent", bends[128] + b"\1"),
+        "heights-bent-most-stairs.json": claim("heights-bent-stairs", bends[1088] + b"\1"),
+        "heights-bent-stairs.json": claim("heights-bent-stairs", bends[320] + b"\1"),
+        "heights-bent-split.json": claim("heights-bent-stairs", bends[320] + bytes([4, 0, 1, 1, 1])),
+        "heights-bent-windows.json": claim("heights-bent-windows", alone[256] + b"\1"),
+        "heights-bent-below-slopes.json": claim("heights-bent-stairs", sloped + bends[320] + b"\1"),
+        "heights-bent-beside-joint.json": claim(
+            "heights-bent", bytes([10, 1, 255, 2, 0, 0, 1, 0]) + bends[128] + b"\1"
+        ),
         "heights-counted.json": claim("heights-counted", both),
         "heights-stairs.json": claim("heights-stairs", climbed + b"\1"),
         "heights-forced-stairs.json": claim("heights-stairs", climbed + bytes([4, 0, 1, 1, 1])),
@@ -641,6 +656,20 @@ def heights() -> tuple[dict[str, bytes], dict[str, tuple[bytes, str]]]:
         "heights-too-few-stairs": (claim("heights-two-stairs", lone[1], 2), short),
         "heights-out-of-order": (claim("heights-out-of-order", lone[2], 2), short),
         "heights-too-many-stairs": (claim("heights-two-stairs", lone[8], 2), "out of range"),
+        "heights-bent-unset": (claim("heights-bent", b"\1"), short),
+        "heights-bent-of-one": (claim("heights-bent", alone[128] + b"\1"), short),
+        "heights-bent-of-constants": (claim("heights-bent", bytes([8, 1, 255, 2, 0, 192, 1, 1, 192, 1, 1])), short),
+        "heights-bent-of-two-swaps": (claim("heights-bent", bends[128] + b"\1", 2), short),
+        "heights-bent-of-a-tie": (claim("heights-bent-turned", bends[128] + b"\1"), short),
+        "heights-bent-above-slopes": (claim("heights-bent-stairs", bends[320] + sloped + b"\1"), short),
+        "heights-bent-slopes": (claim("heights-bent-stairs", sloped + b"\1"), short),
+        "heights-bent-without-stairs": (claim("heights-bent-stairs", bends[128] + b"\1"), short),
+        "heights-bent-stairs-of-one": (claim("heights-bent-stairs", alone[320] + b"\1"), short),
+        "heights-bent-windows-unset": (claim("heights-bent-windows", alone[128] + b"\1"), short),
+        "heights-bent-above-one": (claim("heights-bent", alone[193] + b"\1"), "out of range"),
+        "heights-bent-too-many-stairs": (claim("heights-bent-stairs", alone[1152] + b"\1"), "out of range"),
+        "heights-bent-joint": (claim("heights-bent", bytes([10, 1, 255, 1, 0, 128, 1, 1])), "out of range"),
+        "heights-bent-later": (claim("heights-bent-later", bends[128] + b"\1"), "does not count swaps"),
         "heights-stairs-above-one": (
             claim("heights-stairs", bytes([8, 1, 255, 1, 0]) + leb128(65 + 128) + b"\1"),
             "out of range",
@@ -686,6 +715,40 @@ def stepped(name: str) -> tuple[bytes, int, int, Choices]:
     data = m.model(m.call("Gemm", m.call("Concat", top, counted, axis=1), m.constant(weights), m.constant(bias)), 2)
     layers = enumerate(made.network_of(data, len(choices)).layers)
     return data, next(index for index, layer in layers if isinstance(layer, check.Maximum)), label, choices
+
+
+BENT: dict[str, Choices] = {
+    **dict.fromkeys(("bent", "bent-turned", "bent-later"), ((0, 1), (0, 2), (0, 1), (0, 2))),
+    "bent-stairs": ((1, 2), (0,), (1, 2), (0,)),
+    "bent-windows": ((1, 2), (0,), (3, 2), (0,)),
+}
+
+
+def bent(name: str) -> tuple[bytes, int, int, Choices]:
+    """Tokens stand for 0, 4, -4 and 2; x and y are sums of two of them each. `bent`: the margin 4 - max(x, 0) -
+    max(y, 0), x and y being 0, 4 or -4, at one swap: 4 - 4 - 2 by lines, 0 by heights. `bent-stairs`: max(x, 0) +
+    max(y, 0) - 4, x and y being 4 or -4: 0 by stairs. `bent-windows`: max(max(x, y, -1), 0) - 2 with x 4 or -4, y 2 or
+    -4: -3 by elements, 0 by stairs. Of `turned` the classes change places; `later` has a product and rectifiers more.
+    """
+    m = made.Maker(random.Random(0), 4)
+    x = m.call("Gather", m.constant(np.array([[0], [4], [-4], [2]], np.float32)), "tokens")
+    sums = m.call("ReduceSum", m.call("Reshape", x, m.constant([1, 2, 2])), m.constant([2]), keepdims=0)
+    if name == "bent-windows":
+        sums = m.call("Concat", sums, m.constant(np.full((1, 1), -1, np.float32)), axis=1)
+        sums = m.call("ReduceMax", sums, axes=[1], keepdims=1)
+    y = m.call("Relu", sums)
+    if name == "bent-later":
+        y = m.call("Relu", m.call("MatMul", y, m.constant(np.array([[1, -1], [-1, 1]], np.float32))))
+    above = name in ("bent", "bent-turned", "bent-later")
+    weights, bias, label = (
+        np.zeros((1 if name == "bent-windows" else 2, 2), np.float32),
+        np.zeros(2, np.float32),
+        int(name == "bent-turned"),
+    )
+    weights[:, label], bias[label] = -1 if above else 1, 4 if above else -2 if name == "bent-windows" else -4
+    data = m.model(m.call("Gemm", y, m.constant(weights), m.constant(bias)), 2)
+    layers = enumerate(made.network_of(data, 4).layers)
+    return data, [index for index, layer in layers if isinstance(layer, check.Rectifier)][-1], label, BENT[name]
 
 
 def counting(name: str) -> tuple[bytes, int, int, Choices]:

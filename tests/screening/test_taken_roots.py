@@ -245,6 +245,20 @@ def test_tables_hold_at_most_seven_stairs_of_what_counts_swaps(
         assert reader.heights == (value >= 128)
 
 
+def test_the_last_value_set_of_an_element_counts() -> None:
+    """A slope below a height, and a height below a slope; the others stay what they are."""
+    first = bytes([8, 1, 3, 3, 0]) + leb128(128 + 16) + b"\1\40\1" + leb128(256)
+    second = bytes([8, 1, 3, 2, 0, 16, 1]) + leb128(320)
+    (leaf,) = Reader(first + second + b"\1", [2], [1], {3: Named(5, 3, True, True, True)}, 1).leaves()
+    assert leaf.settings.slopes == {(5, 0): 16, (5, 1): 320, (5, 2): 256}
+
+
+def test_joint_groups_have_slopes_only() -> None:
+    tree = bytes([10, 1, 3, 1, 0]) + leb128(128) + b"\1"
+    with pytest.raises(Unsure):
+        Reader(tree, [2], [1], {3: Named(5, 1, True, True, True)}, 1).leaves()
+
+
 def test_equal_names_are_equal_numbers() -> None:
     """And equal phrases have equal names."""
     shared = 0

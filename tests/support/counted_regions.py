@@ -1,4 +1,4 @@
-"""Small networks with maxima that count swaps, and regions of a text with heights and stairs set."""
+"""Small networks with maxima and rectifiers that count swaps, and regions of a text with heights and stairs set."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from proof_cases import Maker
 from tree_bytes import deltas, leb128
 
 from swapproof.encodings.canonical import canonical_of
-from swapproof.encodings.network import Maximum, Network
+from swapproof.encodings.network import Network, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import network_for, open_model
+from swapproof.encodings.pools.counted_swaps import counts_swaps
 from swapproof.encodings.space import SwapSpace
 
 LENGTH = 5
@@ -75,12 +76,14 @@ def drawn(seed: int, whole: bool = False) -> Drawn:
     masks = [rng.randint(1, mask) if not whole and rng.random() < 0.3 else mask for mask in masks]
     k = sum(not mask & 1 for mask in masks) + rng.choice((0, 1, 1, 2, 2, 3))
     network = read(data, choices)
+    share = rng.choice((0.1, 0.5, 0.9))
     values = {
-        (n, i): 128 * rng.choice((0, 1, 2, 3, 7)) + rng.choice((0, 1, 20, 64))
+        (n, i): 128 * (rng.choice((0, 1, 2, 3, 7)) + bends) + rng.choice((0, 1, 20, 64))
         for n, node in enumerate(network.nodes)
-        if isinstance(node.layer, Maximum)
+        if counts_swaps(network, n)
+        for bends in [isinstance(node.layer, Rectifier)]
         for i in range(node.size)
-        if rng.random() < 0.9
+        if rng.random() < (share if bends else 0.9)
     }
     return Drawn(data, network, choices, exact.Region(masks, k, {}, (), values))
 

@@ -22,7 +22,7 @@ def deltas(numbers: list[int]) -> list[int]:
 
 
 def table(node: int, size: int, most: int, source: random.Random, stairs: int = 0) -> bytes:
-    """Some elements of one layer, with values; of a maximum, heights with up to so many stairs."""
+    """Some elements of one layer, with values; heights with up to so many stairs, of rectifiers with one less."""
     elements = sorted(source.sample(range(size), source.randint(1, min(size, 4))))
     values = [source.randint(0, most) + 128 * source.choice((0, source.randint(0, stairs))) for _ in elements]
     pairs = b"".join(leb128(gap) + leb128(value) for gap, value in zip(deltas(elements), values, strict=True))

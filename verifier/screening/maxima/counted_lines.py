@@ -2,10 +2,12 @@
 
     y <= beta + sum of G(s) over the free swaps s,   G(s) = max over roots of max(0, d(s) - D min(1, slack / S))
 
-which is the recipe's: where S <= slack no gain is above 0. The share D min(1, slack / S), with 0 <= D <= S, moves by no
-more than slack, D and S do; where the S of this arithmetic is off by eta, by no more than 2 eta. With e the error of an
-extreme of a root over a region, which is not below that of a single d or D, nor of S, and with e' that of beta, a gain
-is known up to e (of d) + e (of D) + 2 e (of S) + (e + e') (of slack): 8 e + 2 e' is more, and k + 8 units of the grid.
+which is the recipe's, beta between the greatest number of the text itself, 0 if a rectifier is met, and the constant
+bound: the greatest u of the window, or max(u, slope u) of a rectifier with these bounds. Where S <= slack no gain is
+above 0. The share D min(1, slack / S), with 0 <= D <= S, moves by no more than slack, D and S do; where the S of this
+arithmetic is off by eta, by no more than 2 eta. With e the error of an extreme of a root over a region, which is not
+below that of a single d or D, nor of S, and with e' that of beta, a gain is known up to e (of d) + e (of D) + 2 e (of
+S) + (e + e') (of slack): 8 e + 2 e' is more, and k + 8 units of the grid.
 """
 
 from __future__ import annotations
@@ -92,6 +94,8 @@ class Counting:
     def gains(self, index: int, columns: Indices, part: Floats) -> Floats:
         """G [B, E, swaps], with shares `part` [B, E * most] of how far swaps can raise a root; 0 for forced swaps."""
         batch, sets = self.batch, self.batch.sets
+        if columns.shape[1] == 1 and sets.moves.dense and columns.max(initial=0) < len(self.far):
+            return self.gains_alone(columns[:, 0], part)
         cells, forced = batch.placed
         found = np.zeros((len(part), len(columns), int(sets.first[-1])))
         for i in range(cells.shape[1]):
@@ -107,6 +111,22 @@ class Counting:
             swaps = slice(sets.first[i], sets.first[i + 1])
             found[free[:, None], pairs.elements, swaps] = best.transpose(0, 2, 1)
         return found
+
+    def gains_alone(self, columns: Indices, part: Floats) -> Floats:
+        """The same, of elements with one root each, which every position moves: all positions at once."""
+        sets = self.batch.sets
+        cells, forced = self.batch.placed
+        free = (cells >= 0) & ~forced
+        distinct, which = np.unique(np.where(free, cells, -1), return_inverse=True)
+        width = len(self.far)
+        most = [np.zeros(width) if cell < 0 else np.maximum(sets.reach(int(cell))[1], 0.0) for cell in distinct]
+        raising = np.array(most).reshape(-1, width)[:, columns]
+        shares = part[:, None] * raising[which.reshape(cells.shape)]
+        shares[~free] = np.inf
+        found = np.repeat(shares, np.diff(sets.first), axis=1)
+        np.subtract(sets.rows[:, columns], found, out=found)
+        np.maximum(found, 0.0, out=found)
+        return found.transpose(0, 2, 1)
 
     def pairs(self, index: int, columns: Indices, i: int) -> Pairs:
         if (index, i) not in self.known:

@@ -1,10 +1,11 @@
-"""Which roots the lower relaxation of a maximum takes (FORMAT section 7), in float64, for many regions at once.
+"""Which roots lower relaxations of maxima and rectifiers take (FORMAT section 7), in float64, for many regions at once.
 
 The recipe takes roots in an order and leaves out those that share a lowering word with one taken before: an order that
 float64 knows only up to its errors. Of one element in one region let E be no less than the error of any low_z and of
-any e_z of its roots, nor than that of l', the greatest l of the window. E covers the rounding of a difference of these
-as well: it holds more than a hundred units of what is subtracted. l' is not below the least value of any root over the
-region, so not below low_z of one that no word lowers, nor below a constant. With near = 2 E and slack = 2 near:
+any e_z of its roots, nor than that of l', the greatest l of the window, or max(l, slope l) of a rectifier, which is not
+below its l. E covers the rounding of a difference of these as well: it holds more than a hundred units of what is
+subtracted. l' is not below the least value of any root over the region, so not below low_z of one that no word lowers,
+nor below a constant. With near = 2 E and slack = 2 near:
 
 * What is not more than `slack` above l' makes no difference: where the recipe goes on with such roots, low_z of all
   that it still takes is at most l' + slack + E; so l is, too, and each of them that is a stair is less than
@@ -139,7 +140,7 @@ class Choice:
     rows: Indices
     elements: Indices
     low: Floats
-    """[n]: the greatest l of the windows."""
+    """[n]: l'."""
     error: Floats
     """[n]: E."""
 
@@ -275,13 +276,13 @@ def smallest(numbers: Floats) -> int:
 
 @dataclass(eq=False)
 class Lowered:
-    """Maxima bounded from below in one batch of regions."""
+    """What is bounded from below in one batch of regions."""
 
     batch: Batch
     lowering: Lowering
 
     def taken(self, index: int, stairs: Indices, low: Floats, low_error: Floats) -> Taken:
-        """Of a maximum, where `stairs` [B, E] are above 0; `low` [B, E] are the greatest l of its windows."""
+        """Of a node, where `stairs` [B, E] are above 0; `low` [B, E] are its l' everywhere."""
         batch, there = self.batch, stairs > 0
         rows, elements = np.nonzero(there)
         roots, far = ordered_roots(batch.network, index), np.append(batch.errors + batch.weight, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Protocol
 
 import numpy as np
@@ -234,7 +234,7 @@ class Recipe:
         if self.counting is None or not falls:
             least = self.batch.least(coefficients)
         else:
-            least = self.counting.least(coefficients, np.sum(falls, axis=0))
+            least = self.counting.least(coefficients, reduce(np.add, falls))
         number = state.constant + least
         error = state.error + weighed(coefficients, self.batch.weight) + 4 * UNIT * np.abs(number)
         error = error + 4 * UNIT * np.abs(state.constant)
