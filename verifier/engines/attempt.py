@@ -20,7 +20,7 @@ from swapproof.encodings.bounds.selection import Places
 from swapproof.encodings.bounds.shallow_margin import Shallow, is_shallow, shallow_margin
 from swapproof.encodings.bounds.slope_ascent import SlopeAscent
 from swapproof.encodings.exact_evaluation import exactly_beaten
-from swapproof.encodings.network import Maximum
+from swapproof.encodings.network import Maximum, Rectifier
 from swapproof.encodings.query import Query
 from swapproof.encodings.rounding.certified_margins import Certified
 from swapproof.proofs.writing.certificate import Joint, Linear, Node, Open, Slopes
@@ -231,8 +231,9 @@ class Attempt:
     def refined(self, bounds: LinearBounds, rival: int) -> Node | None:
         """A leaf with slopes and joint groups found for it; None where they do not close it."""
         network, threshold = self.query.network, self.threshold(rival)
-        if not self.effort.refine or self.layers is None or is_shallow(network) or bounds.k < 2:
-            return None
+        bent = any(isinstance(network.nodes[index].layer, Rectifier) for index in self.heights)
+        if not self.effort.refine or self.layers is None or is_shallow(network) or bounds.k < 2 or bent:
+            return None  # an element has a slope or a height, and a kept tree may have heights
         margin = float(bounds.margins(bounds.base[None])[0])
         ascent = SlopeAscent(bounds)
         for size, steps in REFINED_STAGES:
