@@ -133,8 +133,10 @@ class Exact:
             places = places.with_all  # for stairs: once, and not for every bound
         level: Level = "real" if np.isinf(Certified.of(query).claimable).any() else "float32"
         for counting in (False, True):
+            if interval.closed:
+                break
             heights = usual_heights(places, layers, slopes=self.effort.refine) if counting else NO_HEIGHTS
-            if interval.closed or (counting and not heights):
+            if counting and not heights:
                 break
             low = self.first_look(places, errors, interval, level, budget, heights)
             if low > interval.low:
