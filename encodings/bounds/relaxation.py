@@ -71,7 +71,7 @@ class Picked:
 
 def picked(low: Array, high: Array) -> Picked:
     """low and high [n, out, w]."""
-    size = float(np.abs(high).max(initial=0.0))
+    size = np.maximum(np.abs(low).max(axis=-1), np.abs(high).max(axis=-1))
     best, top = first_greatest(low, size), high.argmax(axis=-1)
     chosen = np.take_along_axis(low, best[..., None], axis=-1)[..., 0]
     highest = np.take_along_axis(high, top[..., None], axis=-1)[..., 0]

@@ -25,8 +25,9 @@ Array = NDArray[Any]
 
 LOWEST = -1e300
 """Where an element has fewer windows than others."""
-TIE = 1e-12
-"""Numbers this near, as a share of them, are taken to be the same: rounding tells most of them apart, and not all."""
+TIE = 2.0**-48
+"""Numbers this near, as a share of what they are computed from, are taken to be the same: so few last digits are mostly
+rounding, which tells what is equal apart. Larger shares are met where weights are of very different size."""
 HEIGHTS, STAIRS = 64, 128
 """A value that a tree's table has for an element is a height, in HEIGHTS parts of the way from the least beta to the
 constant bound, and STAIRS times a number of stairs; of a rectifier one more."""
@@ -80,10 +81,10 @@ def at_windows(columns: Array, cut: Array) -> Array:
     return cut.take(columns.reshape(-1), axis=1).reshape(len(cut), *columns.shape)
 
 
-def first_greatest(numbers: Array, size: float) -> Array:
+def first_greatest(numbers: Array, size: Array) -> Array:
     """[...]: where the first of those stands that are the greatest of [..., w], which are computed from such of this
-    size."""
-    return np.asarray((numbers >= numbers.max(axis=-1, keepdims=True) - TIE * size).argmax(axis=-1))
+    size [...]."""
+    return np.asarray((numbers >= numbers.max(axis=-1, keepdims=True) - TIE * size[..., None]).argmax(axis=-1))
 
 
 class Counted:

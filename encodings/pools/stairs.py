@@ -70,7 +70,8 @@ class Lowering:
     def stairs(self, base: Array, low: Array, start: Array, left: Array, most: Array) -> Stairs:
         """In regions with these least values `base` [n, width] of the cut without further swaps, and lower bounds
         low [n, E] of the elements; `most` [n or 1, E]: how many stairs each has."""
-        own, size = at_windows(self.columns, base), float(np.abs(base).max(initial=0.0))
+        own = at_windows(self.columns, base)
+        size = np.abs(np.where(own > LOWEST, own, 0.0)).max(axis=2)
         value = np.where(own > low[:, :, None], own, LOWEST)
         element = np.arange(len(self.columns))
         least, going = low, np.broadcast_to(most > 0, low.shape).copy()

@@ -32,7 +32,7 @@ from swapproof.encodings.bounds.swap_differences import Differences
 from swapproof.encodings.evaluation import values
 from swapproof.encodings.network import Maximum, Network, Rectifier
 from swapproof.encodings.onnx_files.onnx_reading import open_model
-from swapproof.encodings.pools.counted_swaps import counts_swaps
+from swapproof.encodings.pools.counted_swaps import counts_swaps, first_greatest
 from swapproof.encodings.query import Query
 from swapproof.verifier.engines.beside.choice_sets import Steps
 
@@ -385,3 +385,12 @@ def check_substitution(query: Query, sentences: NDArray[np.int64]) -> None:
         np.zeros(len(sentences)),
     )
     np.testing.assert_allclose(total, found[last].reshape(len(sentences), -1) @ objective, rtol=1e-6, atol=1e-6)
+
+
+def test_ties_within_rounding_are_decided_as_the_page_decides_ties() -> None:
+    """The slope of a neuron with u = -l is alpha, and the first of equal windows counts: exactly, so here nearly."""
+    end = 24 / 13
+    lower, _, _ = rectifier_lines(0.0, np.array([-end, -end]), np.array([np.nextafter(end, 2), end * (1 + 1e-12)]))
+    assert lower.tolist() == [0.0, 1.0]
+    numbers = np.array([[1.0, 1.0 + 2.0**-52, 0.5], [1.0, 1.0 + 2.0**-40, 0.5]])
+    assert first_greatest(numbers, np.ones(2)).tolist() == [0, 1]

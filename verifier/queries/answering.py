@@ -338,7 +338,7 @@ def searched(
         share *= 1.0 if plan is None else PROVING_EXACTLY if plan.exact else PROVING
         record = None if plan is None else plan.record(loaded.network, question.stack, len(question.atoms))
         stop = now + share * (until - now)
-        search = QuerySearch(question, loaded.deployed, bounds, way, steps, stop, record, exactly)
+        search = QuerySearch(question, loaded.deployed, bounds, way, steps, stop, record, exactly=exactly)
         outcome = search.run()
         regions += outcome.regions
         if outcome.answer in ("sat", "unsat"):
