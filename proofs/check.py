@@ -74,14 +74,13 @@ Reach = networks.Reach
 Terms = networks.Terms
 sources_of, substitute = networks.sources_of, networks.substitute
 
-NO_HEIGHTS: Mapping[int, int] = {}
+relaxed, SLOPE_BITS = swap_gains.relaxed, swap_gains.SLOPE_BITS
+
 USUAL_PRECISION, WITNESS_PRECISION = 32, 64
 """In bits, in smooth networks: where no node sets another, and of witnesses."""
 PRECISIONS = range(16, 65)
 GRID = 64
 """Bounds of elements, and all that is said about float32, are integers in units of 2**-GRID, rounded safely."""
-SLOPE_BITS = 16
-"""Slopes of upper lines are multiples of 2**-SLOPE_BITS."""
 HEAVY = 1 << 40 + GRID
 """The most that may enter a float32 sum, in units of 2**-GRID."""
 
@@ -374,7 +373,7 @@ class Space:
 
     # ---- the linear recipe (FORMAT section 7)
 
-    def bounds(self, words: Sentences, heights: Mapping[int, int] = NO_HEIGHTS) -> Box:
+    def bounds(self, words: Sentences, heights: Mapping[int, int] = swap_gains.NO_HEIGHTS) -> Box:
         """Bounds of what every nonlinear layer reads."""
         box = Box({}, {}, {}, {})
         for layer in self.network.nonlinear:
@@ -476,19 +475,6 @@ class Space:
         falls = tuple([(network.slot[i], -c) for i, c in sorted(found.items())])
         rises = sum([self.joint_rise(words, members) for members in groups.values()])
         return constant - (rises << GRID) - self.counted.maximum(words, falls, more), scale << shift
-
-
-def relaxed(layer: Rectifier, c: int, low: int, high: int, slope: int | None) -> tuple[int, int]:
-    """(a, t) with c y >= c (a x + t) for y = max(x, x p / q), x in [low, high]; both times q and 2**SLOPE_BITS."""
-    p, q = layer.p, layer.q
-    if low >= 0 or high <= 0:
-        return (q if low >= 0 else p) << SLOPE_BITS, 0
-    if c > 0:
-        chosen = (q if high > -low else p) << SLOPE_BITS
-        return chosen if slope is None or slope > 64 else max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6)), 0
-    width = (high - low) * q
-    s = (((high * q - p * low) << (SLOPE_BITS + 1)) + width) // (2 * width)
-    return q * s, max(((p << SLOPE_BITS) - q * s) * low, ((1 << SLOPE_BITS) - s) * q * high)
 
 
 # -------------------------------------------------------------------------------------------------- the float32 level
@@ -695,11 +681,8 @@ class Tree:
     def set_slopes(self, region: Region) -> list[Region]:
         """Slopes of lower lines, and heights of maxima, in 64ths, with stairs; those set above stay."""
         found = self.table(swap_gains.HIGHEST, kinds=Rectifier | Maximum)
-        require(all(self.space.counted.in_range(*each) for each in found.items()), "a value out of range")
-        require(
-            all(self.space.counted.may(*each) for each in found.items()),
-            "a height of an element that does not count swaps",
-        )
+        fits = [self.space.counted.may(*each) for each in found.items()]
+        require(all(fits), "a value out of range, or a height of an element that does not count swaps")
         return [region.child(slopes={**region.slopes, **found})]
 
     def set_joint(self, region: Region) -> list[Region]:

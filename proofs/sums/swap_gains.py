@@ -2,7 +2,7 @@
 
     v - the sum of falls <= y <= beta + the sum of gains, over the words that are swapped, and not forced,
 
-y being a maximum that counts swaps.
+y being a maximum, or rectifier, that counts swaps. And the lines that bound a rectifier otherwise.
 
 This file is trusted, as check.py is. Standard library only, exact integers only; nothing is refused here.
 """
@@ -27,8 +27,13 @@ STAIRS = 128
 """A value of a table is a height and STAIRS times a number of stairs; of a rectifier one more, below it is a slope."""
 HIGHEST = 8 * STAIRS + HEIGHTS
 
+SLOPE_BITS = 16
+"""Slopes of upper lines are multiples of 2**-SLOPE_BITS."""
+
 Gains = Mapping[int, Sequence[int]]
 """What each option of a word adds, the original nothing; of words that are not there none adds anything."""
+
+NO_HEIGHTS: Mapping[int, int] = {}
 
 
 class Rises(dict[tuple[int, int], int]):
@@ -51,6 +56,19 @@ class Rises(dict[tuple[int, int], int]):
 def greatest(added: Sequence[int], mask: int) -> int:
     """The most that one of these options adds, or 0."""
     return max([each for option, each in enumerate(added) if mask >> option & 1], default=0)
+
+
+def relaxed(layer: networks.Rectifier, c: int, low: int, high: int, slope: int | None) -> tuple[int, int]:
+    """(a, t) with c y >= c (a x + t) for y = max(x, x p / q), x in [low, high]; both times q and 2**SLOPE_BITS."""
+    p, q = layer.p, layer.q
+    if low >= 0 or high <= 0:
+        return (q if low >= 0 else p) << SLOPE_BITS, 0
+    if c > 0:
+        chosen = (q if high > -low else p) << SLOPE_BITS
+        return chosen if slope is None or slope > HEIGHTS else max(p << SLOPE_BITS, q * slope << (SLOPE_BITS - 6)), 0
+    width = (high - low) * q
+    s = (((high * q - p * low) << (SLOPE_BITS + 1)) + width) // (2 * width)
+    return q * s, max(((p << SLOPE_BITS) - q * s) * low, ((1 << SLOPE_BITS) - s) * q * high)
 
 
 def up(number: int, scale: int) -> int:
@@ -124,16 +142,14 @@ class Counted:
 
         return sorted(networks.substitute({top: 1}, define)), rectified
 
-    def in_range(self, top: int, value: int) -> bool:
-        """Whether a table may have this value for an element."""
-        most = HIGHEST if isinstance(self.network.owner[top], networks.Rectifier) else HIGHEST - STAIRS
-        return value <= most and value % STAIRS <= HEIGHTS
-
     def may(self, top: int, value: int = STAIRS) -> bool:
-        """Whether it is a slope, or of an element that counts swaps: whose roots are affine in the words."""
-        owner = self.network.owner
-        slope = isinstance(owner[top], networks.Rectifier) and value < STAIRS
-        return slope or all(not owner[i].depth for i in self.of(top)[0])
+        """Whether a table may have this value for an element: a slope, or heights and stairs of one that counts swaps,
+        whose roots are affine in the words."""
+        owner, bend = self.network.owner, isinstance(self.network.owner[top], networks.Rectifier)
+        if bend and value <= HEIGHTS:
+            return True
+        in_range = STAIRS * bend <= value <= HIGHEST - STAIRS * (not bend) and value % STAIRS <= HEIGHTS
+        return in_range and all(not owner[i].depth for i in self.of(top)[0])
 
     def root(self, i: int) -> Root:
         slot = self.network.slot[i]
