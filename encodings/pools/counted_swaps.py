@@ -87,6 +87,13 @@ def first_greatest(numbers: Array, size: Array) -> Array:
     return np.asarray((numbers >= numbers.max(axis=-1, keepdims=True) - TIE * size[..., None]).argmax(axis=-1))
 
 
+def ranks(sorted_numbers: Array) -> Array:
+    """Of each its place among those equal to it."""
+    numbers = np.arange(len(sorted_numbers))
+    first = np.append(True, np.diff(sorted_numbers) != 0)[: len(numbers)]
+    return np.asarray(numbers - np.maximum.accumulate(np.where(first, numbers, 0)))
+
+
 class Counted:
     """One maximum over the swaps [P, C] of a text, which add rows [P, C, width] to the cut, 0 where there is no swap.
 
@@ -100,9 +107,7 @@ class Counted:
         """[E, most]; `width` for none."""
         raises = np.concatenate([rise > 0, np.zeros((count, 1), dtype=bool)], axis=1)[:, self.columns]
         place, element, window = np.nonzero(raises)
-        first = np.append(True, (np.diff(place) != 0) | (np.diff(element) != 0))
-        numbers = np.arange(len(place))
-        rank = numbers - np.maximum.accumulate(np.where(first[: len(place)], numbers, 0))
+        rank = ranks(place * len(self.floor) + element)
         shape = int(rank.max(initial=-1)) + 1, count, len(self.floor)
         self.windows = np.zeros(shape, dtype=np.int64)
         """[wide, P, E]: those that each place can raise, among all columns [E * most]."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .counted_swaps import LOWEST, Roots, at_windows, first_greatest
+from .counted_swaps import LOWEST, Roots, at_windows, first_greatest, ranks
 
 Array = NDArray[Any]
 
@@ -138,10 +138,3 @@ class Stairs:
                 )
             self.known = swaps, found[:, :, : len(swaps)]
         return self.known[1]
-
-
-def ranks(sorted_numbers: Array) -> Array:
-    """Of each its place among those equal to it."""
-    numbers = np.arange(len(sorted_numbers))
-    first = np.append(True, np.diff(sorted_numbers) != 0)[: len(numbers)]
-    return np.asarray(numbers - np.maximum.accumulate(np.where(first, numbers, 0)))
